@@ -1,0 +1,57 @@
+"""The command `leakcheck`: parse, call one function, print, exit.
+
+Each sub-command lives in the module of its name and is imported only when it is asked for, so that
+`leakcheck --help` loads neither torch nor libcst.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from leakcheck import __version__
+from leakcheck.errors import LeakcheckError
+
+# command -> its line in `leakcheck --help`; the function is `command` in leakcheck.cli.<name>
+COMMANDS = {
+    "check": "Find leaks in source files.",
+    "run": "Run a program under the sentinel and say whether it leaks.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a sub-command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every command, in the order people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None for an unknown name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"leakcheck.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="leakcheck")
+def leakcheck() -> None:
+    """Find memory leaks in PyTorch training code."""
+
+
+def main() -> None:
+    """Run the command line; a LeakcheckError becomes one line on stderr and its exit status."""
+    try:
+        leakcheck.main(prog_name="leakcheck")
+    except LeakcheckError as error:
+        print(f"leakcheck: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None

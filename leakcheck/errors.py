@@ -1,0 +1,40 @@
+"""What can go wrong on our side, and the exit status that says so.
+
+LeakcheckError
+ +- UsageError       a wrong option, an unknown rule, a missing file
+ +- ConfigError      a setting in pyproject.toml or leakcheck.toml that cannot be used
+ +- RuleError        a rule folder that cannot be loaded
+ +- RecordingError   a recording, snapshot or baseline that cannot be read
+
+Each is printed as one line, `leakcheck: <message>`; anything else that escapes is a bug and keeps
+its traceback.
+"""
+
+from __future__ import annotations
+
+EXIT_CLEAN = 0
+EXIT_FOUND = 1
+EXIT_FAILED = 2
+EXIT_BISECT_SKIP = 125  # `git bisect run` passes over a commit that answers this
+
+
+class LeakcheckError(Exception):
+    """leakcheck could not do its work: what, which value, where, and what to do about it."""
+
+    exit_code = EXIT_FAILED
+
+
+class UsageError(LeakcheckError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+
+class ConfigError(LeakcheckError):
+    """A configuration file holds a setting that cannot be used."""
+
+
+class RuleError(LeakcheckError):
+    """A rule folder cannot be loaded."""
+
+
+class RecordingError(LeakcheckError):
+    """A recorded file is missing, truncated or not what it claims to be."""

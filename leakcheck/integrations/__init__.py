@@ -1,0 +1,1 @@
+"""One file a framework; the framework is imported inside."""

@@ -1,0 +1,1 @@
+"""Device memory explained to the byte: allocator replay, ledger, predictor, estimators."""

@@ -1,0 +1,245 @@
+"""Every value that crosses a module border: frozen, comparable, free of live objects.
+
+Static analysis makes `Finding`s, a watched run makes `Trend`s, `Suspect`s and `Notice`s, `confirm`
+joins the two, and `Report` is what every renderer reads. Lines and columns count from 1; columns
+count characters. Sizes are bytes and durations seconds unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
+
+Verdict = Literal["growing", "steady", "unclear"]
+Severity = Literal["error", "warning", "info"]
+Confidence = Literal["high", "medium", "low"]
+Safety = Literal["safe", "unsafe", "display"]
+Kind = Literal[
+    "graph",  # autograd Nodes of past steps stay reachable
+    "tensor",  # tensors or storages pile up, with or without a graph
+    "object",  # plain Python objects pile up
+    "native",  # heap in use grows, Python blocks do not
+    "device",  # device allocated grows, no tensor accounts for it
+    "fragmentation",  # reserved grows, allocated flat; or RSS grows, heap in use flat
+    "external",  # device memory of the process grows outside the allocator
+    "threads",
+    "descriptors",
+    "processes",
+]
+NoticeKind = Literal[
+    "cyclic-garbage",  # each collection frees it
+    "bounded",  # grew and stopped, or fills a container with a limit
+    "epoch-sawtooth",  # released at the end of each epoch
+    "below-tolerance",  # grows, slower than anyone minds
+    "note",
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A stretch of source text; `cell` is the 1-based notebook cell, or None in a plain file."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the text from (line, column) up to (end_line, end_column) by `text`."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that remove a finding: "safe" ones keep behaviour, "display" is only advice."""
+
+    title: str
+    edits: tuple[Edit, ...] = ()
+    safety: Safety = "display"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place in the source that leaks, by one rule; `proved` once a run has shown it."""
+
+    rule: str
+    code: str
+    location: Location
+    message: str
+    help: str = ""
+    severity: Severity = "warning"
+    confidence: Confidence = "high"
+    fix: Fix | None = None
+    context: str = ""
+    proved: bool | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Rule, path and the flagged line's text; not its number, so it survives edits above."""
+        return fingerprint(self.rule, self.location.path, " ".join(self.context.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading of every resource, e.g. {"host.rss": 104857600, "graph.nodes": 40}."""
+
+    step: int
+    elapsed_s: float
+    readings: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How one resource moved over the settled steps: slope, its interval, and what that means."""
+
+    resource: str
+    unit: str
+    per_step: float
+    low: float
+    high: float
+    total: float
+    steps: int
+    verdict: Verdict
+    per_hour: float | None = None
+    exhausts_in_s: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One reference on the way from a root to what leaks; `edge` as in Python, e.g. ".sum"."""
+
+    edge: str
+    holder: str
+    retained_bytes: int | None = None
+    suspect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeakTrace:
+    """The references from a root, said in words, down to a leaking object."""
+
+    root: str
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A source line with the share (0..1) of the growth that was made or is held there."""
+
+    path: str
+    line: int
+    code: str
+    share: float = 1.0
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One leak of the run: what grows, how fast, who holds it and where it is made."""
+
+    kind: Kind
+    what: str
+    objects_per_step: float | None = None
+    bytes_per_step: float | None = None
+    holder: str = ""
+    trace: LeakTrace | None = None
+    locations: tuple[Place, ...] = ()
+    rules: tuple[str, ...] = ()
+    fix: str = ""
+    library: bool = False
+    evidence: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Kind and holder path with indices folded, so the same leak keeps its name across runs."""
+        edges = tuple(link.edge for link in self.trace.links) if self.trace else ()
+        root = self.trace.root if self.trace else self.holder
+        return fingerprint(self.kind, root, *edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something worth a line that is no leak, e.g. garbage that each collection frees."""
+
+    kind: NoticeKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was run, for how long, and why watching ended."""
+
+    command: str
+    steps: int
+    seconds: float
+    warmup_steps: int = 0
+    clock: str = ""
+    rank: int | None = None
+    world_size: int | None = None
+    torch: str | None = None
+    device: str | None = None
+    stopped_by: str = ""
+    exit_status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What watching cost: median per step, and as a share of the run's time."""
+
+    per_step_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that could not be checked, with the reason in one line."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything one invocation learned; renderers read nothing else."""
+
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    checked_files: int = 0
+    verdict: Verdict | None = None
+    reason: str = ""
+    trends: tuple[Trend, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    run: Run | None = None
+    overhead: Overhead | None = None
+    samples: tuple[Sample, ...] = ()
+    ranks: tuple[Report, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> int:
+        """1 when something leaks, 2 when leakcheck could not tell or could not read, else 0."""
+        if self.run is None and self.verdict is None:
+            if self.findings:
+                return EXIT_FOUND
+            return EXIT_FAILED if self.unreadable else EXIT_CLEAN
+        by_verdict = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
+        return by_verdict.get(self.verdict or "unclear", EXIT_FAILED)
+
+
+def fingerprint(*parts: str) -> str:
+    """Hash the parts into twelve hexadecimal digits that are the same on every machine."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""Source text in, findings out; never imports torch."""
