@@ -1,0 +1,165 @@
+"""The report of a watched run as text: the verdict first, then each leak with what to do about it.
+
+Plain text that reads well at 80 columns and in CI logs; `color=True` adds ANSI styles and changes
+nothing else.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from leakcheck.model import Finding, Place, Report, Suspect, Trend
+from leakcheck.units import format_bytes, format_count, format_duration
+
+WIDTH = 80
+LABEL_WIDTH = 9  # the longest label, "held by", and two spaces
+TITLES = {
+    "graph": "the autograd graph of past steps stays reachable",
+    "tensor": "tensors pile up",
+    "object": "Python objects pile up",
+    "native": "memory outside Python objects grows",
+    "device": "device memory grows and no tensor accounts for it",
+    "fragmentation": "memory is held back, not used",
+    "external": "device memory grows outside the allocator",
+    "threads": "threads pile up",
+    "descriptors": "open file descriptors pile up",
+    "processes": "child processes pile up",
+}
+COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
+
+
+def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
+    """Write the whole report of a run; ends without a newline."""
+    lines = [_headline(report)]
+    for suspect in report.suspects:
+        lines += ["", *_leak(suspect, report.findings, width)]
+    lines += ["", *_trends(report.trends)] if report.trends else []
+    lines += [f"note: {notice.message}" for notice in report.notices]
+    lines += [_footer(report)] if report.run else []
+    text = "\n".join(lines)
+    return _styled(text, report) if color else text
+
+
+def _headline(report: Report) -> str:
+    run = report.run
+    where = f" in {format_count(run.steps)} steps of {run.command}" if run else ""
+    if report.verdict == "growing":
+        count = len(report.suspects)
+        what = f"{count} leaks" if count > 1 else "1 leak" if count else "memory grows"
+        return f"leakcheck: growing: {what}{where}"
+    reason = f": {report.reason}" if report.reason else ""
+    return f"leakcheck: {report.verdict or 'unclear'}{where}{reason}"
+
+
+def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterator[str]:
+    owner = "library leak" if suspect.library else "leak"
+    yield f"{owner} ({suspect.kind}): {TITLES[suspect.kind]}"
+    yield from _row("what", suspect.what, width)
+    yield from _row("grows", _rate(suspect), width)
+    for place in suspect.locations[:3]:
+        yield from _row("line", _place(place), width)
+    if suspect.holder:
+        yield from _row("held by", suspect.holder, width)
+    yield from _trace(suspect)
+    if suspect.fix:
+        yield from _row("fix", suspect.fix, width)
+    for rule in suspect.rules:
+        yield from _row("rule", _rule(rule, findings), width)
+    yield from _row("id", suspect.fingerprint, width)
+
+
+def _row(label: str, text: str, width: int) -> list[str]:
+    if not text:
+        return []
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=f"  {label:<{LABEL_WIDTH}}",
+        subsequent_indent=" " * (LABEL_WIDTH + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _rate(suspect: Suspect) -> str:
+    parts = []
+    if suspect.objects_per_step is not None:
+        unit = {"graph": "Nodes", "tensor": "tensors"}.get(suspect.kind, "objects")
+        parts.append(f"{format_count(suspect.objects_per_step)} {unit} a step")
+    if suspect.bytes_per_step is not None:
+        parts.append(f"{format_bytes(suspect.bytes_per_step)} a step")
+    return ", ".join(parts)
+
+
+def _place(place: Place) -> str:
+    share = f" ({place.share:.0%})" if place.share < 0.995 else ""
+    return f"{place.path}:{place.line}{share}  {place.code.strip()}"
+
+
+def _trace(suspect: Suspect) -> Iterator[str]:
+    if suspect.trace is None or not suspect.trace.links:
+        return
+    indent = " " * (LABEL_WIDTH + 2)
+    yield f"{indent}{suspect.trace.root}"
+    last = len(suspect.trace.links) - 1
+    for depth, link in enumerate(suspect.trace.links):
+        arrow = "╰→" if depth == last else "├─"
+        size = f" [{format_bytes(link.retained_bytes)}]" if link.retained_bytes else ""
+        yield f"{indent}{arrow} {link.edge}: {link.holder}{size}"
+        if link.suspect:
+            yield f"{indent}{'   ' if depth == last else '│  '}{'~' * len(link.edge)}"
+
+
+def _rule(slug: str, findings: tuple[Finding, ...]) -> str:
+    proved = [f for f in findings if f.rule == slug and f.proved]
+    if not proved:
+        return slug
+    place = proved[0].location
+    return f"{slug}, proved by this run at {place.path}:{place.line}"
+
+
+def _trends(trends: tuple[Trend, ...]) -> Iterator[str]:
+    name_width = max(len(trend.resource) for trend in trends)
+    for trend in trends:
+        yield f"{trend.resource:<{name_width}}  {trend.verdict:<8}{_slope(trend)}"
+
+
+def _slope(trend: Trend) -> str:
+    if trend.verdict != "growing":
+        return f" {trend.reason}".rstrip() if trend.reason else ""
+    low, high = _amount(trend.low, trend.unit), _amount(trend.high, trend.unit)
+    text = f" +{_amount(trend.per_step, trend.unit)} a step (95 %: {low} to {high})"
+    text += f" over {format_count(trend.steps)} steps"
+    if trend.per_hour is not None:
+        text += f", {_amount(trend.per_hour, trend.unit)}/h"
+    if trend.exhausts_in_s is not None:
+        text += f", full in {format_duration(trend.exhausts_in_s)}"
+    return text
+
+
+def _amount(value: float, unit: str) -> str:
+    return format_bytes(value) if unit == "bytes" else format_count(value)
+
+
+def _footer(report: Report) -> str:
+    assert report.run is not None
+    run = report.run
+    text = f"watched {format_count(run.steps)} steps"
+    text += f" ({format_count(run.warmup_steps)} of warm-up" if run.warmup_steps else " ("
+    text += f"{', ' if run.warmup_steps else ''}{run.clock})" if run.clock else ")"
+    text = text.replace(" ()", "")
+    if report.overhead:
+        text += f", {report.overhead.per_step_us:.0f} us a step ({report.overhead.share:.1%})"
+    return f"{text}; {run.stopped_by}" if run.stopped_by else text
+
+
+def _styled(text: str, report: Report) -> str:
+    lines = text.split("\n")
+    lines[0] = click.style(lines[0], fg=COLORS[report.verdict or "unclear"], bold=True)
+    for number, line in enumerate(lines):
+        if line.startswith(("leak (", "library leak (")):
+            lines[number] = click.style(line, bold=True)
+    return "\n".join(lines)
