@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from leakcheck.model import Finding, LeakTrace, Link, Location, Report, Run, Suspect, Unreadable
+
+
+def finding(line: int, context: str = "total += loss") -> Finding:
+    where = Location("train.py", line, 5, line, 18)
+    return Finding("undetached-accumulator", "LK101", where, "keeps the graph", context=context)
+
+
+def test_a_fingerprint_survives_a_move_and_a_reindent_but_not_an_edit():
+    assert finding(3).fingerprint == finding(90).fingerprint
+    assert finding(3).fingerprint == finding(3, "    total +=  loss").fingerprint
+    assert finding(3).fingerprint != finding(3, "total += other").fingerprint
+
+
+def test_suspects_with_the_same_holder_path_share_a_fingerprint():
+    trace = LeakTrace("local `losses` in main()", (Link("[x]", "list"),))
+    slow = Suspect("tensor", "Tensor ()", bytes_per_step=8.0, trace=trace)
+    fast = Suspect("tensor", "Tensor ()", bytes_per_step=9.0, trace=trace)
+
+    assert slow.fingerprint == fast.fingerprint
+
+
+def test_the_exit_code_follows_the_worst_that_was_learned():
+    run = Run("train.py", steps=10, seconds=1.0)
+
+    assert Report().exit_code == 0
+    assert Report(findings=(finding(1),), unreadable=(Unreadable("b.py", "no"),)).exit_code == 1
+    assert Report(unreadable=(Unreadable("b.py", "no"),)).exit_code == 2
+    assert Report(run=run, verdict="steady", findings=(finding(1),)).exit_code == 0
+    assert Report(run=run, verdict="growing").exit_code == 1
+    assert Report(run=run, verdict="unclear").exit_code == 2
