@@ -1,0 +1,70 @@
+"""The report as one JSON object, for programs.
+
+`format` counts the changes that could break a reader:
+1  findings, unreadable, checked_files, verdict, reason, trends, suspects, notices, run, overhead
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TypeAlias
+
+from leakcheck import __version__
+from leakcheck.model import Finding, Report, Suspect
+
+FORMAT = 1
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+
+
+def render(report: Report, *, color: bool = False) -> str:
+    """Write the report indented, with keys in a fixed order."""
+    return json.dumps(as_json(report), indent=2, ensure_ascii=False)
+
+
+def as_json(report: Report) -> Json:
+    """Return the report as plain lists and dicts."""
+    answer: dict[str, Json] = {
+        "format": FORMAT,
+        "version": __version__,
+        "findings": [finding_as_json(finding) for finding in report.findings],
+        "unreadable": [asdict(each) for each in report.unreadable],
+        "checked_files": report.checked_files,
+        "verdict": report.verdict,
+        "reason": report.reason,
+        "trends": [asdict(trend) for trend in report.trends],
+        "suspects": [_suspect(suspect) for suspect in report.suspects],
+        "notices": [asdict(notice) for notice in report.notices],
+        "run": asdict(report.run) if report.run else None,
+        "overhead": asdict(report.overhead) if report.overhead else None,
+    }
+    if report.ranks:
+        answer["ranks"] = [as_json(rank) for rank in report.ranks]
+    return answer
+
+
+def finding_as_json(finding: Finding) -> Json:
+    """Return a finding flat: its place beside what it says."""
+    return {
+        "rule": finding.rule,
+        "code": finding.code,
+        **asdict(finding.location),
+        "message": finding.message,
+        "help": finding.help,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "fix": asdict(finding.fix) if finding.fix else None,
+        "fingerprint": finding.fingerprint,
+        "proved": finding.proved,
+    }
+
+
+def _suspect(suspect: Suspect) -> Json:
+    trace = suspect.trace
+    return {
+        **asdict(suspect),
+        "root": trace.root if trace else None,
+        "trace": [asdict(link) for link in trace.links] if trace else [],
+        "fingerprint": suspect.fingerprint,
+    }
