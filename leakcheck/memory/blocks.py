@@ -84,7 +84,7 @@ class BlockView:
 
 @dataclass(frozen=True, slots=True)
 class SegmentView:
-    """A segment and all its blocks in address order."""
+    """A segment and all its blocks in address order; `size` leaves unmapped blocks out."""
 
     address: int
     size: int
@@ -180,6 +180,8 @@ class Allocator:
             previous = self._blocks[view.address] = block
             if view.state == FREE:
                 self._insert(block)
+            elif view.state == UNMAPPED:
+                insort(arena.unmapped, view.address)
             else:
                 self._count(block, view.requested)
         self._count_segment(segment.address, segment.size)
@@ -294,5 +296,5 @@ def _view(head: Block) -> SegmentView:
     while block is not None:
         views.append(BlockView(block.address, block.size, block.requested, block.state))
         block = block.next
-    size = sum(v.size for v in views)
+    size = sum(v.size for v in views if v.state != UNMAPPED)
     return SegmentView(head.address, size, arena.stream, arena.pool, arena.small, tuple(views))

@@ -6,11 +6,11 @@ policy replays the same one. Events are named tuples because a trace may hold a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from leakcheck.memory.blocks import DEFAULT_POOL, PoolId, SegmentView
+from leakcheck.memory.blocks import DEFAULT_POOL, UNMAPPED, USED, BlockView, PoolId, SegmentView
 
 EventKind = Literal["alloc", "free", "segment_alloc", "segment_free", "empty_cache"]
 
@@ -53,6 +53,17 @@ class Trace:
     settings: Mapping[str, object] = field(default_factory=dict)
     final_allocated_bytes: int | None = None
     final_reserved_bytes: int | None = None
+
+    @property
+    def expandable(self) -> bool:
+        """Whether the recording was made with expandable segments."""
+        mapped = any(view.state == UNMAPPED for s in self.initial for view in s.blocks)
+        return mapped or bool(self.settings.get("expandable_segments"))
+
+    def initial_blocks(self) -> Iterator[BlockView]:
+        """The blocks alive before the first event, by address."""
+        for segment in self.initial:
+            yield from (view for view in segment.blocks if view.state == USED)
 
     @property
     def begins_empty(self) -> bool:

@@ -1,0 +1,159 @@
+"""Allocation traces on disk: JSON, plain or gzipped, one object with a trace for each name.
+
+    {"a run": {"events": [["a", 140, 4096], ["f", 140, 4096]],
+               "init_segments": [[address, size, small]], "init_blocks": [[address, size, asked]]}}
+
+Event kinds: a alloc, f free, S segment allocated or mapped, F segment freed or unmapped, E cache
+emptied, n snapshot (ignored). An event may go on with stream, pool [2] and site index; a segment
+with stream, pool and expandable. Optional: "marks" [[event, label, step]], "sites" [text],
+"settings" {}, "final_allocated", "final_reserved".
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from leakcheck.errors import RecordingError
+from leakcheck.memory.blocks import DEFAULT_POOL, SegmentView
+from leakcheck.memory.initial import Span, initial_segments
+from leakcheck.memory.trace import Event, EventKind, Mark, Trace
+
+KINDS: Final[dict[str, EventKind]] = {
+    "a": "alloc",
+    "f": "free",
+    "S": "segment_alloc",
+    "F": "segment_free",
+    "E": "empty_cache",
+}
+_LETTERS: Final = {kind: letter for letter, kind in KINDS.items()}
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_LARGEST_TEXT_BYTES: Final = 4 << 30  # a gzip bomb stops here
+
+
+class _StoredTrace(msgspec.Struct):
+    """The shape of one trace in the file; msgspec checks it and names what is wrong."""
+
+    events: list[list[Any]]
+    init_segments: list[list[Any]] = []
+    init_blocks: list[tuple[int, int, int]] = []
+    marks: list[tuple[int, str, int]] = []
+    sites: list[str] = []
+    settings: dict[str, Any] = {}
+    final_allocated: int | None = None
+    final_reserved: int | None = None
+
+
+def read_traces(path: Path) -> tuple[Trace, ...]:
+    """Read every trace of a JSON or JSON.gz file. Raises RecordingError, in one line."""
+    content = read_bytes(path)
+    try:
+        stored = msgspec.json.decode(content, type=dict[str, _StoredTrace])
+        traces = tuple(_trace(name, each) for name, each in stored.items())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordingError(f"{path}: no allocation trace: {error}") from None
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        raise RecordingError(f"{path}: an event or segment cannot be read: {error}") from None
+    if not traces:
+        raise RecordingError(f"{path}: holds no trace")
+    return traces
+
+
+def write_traces(path: Path, traces: Iterable[Trace]) -> None:
+    """Write traces so that `read_traces` reads them back; gzipped when the name ends in .gz."""
+    text = json.dumps({trace.name: _stored(trace) for trace in traces}, separators=(",", ":"))
+    content = text.encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, unzipped where it is gzipped. Raises RecordingError."""
+    try:
+        content = path.read_bytes()
+        if content.startswith(_GZIP_MAGIC):
+            with gzip.open(path) as unzipped:
+                content = unzipped.read(_LARGEST_TEXT_BYTES)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RecordingError(f"{path}: broken gzip file: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordingError(f"{path}: cannot be read: {reason}") from None
+    if not content:
+        raise RecordingError(f"{path}: is empty")
+    return content
+
+
+def _trace(name: str, stored: _StoredTrace) -> Trace:
+    events = tuple(_event(*row) for row in stored.events if row[0] != "n")
+    live = {address: (size, asked) for address, size, asked in stored.init_blocks}
+    spans = [_span(*row) for row in stored.init_segments]
+    return Trace(
+        events=events,
+        initial=initial_segments(spans, live, ()),
+        marks=tuple(Mark(*mark) for mark in stored.marks),
+        sites=tuple(stored.sites),
+        name=name,
+        settings=stored.settings,
+        final_allocated_bytes=stored.final_allocated,
+        final_reserved_bytes=stored.final_reserved,
+    )
+
+
+def _event(
+    letter: str,
+    block: int,
+    size: int = 0,
+    stream: int = 0,
+    pool: Iterable[int] = DEFAULT_POOL,
+    site: int = -1,
+) -> Event:
+    if letter not in KINDS:
+        raise ValueError(f'unknown event kind "{letter}"')
+    if not all(isinstance(number, int) for number in (block, size, stream, site)) or size < 0:
+        raise ValueError(f"event {letter} needs whole numbers, not {block!r}, {size!r}")
+    first, second = pool
+    return Event(KINDS[letter], block, size, stream, (int(first), int(second)), site)
+
+
+def _span(
+    address: int,
+    size: int,
+    small: bool = False,
+    stream: int = 0,
+    pool: Iterable[int] = DEFAULT_POOL,
+    expandable: bool = False,
+) -> Span:
+    first, second = pool
+    return Span(int(address), int(size), stream, (int(first), int(second)), bool(small), expandable)
+
+
+def _stored(trace: Trace) -> dict[str, Any]:
+    stored: dict[str, Any] = {
+        "init_segments": [_segment_row(s) for s in trace.initial],
+        "init_blocks": [[v.address, v.size, v.requested] for v in trace.initial_blocks()],
+        "events": [_event_row(event) for event in trace.events],
+        "final_allocated": trace.final_allocated_bytes,
+        "final_reserved": trace.final_reserved_bytes,
+    }
+    optional = {"marks": trace.marks, "sites": trace.sites, "settings": trace.settings}
+    return stored | {key: value for key, value in optional.items() if value}
+
+
+def _event_row(event: Event) -> list[Any]:
+    row: list[Any] = [_LETTERS[event.kind], event.block, event.size]
+    if event.stream or event.pool != DEFAULT_POOL or event.site >= 0:
+        row += [event.stream, event.pool, event.site]
+    return row
+
+
+def _segment_row(segment: SegmentView) -> list[Any]:
+    row: list[Any] = [segment.address, segment.size, segment.small]
+    if segment.stream or segment.pool != DEFAULT_POOL:
+        row += [segment.stream, segment.pool]
+    return row
