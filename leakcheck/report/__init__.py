@@ -16,6 +16,7 @@ FORMATS = {
     "github": "leakcheck.report.github",
     "gitlab": "leakcheck.report.gitlab",
     "junit": "leakcheck.report.junit",
+    "html": "leakcheck.report.html",
 }
 
 

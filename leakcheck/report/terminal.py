@@ -33,7 +33,7 @@ COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
 
 def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     """Write the whole report of a run; ends without a newline."""
-    lines = [_headline(report)]
+    lines = [headline(report)]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings, width)]
     lines += ["", *_trends(report.trends)] if report.trends else []
@@ -43,7 +43,8 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     return _styled(text, report) if color else text
 
 
-def _headline(report: Report) -> str:
+def headline(report: Report) -> str:
+    """Say the verdict, how many leaks, in how many steps of what."""
     run = report.run
     where = f" in {format_count(run.steps)} steps of {run.command}" if run else ""
     if report.verdict == "growing":
@@ -58,16 +59,16 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
     owner = "library leak" if suspect.library else "leak"
     yield f"{owner} ({suspect.kind}): {TITLES[suspect.kind]}"
     yield from _row("what", suspect.what, width)
-    yield from _row("grows", _rate(suspect), width)
+    yield from _row("grows", growth_text(suspect), width)
     for place in suspect.locations[:3]:
-        yield from _row("line", _place(place), width)
+        yield from _row("line", place_text(place), width)
     if suspect.holder:
         yield from _row("held by", suspect.holder, width)
     yield from _trace(suspect)
     if suspect.fix:
         yield from _row("fix", suspect.fix, width)
     for rule in suspect.rules:
-        yield from _row("rule", _rule(rule, findings), width)
+        yield from _row("rule", rule_text(rule, findings), width)
     yield from _row("id", suspect.fingerprint, width)
 
 
@@ -84,7 +85,8 @@ def _row(label: str, text: str, width: int) -> list[str]:
     )
 
 
-def _rate(suspect: Suspect) -> str:
+def growth_text(suspect: Suspect) -> str:
+    """Say how much a suspect grows each step."""
     parts = []
     if suspect.objects_per_step is not None:
         unit = {"graph": "Nodes", "tensor": "tensors"}.get(suspect.kind, "objects")
@@ -94,7 +96,8 @@ def _rate(suspect: Suspect) -> str:
     return ", ".join(parts)
 
 
-def _place(place: Place) -> str:
+def place_text(place: Place) -> str:
+    """Write path, line, share and source of a place."""
     share = f" ({place.share:.0%})" if place.share < 0.995 else ""
     return f"{place.path}:{place.line}{share}  {place.code.strip()}"
 
@@ -113,7 +116,8 @@ def _trace(suspect: Suspect) -> Iterator[str]:
             yield f"{indent}{'   ' if depth == last else '│  '}{'~' * len(link.edge)}"
 
 
-def _rule(slug: str, findings: tuple[Finding, ...]) -> str:
+def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:
+    """Name a rule, and where this run proved it."""
     proved = [f for f in findings if f.rule == slug and f.proved]
     if not proved:
         return slug
@@ -124,14 +128,15 @@ def _rule(slug: str, findings: tuple[Finding, ...]) -> str:
 def _trends(trends: tuple[Trend, ...]) -> Iterator[str]:
     name_width = max(len(trend.resource) for trend in trends)
     for trend in trends:
-        yield f"{trend.resource:<{name_width}}  {trend.verdict:<8}{_slope(trend)}"
+        yield f"{trend.resource:<{name_width}}  {trend.verdict:<8} {slope_text(trend)}".rstrip()
 
 
-def _slope(trend: Trend) -> str:
+def slope_text(trend: Trend) -> str:
+    """Write a growing trend's rate, interval and reach; else the reason of its verdict."""
     if trend.verdict != "growing":
-        return f" {trend.reason}".rstrip() if trend.reason else ""
+        return trend.reason
     low, high = _amount(trend.low, trend.unit), _amount(trend.high, trend.unit)
-    text = f" +{_amount(trend.per_step, trend.unit)} a step (95 %: {low} to {high})"
+    text = f"+{_amount(trend.per_step, trend.unit)} a step (95 %: {low} to {high})"
     text += f" over {format_count(trend.steps)} steps"
     if trend.per_hour is not None:
         text += f", {_amount(trend.per_hour, trend.unit)}/h"
@@ -141,7 +146,7 @@ def _slope(trend: Trend) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    return format_bytes(value) if unit == "bytes" else format_count(value)
+    return format_bytes(value) if unit == "B" else format_count(value)
 
 
 def _footer(report: Report) -> str:

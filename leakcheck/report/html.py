@@ -1,0 +1,187 @@
+"""The report of a run as one self-contained HTML page that makes no request.
+
+The page holds the report's text as HTML and its charts as JSON, drawn by uPlot in the browser.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from html import escape
+from pathlib import Path
+from string import Template
+
+from leakcheck import __version__
+from leakcheck.model import Finding, Notice, Report, Suspect, Trend
+from leakcheck.report.charts import Chart, charts_of
+from leakcheck.report.terminal import (
+    TITLES,
+    growth_text,
+    headline,
+    place_text,
+    rule_text,
+    slope_text,
+)
+from leakcheck.units import format_count, format_duration
+
+FILES = Path(__file__).with_name("html")
+
+
+def render(report: Report, *, color: bool = False) -> str:
+    """Write the whole page."""
+    charts, panels = _charts(report)
+    verdict = report.verdict or "unclear"
+    return Template(_file("page.html")).substitute(
+        version=__version__,
+        title=escape(f"leakcheck: {verdict}"),
+        uplot_css=_file("uPlot.min.css"),
+        page_css=_file("page.css"),
+        uplot_js=_file("uPlot.iife.min.js"),
+        page_js=_file("page.js"),
+        verdict=verdict,
+        headline=escape(headline(report).removeprefix("leakcheck: ")),
+        facts=_facts(report),
+        suspects="".join(_suspect(suspect, report.findings) for suspect in report.suspects),
+        findings=_section("In the source", [_finding(f) for f in report.findings]),
+        trends=_trends(report.trends),
+        charts=panels,
+        ranks=_ranks(report, charts),
+        notices=_section("Notices", [_notice(notice) for notice in report.notices]),
+        data=_embedded(charts),
+    )
+
+
+def _file(name: str) -> str:
+    return (FILES / name).read_text(encoding="utf-8")
+
+
+def _embedded(charts: list[dict[str, object]]) -> str:
+    # "</script>" inside a label would end the block, so "<" never stands in it
+    text = json.dumps({"charts": charts}, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _facts(report: Report) -> str:
+    run, overhead = report.run, report.overhead
+    if run is None:
+        return ""
+    facts = {
+        "steps": format_count(run.steps),
+        "warm-up": format_count(run.warmup_steps),
+        "time": format_duration(run.seconds),
+        "clock": run.clock,
+        "rank": f"{run.rank} of {run.world_size}" if run.rank is not None else "",
+        "torch": run.torch or "",
+        "device": run.device or "",
+        "overhead": f"{overhead.per_step_us:.0f} us a step" if overhead else "",
+        "ended": run.stopped_by,
+    }
+    return "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in facts.items()
+        if value
+    )
+
+
+def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
+    places = "".join(
+        f'<div class="source"><code>{escape(place_text(place))}</code></div>'
+        for place in suspect.locations[:3]
+    )
+    rows = {
+        "what": escape(suspect.what),
+        "grows": escape(growth_text(suspect)),
+        "line": places,
+        "held by": escape(suspect.holder),
+        "fix": f"<code>{escape(suspect.fix)}</code>" if suspect.fix else "",
+        "rule": ", ".join(escape(rule_text(rule, findings)) for rule in suspect.rules),
+        "evidence": escape(suspect.evidence),
+        "fingerprint": f"<code>{suspect.fingerprint}</code>",
+    }
+    owner = "Library leak" if suspect.library else "Leak"
+    listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows.items() if value)
+    title = f"{owner}: {TITLES[suspect.kind]}"
+    body = f"<h2>{escape(title)}</h2><dl>{listed}</dl>{_trace(suspect)}"
+    return f'<section class="panel">{body}</section>'
+
+
+def _trace(suspect: Suspect) -> str:
+    if suspect.trace is None or not suspect.trace.links:
+        return ""
+    lines = [escape(suspect.trace.root)]
+    for depth, link in enumerate(suspect.trace.links):
+        edge = escape(link.edge)
+        edge = f'<span class="suspect">{edge}</span>' if link.suspect else edge
+        lines.append(f"{'  ' * depth}╰→ {edge}: {escape(link.holder)}")
+    text = "\n".join(lines)
+    return f'<pre class="trace" tabindex="0" aria-label="leak trace">{text}</pre>'
+
+
+def _finding(finding: Finding) -> str:
+    where = f"{finding.location.path}:{finding.location.line}"
+    proved = " <strong>proved by this run</strong>" if finding.proved else ""
+    return (
+        f'<div class="panel"><p><code>{escape(where)}</code> {escape(finding.rule)}{proved}</p>'
+        f'<p class="source"><code>{escape(finding.context.strip())}</code></p>'
+        f"<p>{escape(finding.message)}</p><p>{escape(finding.help)}</p></div>"
+    )
+
+
+def _notice(notice: Notice) -> str:
+    return f'<p class="panel">{escape(notice.message)}</p>'
+
+
+def _trends(trends: tuple[Trend, ...]) -> str:
+    if not trends:
+        return ""
+    rows = "".join(
+        f'<tr><td>{escape(trend.resource)}</td><td class="{trend.verdict}">{trend.verdict}</td>'
+        f'<td class="reason">{escape(slope_text(trend))}</td></tr>'
+        for trend in trends
+    )
+    return (
+        '<h2>Resources</h2><div class="scroll" tabindex="0" role="region" aria-label="Resources">'
+        "<table><thead><tr><th>resource</th><th>verdict</th><th>what was seen</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
+    charts = [asdict(chart) for chart in charts_of(report)]
+    panels = "".join(
+        _panel(index, str(chart["title"]), str(chart["unit"])) for index, chart in enumerate(charts)
+    )
+    return charts, f'<h2>Over the steps</h2><div class="charts">{panels}</div>' if panels else ""
+
+
+def _ranks(report: Report, charts: list[dict[str, object]]) -> str:
+    panels = []
+    for number, rank in enumerate(report.ranks):
+        for chart in charts_of(rank)[:1]:
+            name = rank.run.rank if rank.run and rank.run.rank is not None else number
+            title = f"rank {name}: {rank.verdict or 'unclear'}"
+            panels.append(_panel(len(charts), f"{title}, {chart.title}", chart.unit))
+            charts.append({**asdict(_small(chart)), "small": True})
+    if not panels:
+        return ""
+    return f'<h2>Ranks</h2><div class="charts ranks">{"".join(panels)}</div>'
+
+
+def _small(chart: Chart) -> Chart:
+    step = max(1, len(chart.steps) // 200)
+    keep = slice(None, None, step)
+    curves = tuple(type(c)(c.label, c.values[keep], c.fit) for c in chart.series)
+    return Chart(chart.title, chart.unit, chart.steps[keep], curves, chart.warmup, chart.stacked)
+
+
+def _panel(index: int, title: str, unit: str) -> str:
+    told = not unit or unit == "B" or unit in title.lower()
+    label = escape(title if told else f"{title} ({unit})")
+    return (
+        f'<figure class="panel chart" role="group" aria-label="{label}"><h3>{label}</h3>'
+        f'<div data-chart="{index}"></div></figure>'
+    )
+
+
+def _section(title: str, parts: list[str]) -> str:
+    return f"<h2>{title}</h2>{''.join(parts)}" if parts else ""

@@ -1,0 +1,87 @@
+// Draws every chart of the page from the JSON in #report-data; nothing is fetched.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("report-data").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const PALETTE = ["#1f77d0", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285", "#a61e4d", "#5f6b00", "#5c5f66", "#c2255c"];
+  const DARK_PALETTE = ["#74b0ff", "#ff9a5c", "#7fd6a2", "#d9a0ee", "#66d9e8", "#ff9bb8", "#d3dc6a", "#c1c7d0", "#f783ac"];
+
+  const BINARY_STEPS = Array.from({ length: 48 }, (_, power) => 2 ** power);
+
+  const bytes = (value) => {
+    let size = Math.abs(value), unit = 0;
+    while (size >= 1000 && unit < UNITS.length - 1) { size /= 1024; unit += 1; }
+    const digits = unit === 0 || size >= 100 ? 0 : size >= 10 ? 1 : 2;
+    return (value < 0 ? "-" : "") + size.toFixed(digits) + " " + UNITS[unit];
+  };
+  const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const shadeWarmup = (chart) => ({
+    hooks: {
+      drawClear: [(plot) => {
+        if (!chart.warmup) return;
+        const from = plot.valToPos(plot.scales.x.min, "x", true);
+        const to = Math.min(plot.valToPos(chart.warmup, "x", true), plot.bbox.left + plot.bbox.width);
+        if (to <= from) return;
+        plot.ctx.fillStyle = dark.matches ? "rgba(255,255,255,.07)" : "rgba(0,0,0,.06)";
+        plot.ctx.fillRect(from, plot.bbox.top, to - from, plot.bbox.height);
+      }],
+    },
+  });
+
+  const series = (chart) => {
+    const palette = dark.matches ? DARK_PALETTE : PALETTE;
+    const write = chart.unit === "B" ? bytes : count;
+    return [
+      { label: "step" },
+      ...chart.series.map((each, index) => ({
+        label: each.label,
+        stroke: each.fit ? style("--growing") : palette[index % palette.length],
+        width: each.fit ? 2 : 1.5,
+        dash: each.fit ? [6, 4] : undefined,
+        fill: chart.stacked ? palette[index % palette.length] + "55" : undefined,
+        points: { show: false },
+        spanGaps: true,
+        value: (_, value) => (value == null ? "" : write(value)),
+      })),
+    ];
+  };
+
+  const options = (chart, box) => ({
+    width: box.clientWidth,
+    height: chart.small ? 150 : 260,
+    cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
+    scales: { x: { time: false } },
+    series: series(chart),
+    axes: [
+      { stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") } },
+      {
+        stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") },
+        size: 84, incrs: chart.unit === "B" ? BINARY_STEPS : undefined, values: (_, values) => values.map(chart.unit === "B" ? bytes : count),
+      },
+    ],
+    plugins: [shadeWarmup(chart)],
+  });
+
+  const plots = [];
+  const draw = () => {
+    for (const each of plots.splice(0)) each.plot.destroy();
+    document.querySelectorAll("[data-chart]").forEach((box) => {
+      const chart = data.charts[Number(box.dataset.chart)];
+      const columns = [chart.steps, ...chart.series.map((each) => each.values)];
+      plots.push({ box, chart, plot: new uPlot(options(chart, box), columns, box) });
+    });
+    window.leakcheckPlots = plots.map((each) => each.plot);
+  };
+  let pending = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(pending);
+    pending = requestAnimationFrame(() => {
+      for (const each of plots) each.plot.setSize({ width: each.box.clientWidth, height: each.chart.small ? 150 : 260 });
+    });
+  });
+  dark.addEventListener("change", draw);
+  draw();
+})();
