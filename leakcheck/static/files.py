@@ -144,11 +144,8 @@ def decode(raw: bytes) -> Source:
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
         text = raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        where = f"byte 0x{raw[error.start]:02x} at offset {error.start}"
-        raise UnreadableFile(f"is not {error.encoding}: {where}") from None
     except (SyntaxError, LookupError, ValueError) as error:
-        raise UnreadableFile("is binary" if b"\0" in raw else _line(error)) from None
+        raise UnreadableFile("is binary" if b"\0" in raw else _undecodable(raw, error)) from None
     if "\0" in text:
         raise UnreadableFile("is binary")
     return Source(text.removeprefix("\ufeff"), encoding)
@@ -190,17 +187,14 @@ def _matches(spec: GitIgnoreSpec, folder: Path, path: Path, slash: str) -> bool 
 
 
 def _gitignores_above(path: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
-    parents = []
-    for parent in path.parents:
-        parents.append(parent)
-        if (parent / ".git").exists():
-            break
-    else:
-        return  # outside a repository, a .gitignore above what was asked for says nothing
+    """Read the .gitignore files from the repository's root (else the working folder) down."""
     if (path / ".git").exists():
         return
-    for parent in reversed(parents):
-        yield from _gitignore_in(parent)
+    parents = list(path.parents)
+    roots = [folder for folder in parents if (folder / ".git").exists()] or [Path.cwd()]
+    for folder in reversed(parents):
+        if folder.is_relative_to(roots[0]):
+            yield from _gitignore_in(folder)
 
 
 def _gitignore_in(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
@@ -220,5 +214,14 @@ def _reason(error: OSError, *, dangling: bool = False) -> str:
     return f"cannot be read: {(error.strerror or str(error)).lower()}"
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _undecodable(raw: bytes, error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        where = f"byte 0x{raw[error.start]:02x} at offset {error.start}"
+        return f"is not {error.encoding}: {where}"
+    if not isinstance(error, SyntaxError) or b"coding" in b"".join(raw.splitlines()[:2]):
+        return " ".join(str(error).split()) or type(error).__name__
+    try:
+        raw.decode()
+    except UnicodeDecodeError as cause:
+        return _undecodable(raw, cause)
+    return str(error)
