@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from leakcheck.model import Edit, Finding, Fix
 
@@ -49,14 +50,13 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     A `\n` in the new text is written as the file writes its line ends. Raises ValueError for edits
     that overlap or lie outside the text; an edit given twice counts once.
     """
-    starts = [0]
-    for line in split_lines(text):
-        starts.append(starts[-1] + len(line))
+    lines = [*split_lines(text), ""]
+    starts = list(accumulate(map(len, lines), initial=0))
     newline = newline_of(text)
     bound = len(text)
     for edit in sorted(set(edits), reverse=True):
-        start = _offset(starts, edit.line, edit.column)
-        end = _offset(starts, edit.end_line, edit.end_column)
+        start = _offset(lines, starts, edit.line, edit.column)
+        end = _offset(lines, starts, edit.end_line, edit.end_column)
         if not 0 <= start <= end <= bound:
             raise ValueError(f"edit {edit} overlaps another or lies outside the text")
         text = text[:start] + edit.text.replace("\n", newline) + text[end:]
@@ -153,8 +153,8 @@ def _apart(edit: Edit, other: Edit) -> bool:
     return (first.end_line, first.end_column) < (second.line, second.column)
 
 
-def _offset(starts: Sequence[int], line: int, column: int) -> int:
-    if not 1 <= line <= len(starts) or column < 1:
+def _offset(lines: Sequence[str], starts: Sequence[int], line: int, column: int) -> int:
+    if not 1 <= line <= len(lines):
         return -1
-    offset = starts[line - 1] + column - 1
-    return offset if line == len(starts) or offset < starts[line] or column == 1 else -1
+    width = len(lines[line - 1].rstrip("\r\n"))
+    return starts[line - 1] + column - 1 if 1 <= column <= width + 1 else -1
