@@ -17,6 +17,8 @@ FORMATS = {
     "gitlab": "leakcheck.report.gitlab",
     "junit": "leakcheck.report.junit",
     "html": "leakcheck.report.html",
+    "markdown": "leakcheck.report.markdown",
+    "svg": "leakcheck.report.svg",
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import click
 
 from leakcheck.model import Finding, Place, Report, Suspect, Trend
+from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count, format_duration
 
 WIDTH = 80
@@ -36,10 +37,10 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     lines = [headline(report)]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings, width)]
-    lines += ["", *_trends(report.trends)] if report.trends else []
+    lines += ["", *_trends(report.trends, width)] if report.trends else []
     lines += [f"note: {notice.message}" for notice in report.notices]
-    lines += [_footer(report)] if report.run else []
-    text = "\n".join(lines)
+    lines += _footer(report, width) if report.run else []
+    text = "\n".join(map(one_line, lines))
     return _styled(text, report) if color else text
 
 
@@ -73,15 +74,18 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
 
 
 def _row(label: str, text: str, width: int) -> list[str]:
-    if not text:
-        return []
+    return _wrapped(text, f"  {label:<{LABEL_WIDTH}}", width) if text else []
+
+
+def _wrapped(text: str, label: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
         width,
-        initial_indent=f"  {label:<{LABEL_WIDTH}}",
-        subsequent_indent=" " * (LABEL_WIDTH + 2),
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
         break_long_words=False,
         break_on_hyphens=False,
+        fix_sentence_endings=False,
     )
 
 
@@ -125,10 +129,11 @@ def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:
     return f"{slug}, proved by this run at {place.path}:{place.line}"
 
 
-def _trends(trends: tuple[Trend, ...]) -> Iterator[str]:
+def _trends(trends: tuple[Trend, ...], width: int) -> Iterator[str]:
     name_width = max(len(trend.resource) for trend in trends)
     for trend in trends:
-        yield f"{trend.resource:<{name_width}}  {trend.verdict:<8} {slope_text(trend)}".rstrip()
+        label = f"{trend.resource:<{name_width}}  {trend.verdict:<8} "
+        yield from _wrapped(slope_text(trend) or "-", label, width)
 
 
 def slope_text(trend: Trend) -> str:
@@ -149,16 +154,17 @@ def _amount(value: float, unit: str) -> str:
     return format_bytes(value) if unit == "B" else format_count(value)
 
 
-def _footer(report: Report) -> str:
+def _footer(report: Report, width: int) -> Iterator[str]:
     assert report.run is not None
     run = report.run
+    warmup = f"{format_count(run.warmup_steps)} of warm-up" if run.warmup_steps else ""
+    details = ", ".join(filter(None, (warmup, run.clock)))
     text = f"watched {format_count(run.steps)} steps"
-    text += f" ({format_count(run.warmup_steps)} of warm-up" if run.warmup_steps else " ("
-    text += f"{', ' if run.warmup_steps else ''}{run.clock})" if run.clock else ")"
-    text = text.replace(" ()", "")
+    text += f" ({details})" if details else ""
     if report.overhead:
         text += f", {report.overhead.per_step_us:.0f} us a step ({report.overhead.share:.1%})"
-    return f"{text}; {run.stopped_by}" if run.stopped_by else text
+    yield text
+    yield from _row("ended", run.stopped_by, width)
 
 
 def _styled(text: str, report: Report) -> str:

@@ -1,0 +1,64 @@
+"""The report as Markdown for a comment on a pull request: the verdict, then a section a leak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.model import Finding, Report, Suspect
+from leakcheck.report.terminal import (
+    TITLES,
+    growth_text,
+    headline,
+    place_text,
+    rule_text,
+    slope_text,
+)
+
+
+def render(report: Report, *, color: bool = False) -> str:
+    """Write the report in GitHub's flavour of Markdown."""
+    lines = [f"### {_escape(headline(report))}"]
+    for suspect in report.suspects:
+        lines += ["", *_leak(suspect, report.findings)]
+    if report.findings:
+        lines += ["", "| place | rule | finding |", "|---|---|---|"]
+        lines += [_finding_row(finding) for finding in report.findings]
+    if report.trends:
+        lines += ["", "| resource | verdict | what was seen |", "|---|---|---|"]
+        lines += [
+            f"| `{trend.resource}` | {trend.verdict} | {_escape(slope_text(trend))} |"
+            for trend in report.trends
+        ]
+    lines += ["", *(f"- {_escape(notice.message)}" for notice in report.notices)]
+    lines += [f"- not read: `{each.path}`: {_escape(each.reason)}" for each in report.unreadable]
+    return "\n".join(lines).rstrip()
+
+
+def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
+    yield f"**{_escape(TITLES[suspect.kind])}** ({_escape(suspect.what)})"
+    yield ""
+    yield f"- grows {_escape(growth_text(suspect))}"
+    for place in suspect.locations[:3]:
+        yield f"- line {_code(place_text(place))}"
+    if suspect.holder:
+        yield f"- held by {_escape(suspect.holder)}"
+    if suspect.fix:
+        yield f"- fix: {_code(suspect.fix)}"
+    for rule in suspect.rules:
+        yield f"- rule {_escape(rule_text(rule, findings))}"
+
+
+def _finding_row(finding: Finding) -> str:
+    place = f"{finding.location.path}:{finding.location.line}"
+    proved = " (proved by the run)" if finding.proved else ""
+    return f"| `{place}` | {finding.rule} | {_escape(finding.message)}{proved} |"
+
+
+def _code(text: str) -> str:
+    fence = "``" if "`" in text else "`"
+    padding = " " if "`" in text else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", r"\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.model import (
+    Finding,
+    LeakTrace,
+    Link,
+    Location,
+    Notice,
+    Overhead,
+    Place,
+    Report,
+    Run,
+    Sample,
+    Suspect,
+    Trend,
+)
+
+
+@pytest.fixture
+def growing_run() -> Report:
+    """A run whose running loss keeps the graph, as the sentinel reports it."""
+    place = Location("train.py", 26, 13, 26, 31)
+    return Report(
+        findings=(
+            Finding(
+                "undetached-accumulator",
+                "LK101",
+                place,
+                "`total_loss` keeps the graph of every `loss`",
+                help="use loss.item()",
+                context="total_loss += loss",
+                proved=True,
+            ),
+        ),
+        verdict="growing",
+        trends=(
+            Trend("graph.nodes", "Nodes", 11, 11, 11, 10560, 960, "growing", 39600),
+            Trend("tensors", "tensors", 0, 0, 0, 0, 960, "steady", reason="34 all the way"),
+        ),
+        suspects=(
+            Suspect(
+                "graph",
+                "Tensor () with grad_fn AddBackward0",
+                11,
+                7802,
+                "local `total_loss` in main()",
+                LeakTrace(
+                    "frame of main(), train.py",
+                    (
+                        Link("total_loss", "Tensor", suspect=True),
+                        Link(".grad_fn", "AddBackward0", 7802 * 960),
+                    ),
+                ),
+                (Place("train.py", 26, "total_loss += loss", 1.0, "main"),),
+                ("undetached-accumulator",),
+                "total_loss += loss.item()",
+                evidence="live Nodes at 12 checkpoints",
+            ),
+        ),
+        notices=(Notice("cyclic-garbage", "each collection frees 3.5 MiB of cyclic garbage"),),
+        run=Run(
+            "train.py",
+            1000,
+            31.2,
+            40,
+            "optimizer step",
+            torch="2.13.0",
+            device="cpu",
+            stopped_by="stopped: the verdict is certain",
+        ),
+        overhead=Overhead(9.4, 0.002),
+        samples=tuple(
+            Sample(
+                step,
+                step / 100,
+                {"host.rss": (300 << 20) + 8000 * step, "graph.nodes": 40 + 11 * step},
+            )
+            for step in range(0, 1000, 10)
+        ),
+    )

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.model import Report, Sample
+from leakcheck.report.charts import Chart, Curve, charts_of, thinned
+
+
+def samples(count: int) -> tuple[Sample, ...]:
+    return tuple(Sample(step, step / 10, {"host.rss": step}) for step in range(count))
+
+
+@given(st.integers(0, 5000), st.integers(2, 50))
+def test_thinning_keeps_both_ends_and_the_order(count, most):
+    kept = thinned(samples(count), most)
+
+    assert len(kept) == min(count, most)
+    assert kept[:1] == samples(count)[:1]
+    assert kept[-1:] == samples(count)[-1:]
+    assert list(kept) == sorted(kept, key=lambda sample: sample.step)
+
+
+def test_the_growing_resource_is_drawn_first_with_its_trend(growing_run):
+    charts = charts_of(growing_run)
+
+    assert [chart.title for chart in charts] == ["Autograd graph", "Host memory"]
+    labels = [curve.label for curve in charts[0].series]
+    assert labels == ["graph.nodes", "graph.nodes trend"]
+    assert charts[0].series[1].values[-1] == 40 + 11 * 990
+
+
+def test_each_device_has_a_chart_of_its_own():
+    readings = {"cuda:0.allocated": 512, "cuda:0.reserved": 2048, "cuda:1.allocated": 0}
+    report = Report(samples=(Sample(1, 0.1, readings), Sample(2, 0.2, readings)))
+
+    assert [chart.title for chart in charts_of(report)] == ["cuda:0 memory", "cuda:1 memory"]
+
+
+def test_categories_are_stacked_so_that_the_top_line_is_their_sum():
+    readings = {"category.parameters": 100, "category.gradients": 20}
+    report = Report(samples=(Sample(1, 0.1, readings), Sample(2, 0.2, readings)))
+
+    assert charts_of(report) == (
+        Chart(
+            "Memory by category",
+            "B",
+            (1, 2),
+            (Curve("gradients", (120.0, 120.0)), Curve("parameters", (100.0, 100.0))),
+            stacked=True,
+        ),
+    )
+
+
+def test_a_resource_read_only_sometimes_leaves_gaps(growing_run):
+    gappy = (Sample(1, 0.1, {}), Sample(2, 0.2, {"tensors": 3}), Sample(3, 0.3, {}))
+
+    (chart,) = charts_of(replace(growing_run, samples=gappy))
+
+    assert chart.series == (Curve("tensors", (None, 3, None)),)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from leakcheck.report import render
+
+EXPECTED = """\
+### leakcheck: growing: 1 leak in 1,000 steps of train.py
+
+**the autograd graph of past steps stays reachable** (Tensor () with grad_fn AddBackward0)
+
+- grows 11 Nodes a step, 7.6 KiB a step
+- line `train.py:26  total_loss += loss`
+- held by local `total_loss` in main()
+- fix: `total_loss += loss.item()`
+- rule undetached-accumulator, proved by this run at train.py:26
+
+| place | rule | finding |
+|---|---|---|
+| `train.py:26` | undetached-accumulator | {message} (proved by the run) |
+
+| resource | verdict | what was seen |
+|---|---|---|
+| `graph.nodes` | growing | +11 a step (95 %: 11 to 11) over 960 steps, 39,600/h |
+| `tensors` | steady | 34 all the way |
+
+- each collection frees 3.5 MiB of cyclic garbage"""
+
+
+def test_the_comment_for_a_pull_request_tells_everything_in_markdown(growing_run):
+    expected = EXPECTED.format(message=growing_run.findings[0].message)
+
+    assert render(growing_run, "markdown") == expected

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from leakcheck.model import Report, Run
+from leakcheck.report import terminal
+
+GROWING = """\
+leakcheck: growing: 1 leak in 1,000 steps of train.py
+
+leak (graph): the autograd graph of past steps stays reachable
+  what     Tensor () with grad_fn AddBackward0
+  grows    11 Nodes a step, 7.6 KiB a step
+  line     train.py:26  total_loss += loss
+  held by  local `total_loss` in main()
+           frame of main(), train.py
+           ├─ total_loss: Tensor
+           │  ~~~~~~~~~~
+           ╰→ .grad_fn: AddBackward0 [7.1 MiB]
+  fix      total_loss += loss.item()
+  rule     undetached-accumulator, proved by this run at train.py:26
+  id       {fingerprint}
+
+graph.nodes  growing  +11 a step (95 %: 11 to 11) over 960 steps, 39,600/h
+tensors      steady   34 all the way
+note: each collection frees 3.5 MiB of cyclic garbage
+watched 1,000 steps (40 of warm-up, optimizer step), 9 us a step (0.2%)
+  ended    stopped: the verdict is certain"""
+
+
+def test_a_leak_is_told_with_line_holder_rate_and_fix(growing_run):
+    expected = GROWING.format(fingerprint=growing_run.suspects[0].fingerprint)
+
+    assert terminal.render(growing_run) == expected
+
+
+def test_colour_changes_nothing_but_the_colour(growing_run):
+    styled = terminal.render(growing_run, color=True)
+
+    assert "\x1b[" in styled
+    assert re.sub(r"\x1b\[[0-9;]*m", "", styled) == terminal.render(growing_run)
+
+
+def test_long_texts_stay_within_eighty_columns(growing_run):
+    suspect = replace(growing_run.suspects[0], holder="attribute `sum` of AverageMeter " * 6)
+    report = replace(growing_run, suspects=(suspect,))
+
+    assert max(map(len, terminal.render(report).split("\n"))) <= 80
+
+
+def test_an_unclear_run_says_why_first():
+    run = Run("train.py", 12, 1.0)
+    report = Report(run=run, verdict="unclear", reason="12 steps are too few to judge")
+
+    first = terminal.render(report).split("\n")[0]
+
+    assert first == "leakcheck: unclear in 12 steps of train.py: 12 steps are too few to judge"
+
+
+def test_control_characters_of_the_program_never_reach_the_terminal(growing_run):
+    suspect = replace(growing_run.suspects[0], holder="local `\x1b[2Jx` in main()")
+
+    text = terminal.render(replace(growing_run, suspects=(suspect,)))
+
+    assert "\x1b" not in text
