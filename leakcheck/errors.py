@@ -4,6 +4,7 @@ LeakcheckError
  +- UsageError       a wrong option, an unknown rule, a missing file
  +- ConfigError      a setting in pyproject.toml or leakcheck.toml that cannot be used
  +- RuleError        a rule folder that cannot be loaded
+ +- SourceError      a source file that cannot be parsed
  +- RecordingError   a recording, snapshot or baseline that cannot be read
 
 Each is printed as one line, `leakcheck: <message>`; anything else that escapes is a bug and keeps
@@ -34,6 +35,10 @@ class ConfigError(LeakcheckError):
 
 class RuleError(LeakcheckError):
     """A rule folder cannot be loaded."""
+
+
+class SourceError(LeakcheckError):
+    """A source file cannot be parsed: broken, or nested too deeply."""
 
 
 class RecordingError(LeakcheckError):

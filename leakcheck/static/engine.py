@@ -1,0 +1,93 @@
+"""Source text in, findings out: parse once, run the rules, place their hits.
+
+The contract for callers (files, cache, workers, suppressions and output are built on this):
+
+* `check_source(source, path, rules=..., project=...)` is a pure function of its arguments. `path`
+  is only copied into the findings. `rules` are classes from the registry; by default those that run
+  unless told otherwise. `project` (see project.py) lets analyses look into imported modules.
+* Findings come sorted by place, then code; each place appears once a rule. Lines and columns count
+  from 1, columns in characters; `context` is the text of the finding's first line.
+* SourceError, one line without the path: the file cannot be parsed. RuleError: a rule crashed.
+* Suppressions and baselines are not applied here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from leakcheck.errors import LeakcheckError, RuleError, SourceError
+from leakcheck.model import Finding
+from leakcheck.static import registry, syntax
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+if TYPE_CHECKING:
+    from leakcheck.static.project import Project
+
+
+def check_source(
+    source: str,
+    path: str = "<source>",
+    rules: Sequence[type[Rule]] | None = None,
+    project: Project | None = None,
+) -> tuple[Finding, ...]:
+    """Find the leaks of one file's text; SourceError when it cannot be parsed."""
+    chosen = registry.default_rules() if rules is None else rules
+    concerned = concerned_rules(source, chosen)
+    if not concerned:
+        return ()
+    try:
+        module = Module(source, syntax.parse(source), path, project)
+        findings = {_key(f): f for rule in concerned for f in _findings(rule, module)}
+    except RecursionError:
+        raise SourceError("nested too deeply to be checked") from None
+    return tuple(sorted(findings.values(), key=lambda f: (f.location, f.code)))
+
+
+def concerned_rules(source: str, rules: Iterable[type[Rule]]) -> list[type[Rule]]:
+    """Pass over the rules that cannot find anything in the text, before LibCST parses it.
+
+    Raises SourceError for text that is no Python, if any rule's words are in it.
+    """
+    worded = [rule for rule in rules if any(word in source for word in rule.words)]
+    if not worded:
+        return []
+    outline = syntax.outline(source)
+    if outline is None:
+        return worded
+    if syntax.depth(outline) > syntax.DEEPEST_NESTING:
+        raise SourceError("nested too deeply to be checked")
+    return [rule for rule in worded if rule().concerns(outline)]
+
+
+def _findings(rule: type[Rule], module: Module) -> Iterator[Finding]:
+    try:
+        for hit in rule().check(module):
+            yield _finding(rule, hit, module)
+    except (LeakcheckError, RecursionError):
+        raise
+    except Exception as error:
+        where = f"{module.path}: " if module.path else ""
+        raise RuleError(
+            f"{where}rule {rule.slug} failed: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
+    location = module.location(hit.node)
+    return Finding(
+        rule=rule.slug,
+        code=rule.code,
+        location=location,
+        message=hit.message,
+        help=hit.help,
+        severity=hit.severity,
+        confidence=hit.confidence,
+        fix=hit.fix,
+        context=module.line(location.line).strip(),
+    )
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return (finding.location, finding.code)

@@ -1,0 +1,222 @@
+"""One parsed file and the questions rules ask about it.
+
+The tree is walked once into lists by node kind, with parents; names, positions and analyses are
+worked out only when a rule asks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from leakcheck.model import Edit, Location
+from leakcheck.static import syntax
+from leakcheck.static.names import Names
+
+if TYPE_CHECKING:
+    from leakcheck.static.project import Project
+
+N = TypeVar("N", bound=cst.CSTNode)
+Function = cst.FunctionDef | cst.Lambda
+Loop = cst.For | cst.While
+_COMPOUND = (cst.For, cst.While, cst.If, cst.With, cst.Try, cst.TryStar)
+
+
+class Module:
+    """A parsed source file, indexed once, questioned lazily."""
+
+    def __init__(
+        self, source: str, tree: cst.Module, path: str = "", project: Project | None = None
+    ) -> None:
+        """Index the tree; `project` lets analyses look into the modules it imports."""
+        self.source = source
+        self.tree = tree
+        self.path = path
+        self.project = project
+        self._by_kind: dict[type, list[cst.CSTNode]] = defaultdict(list)
+        self._parents: dict[int, cst.CSTNode] = {}
+        self._index()
+
+    def nodes(self, kind: type[N]) -> list[N]:
+        """List every node of exactly this kind, in source order."""
+        return self._by_kind.get(kind, [])  # type: ignore[return-value]
+
+    @property
+    def calls(self) -> list[cst.Call]:
+        """Every call, in source order."""
+        return self.nodes(cst.Call)
+
+    @property
+    def functions(self) -> list[cst.FunctionDef]:
+        """Every function and method, nested ones included."""
+        return self.nodes(cst.FunctionDef)
+
+    @property
+    def classes(self) -> list[cst.ClassDef]:
+        """Every class, nested ones included."""
+        return self.nodes(cst.ClassDef)
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """Every for and while loop; comprehensions are not loops here."""
+        return [*self.nodes(cst.For), *self.nodes(cst.While)]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """Return the node that holds this one; None for the module itself."""
+        return self._parents.get(id(node))
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the nodes around this one, innermost first, down to the module."""
+        above = self.parent(node)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+    def enclosing(self, node: cst.CSTNode, *kinds: type[N]) -> N | None:
+        """Return the nearest node of these kinds around this one."""
+        return next((above for above in self.ancestors(node) if isinstance(above, kinds)), None)
+
+    def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """Return the function whose body the node is in."""
+        return self.enclosing(node, cst.FunctionDef)
+
+    def class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """Return the class around the node, through any functions between them."""
+        return self.enclosing(node, cst.ClassDef)
+
+    def loop_of(self, node: cst.CSTNode) -> Loop | None:
+        """Return the innermost loop of the same function that runs the node at each turn."""
+        inner = node
+        for above in self.ancestors(node):
+            match above:
+                case cst.FunctionDef() | cst.Lambda() | cst.ClassDef():
+                    return None
+                case cst.For() if inner is not above.iter and inner is not above.orelse:
+                    return above
+                case cst.While() if inner is not above.orelse:
+                    return above
+            inner = above
+        return None
+
+    def statement_of(self, node: cst.CSTNode) -> cst.BaseStatement | cst.BaseSmallStatement | None:
+        """Return the simple statement, or the compound statement's header, the node stands in."""
+        for above in (node, *self.ancestors(node)):
+            if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return above
+        return None
+
+    @cached_property
+    def names(self) -> Names:
+        """The import table."""
+        functions = [node.name.value for node in self.functions if self._at_top(node)]
+        own = functions + [node.name.value for node in self.classes if self._at_top(node)]
+        return Names([*self.nodes(cst.Import), *self.nodes(cst.ImportFrom)], own)
+
+    def qualified(self, node: cst.BaseExpression) -> str:
+        """Spell what a name refers to by the imports, "torch.optim.SGD"; empty when unknown."""
+        return self.names.qualified(node)
+
+    def calls_of(self, *names: str) -> Iterator[cst.Call]:
+        """Yield the calls of these fully qualified functions or classes."""
+        for call in self.calls:
+            if self.qualified(call.func) in names:
+                yield call
+
+    def bases(self, node: cst.ClassDef) -> tuple[str, ...]:
+        """Name a class's bases, following those in the same module to the imported ones."""
+        found: list[str] = []
+        todo, seen = [node], {id(node)}
+        while todo:
+            for base in todo.pop().bases:
+                own = self.class_named(syntax.dotted(base.value))
+                if own is not None and id(own) not in seen:
+                    seen.add(id(own))
+                    todo.append(own)
+                elif own is None:
+                    found.append(self.qualified(base.value) or syntax.dotted(base.value))
+        return tuple(name for name in found if name)
+
+    def class_named(self, name: str) -> cst.ClassDef | None:
+        """Return the module's own class of this name."""
+        return self._classes_by_name.get(name)
+
+    def methods(self, node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
+        """Map the names of a class's own methods to their definitions."""
+        return {
+            statement.name.value: statement
+            for statement in node.body.body
+            if isinstance(statement, cst.FunctionDef)
+        }
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Write a node as it stands in the source."""
+        return self.tree.code_for_node(node)
+
+    def span(self, node: cst.CSTNode) -> CodeRange:
+        """Return where a node stands: lines from 1, columns from 0. Costly the first time."""
+        return self._positions[node]
+
+    def location(self, node: cst.CSTNode) -> Location:
+        """Return where to point a reader: a definition's name, a compound statement's header."""
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            node = node.name
+        span = self.span(node)
+        end_line, end_column = span.end.line, span.end.column
+        if isinstance(node, _COMPOUND):
+            end_line = span.start.line
+            end_column = len(self.lines[end_line - 1].rstrip())
+        start = span.start
+        return Location(self.path, start.line, start.column + 1, end_line, end_column + 1)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The source's lines, without their ends."""
+        return self.source.splitlines()
+
+    def line(self, number: int) -> str:
+        """Return one line of the source, counted from 1; empty past the end."""
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def replace(self, node: cst.CSTNode, text: str) -> Edit:
+        """Edit: put `text` in the node's place."""
+        at = self.span(node)
+        return Edit(at.start.line, at.start.column + 1, at.end.line, at.end.column + 1, text)
+
+    def insert_after(self, node: cst.CSTNode, text: str) -> Edit:
+        """Edit: put `text` right behind the node."""
+        at = self.span(node).end
+        return Edit(at.line, at.column + 1, at.line, at.column + 1, text)
+
+    def insert_before(self, node: cst.CSTNode, text: str) -> Edit:
+        """Edit: put `text` right in front of the node."""
+        at = self.span(node).start
+        return Edit(at.line, at.column + 1, at.line, at.column + 1, text)
+
+    @cached_property
+    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
+        wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
+        return dict(wrapper.resolve(PositionProvider))
+
+    @cached_property
+    def _classes_by_name(self) -> dict[str, cst.ClassDef]:
+        return {node.name.value: node for node in reversed(self.classes)}
+
+    def _at_top(self, node: cst.CSTNode) -> bool:
+        return self.enclosing(node, cst.FunctionDef, cst.ClassDef) is None
+
+    def _index(self) -> None:
+        by_kind, parents, children = self._by_kind, self._parents, syntax.children
+        stack: list[cst.CSTNode] = [self.tree]
+        while stack:
+            node = stack.pop()
+            by_kind[type(node)].append(node)
+            below = list(children(node))
+            for child in below:
+                parents[id(child)] = node
+            below.reverse()
+            stack += below

@@ -1,0 +1,76 @@
+"""The modules that are checked together, so that a class and its caller are seen as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from leakcheck.errors import SourceError
+from leakcheck.static import syntax
+from leakcheck.static.module import Module
+
+
+class Project:
+    """Sources by path, parsed when an import leads to them and kept for the next question.
+
+    `Project({path: source})` or `Project.of(paths)`, which reads a file when it is first needed.
+    """
+
+    def __init__(self, sources: Mapping[str, str | None]) -> None:
+        """Take every file of the project; a source of None is read from its path when needed."""
+        self._sources = dict(sources)
+        self._modules: dict[str, Module | None] = {}
+
+    @classmethod
+    def of(cls, paths: list[Path]) -> Project:
+        """Make a project of files on disk; nothing is read yet."""
+        return cls({str(path): None for path in paths})
+
+    def module(self, path: str) -> Module | None:
+        """Return the parsed module of a path; None when it is not there or cannot be parsed."""
+        if path not in self._modules:
+            self._modules[path] = self._parse(path)
+        return self._modules[path]
+
+    def find(self, name: str, importer: str) -> Module | None:
+        """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
+        path = self._resolve(name, importer)
+        return self.module(path) if path else None
+
+    def _parse(self, path: str) -> Module | None:
+        source = self._sources.get(path)
+        try:
+            if source is None and path in self._sources:
+                source = Path(path).read_text(encoding="utf-8")
+            if source is None or syntax.outline(source) is None:
+                return None
+            return Module(source, syntax.parse(source), path, self)
+        except (OSError, UnicodeDecodeError, SourceError, RecursionError):
+            return None
+
+    def _resolve(self, name: str, importer: str) -> str | None:
+        dots = len(name) - len(name.lstrip("."))
+        parts = [part for part in name.split(".") if part]
+        if dots:
+            folder = Path(importer).parent
+            for _ in range(dots - 1):
+                folder = folder.parent
+            return self._file(folder, parts)
+        # an absolute import may start at any folder above the importer
+        for folder in Path(importer).parents:
+            if found := self._file(folder, parts):
+                return found
+        return None
+
+    def _file(self, folder: Path, parts: list[str]) -> str | None:
+        base = folder.joinpath(*parts)
+        for candidate in (base.with_suffix(".py") if parts else None, base / "__init__.py"):
+            if candidate is not None and str(candidate) in self._sources:
+                return str(candidate)
+        return None
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every path of the project, sorted."""
+        return tuple(sorted(self._sources))

@@ -1,0 +1,78 @@
+"""What a rule is: one class in `rules/<slug>/rule.py` that looks at a module and yields hits.
+
+    class PerStepTimer(Rule):
+        code = "LK699"
+        summary = "a timer is started at every step and none is stopped"
+        words = ("start_timer",)
+
+        def check(self, module: Module) -> Iterator[Hit]:
+            for call in module.calls_of("somelib.start_timer"):
+                if module.loop_of(call):
+                    yield self.hit(call, "a timer starts at every step", help="stop it")
+
+The folder's name is the rule's slug. Built-in rules have no privileges: a user's rule set is loaded
+by the same function and sees the same Module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from leakcheck.model import Confidence, Fix, Severity
+
+if TYPE_CHECKING:
+    import ast
+
+    import libcst as cst
+
+    from leakcheck.static.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule found at a syntax node; the engine turns it into a Finding with a place."""
+
+    node: cst.CSTNode
+    message: str
+    help: str
+    severity: Severity
+    confidence: Confidence
+    fix: Fix | None
+
+
+class Rule:
+    """The base of every rule; `slug` is set from the folder's name when the rule is loaded."""
+
+    slug: ClassVar[str]
+    code: ClassVar[str]
+    summary: ClassVar[str]
+    help: ClassVar[str] = ""
+    default: ClassVar[bool] = True  # False: advisory, runs only when selected
+    severity: ClassVar[Severity] = "warning"
+    words: ClassVar[tuple[str, ...]] = (
+        "torch",
+    )  # one must be in the text, else the rule is skipped
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Answer whether the file can matter, from its cheap outline."""
+        return True
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Yield a hit for each place of the module that leaks."""
+        raise NotImplementedError
+
+    def hit(
+        self,
+        node: cst.CSTNode,
+        message: str,
+        *,
+        help: str | None = None,
+        severity: Severity | None = None,
+        confidence: Confidence = "high",
+        fix: Fix | None = None,
+    ) -> Hit:
+        """Make a hit at a node; help and severity default to the rule's own."""
+        text = self.help if help is None else help
+        return Hit(node, message, text, severity or self.severity, confidence, fix)

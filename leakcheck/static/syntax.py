@@ -1,0 +1,151 @@
+"""Source text to a LibCST tree, and the few questions about nodes that need no analysis.
+
+The standard library's parser runs first: it is ten times faster, refuses hostile nesting with an
+exception where LibCST's native parser would overflow the stack, and lets rules pass over a file.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import warnings
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.errors import SourceError
+
+DEEPEST_NESTING = 400  # LibCST's native parser overflows an 8 MB stack somewhere above 1,000
+LONGEST_UNKNOWN_SYNTAX = 200_000  # characters we let LibCST try when `ast` does not know the syntax
+
+_TRIVIA = ("whitespace", "lpar", "rpar", "leading", "lines_after", "trailing", "lbr", "rbr")
+_PUNCTUATION = {"comma", "semicolon", "equal", "dot", "colon", "at", "operator", "indent"}
+_PUNCTUATION |= {"header", "footer", "first_colon", "second_colon", "separator", "posonly_ind"}
+_PUNCTUATION |= {"encoding", "default_indent", "default_newline", "has_trailing_newline"}
+_fields: dict[type, tuple[str, ...]] = {}
+
+
+def outline(source: str) -> ast.Module | None:
+    """Parse with the standard library; None when only LibCST may know the syntax.
+
+    Raises SourceError for source that no parser should be tried on.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (RecursionError, MemoryError):
+        raise SourceError("nested too deeply to be checked") from None
+    except SyntaxError as error:
+        if "too many" in (error.msg or "") or len(source) > LONGEST_UNKNOWN_SYNTAX:
+            raise SourceError(f"line {error.lineno or 1}: {error.msg}") from None
+        return None
+    except ValueError as error:  # a NUL byte, or a lone surrogate
+        raise SourceError(str(error)) from None
+    return tree
+
+
+def depth(tree: ast.Module) -> int:
+    """Count the levels of the tree, without recursion."""
+    level: list[ast.AST] = [tree]
+    levels = 0
+    while level:
+        levels += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return levels
+
+
+def parse(source: str) -> cst.Module:
+    """Parse into LibCST's tree; SourceError when that cannot be done."""
+    try:
+        return cst.parse_module(source)
+    except cst.ParserSyntaxError as error:
+        reason = (error.message.splitlines() or ["cannot be parsed"])[0]
+        raise SourceError(f"line {error.raw_line}: {reason}") from None
+    except RecursionError:
+        raise SourceError("nested too deeply to be checked") from None
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the child nodes that carry meaning, in source order: no whitespace, no punctuation."""
+    kind = type(node)
+    names = _fields.get(kind)
+    if names is None:
+        names = _fields[kind] = _meaningful(kind)
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from value
+
+
+def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the node and everything below it in source order, without recursion."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(list(children(node))))
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """Spell a chain of names, "self.meter.update"; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def constant(node: cst.BaseExpression | None) -> object:
+    """Evaluate a literal string or number, True, False or None; `...` when it is none of them."""
+    match node:
+        case cst.SimpleString() | cst.Integer() | cst.Float():
+            return node.evaluated_value
+        case cst.Name(value="True"):
+            return True
+        case cst.Name(value="False"):
+            return False
+        case cst.Name(value="None") | None:
+            return None
+    return ...
+
+
+def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.Arg | None:
+    """Find an argument by its keyword, else by its position; None when it is not given."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == keyword:
+            return arg
+    if position is None or position >= len(call.args):
+        return None
+    leading = call.args[: position + 1]
+    return None if any(arg.keyword or arg.star for arg in leading) else leading[-1]
+
+
+def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    """List the named parameters in order: positional-only, positional, keyword-only."""
+    listed = function.params
+    return [*listed.posonly_params, *listed.params, *listed.kwonly_params]
+
+
+def _meaningful(kind: type) -> tuple[str, ...]:
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    names = [field.name for field in dataclasses.fields(kind)]
+    kept = [n for n in names if not n.startswith(_TRIVIA) and n not in _PUNCTUATION]
+    return tuple(_ORDERS.get(kind, tuple(kept)))
+
+
+# dataclass order is not source order for these
+_ORDERS: dict[type, tuple[str, ...]] = {
+    cst.IfExp: ("body", "test", "orelse"),
+    cst.FunctionDef: ("decorators", "name", "type_parameters", "params", "returns", "body"),
+    cst.ClassDef: ("decorators", "name", "type_parameters", "bases", "keywords", "body"),
+    cst.ExceptHandler: ("type", "name", "body"),
+    cst.MatchCase: ("pattern", "guard", "body"),
+    cst.Arg: ("keyword", "value"),
+}
