@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leakcheck.model import Report, Sample
+from leakcheck.report import render
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+PHONE, DESKTOP = (400, 900), (1400, 1000)
+
+
+def long_run(report: Report) -> Report:
+    samples = tuple(
+        Sample(step, step / 100, {"host.rss": 300 << 20 | step, "graph.nodes": 11 * step})
+        for step in range(0, 1_000_000, 100)
+    )
+    return replace(report, samples=samples)
+
+
+def test_the_page_asks_nothing_of_the_network(growing_run):
+    page = render(growing_run, "html")
+
+    assert re.findall(r"""(?:src|href)\s*=\s*["'](?!data:)[^"']*""", page) == []
+    assert re.findall(r"@import|url\(\s*['\"]?http|fetch\(|XMLHttpRequest", page) == []
+
+
+def test_a_million_steps_make_a_page_under_one_megabyte(growing_run):
+    assert len(render(long_run(growing_run), "html").encode()) < 1_000_000
+
+
+def test_text_of_the_program_cannot_break_out_of_the_page(growing_run):
+    hostile = "</script><script>alert(1)</script>"
+    suspect = replace(growing_run.suspects[0], what=hostile, holder=hostile, fix=hostile)
+    samples = tuple(Sample(step, step / 10, {f"{hostile}.allocated": step}) for step in range(9))
+
+    page = render(replace(growing_run, suspects=(suspect,), samples=samples), "html")
+
+    assert "<script>alert" not in page
+    assert page.count("</script>") == 3
+
+
+def test_ranks_are_drawn_beside_each_other(growing_run):
+    ranks = tuple(
+        replace(growing_run, run=replace(growing_run.run, rank=rank, world_size=2))
+        for rank in range(2)
+    )
+
+    page = render(replace(growing_run, ranks=ranks), "html")
+
+    assert "rank 0: growing, Autograd graph" in page
+    assert "rank 1: growing, Autograd graph" in page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    """Headless Chromium from the system, driven by chromedriver; skipped where either is absent."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in ("headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync"):
+        options.add_argument(f"--{flag}")
+    for flag in ("disable-background-networking", "disable-component-update"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(driver)
+    opened = webdriver.Chrome(options=options, service=service)
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def page(browser: Chrome, growing_run: Report, tmp_path: Path) -> Chrome:
+    file = tmp_path / "report.html"
+    file.write_text(render(growing_run, "html"), encoding="utf-8")
+    browser.set_window_size(*DESKTOP)
+    browser.get(file.as_uri())
+    return browser
+
+
+def color_scheme(browser: Chrome, scheme: str) -> None:
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
+def test_the_page_renders_its_charts_without_a_console_message(page):
+    drawn = page.execute_script("return window.leakcheckPlots.map(p => p.series.length)")
+
+    assert drawn == [3, 2]
+    assert page.get_log("browser") == []
+
+
+def test_dragging_over_a_chart_zooms_all_of_them(page):
+    page.execute_script("window.leakcheckPlots[0].setScale('x', {min: 100, max: 200})")
+
+    span = page.execute_script(
+        "return new Promise(done => setTimeout(() => "
+        "done([window.leakcheckPlots[0].scales.x.min, window.leakcheckPlots[0].scales.x.max])))"
+    )
+    assert span == [100, 200]
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_and_is_accessible(page, size, scheme):
+    axe_core = pytest.importorskip("axe_core_python.base")
+    color_scheme(page, scheme)
+    page.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
+    )
+
+    overflow = page.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    script = Path(os.fspath(axe_core.AXE_FILE_PATH)).read_text(encoding="utf-8")
+    page.execute_script(script)
+    violations = page.execute_async_script(
+        "const done = arguments[0]; axe.run().then(r => done("
+        "r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).join(' | '))))"
+    )
+
+    assert overflow <= 0
+    assert violations == []
