@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from leakcheck.errors import LeakcheckError, UsageError
+from leakcheck.errors import SourceError, UsageError
 from leakcheck.model import Unreadable
 from leakcheck.units import format_bytes
 
@@ -29,10 +29,6 @@ NEVER_SEARCHED = frozenset({
 # A hand-written module is far below; at about 0.3 ms a line a larger one would take minutes.
 LARGEST_SOURCE_BYTES = 4 << 20
 LARGEST_NOTEBOOK_BYTES = 256 << 20  # pictures are stored inside
-
-
-class UnreadableFile(LeakcheckError):
-    """This file cannot be checked; the message is the reason, without the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +47,11 @@ class Source:
     encoding: str = "utf-8"
 
     def encode(self, text: str) -> bytes:
-        """Write other text the way this file was written; UnreadableFile where that cannot be."""
+        """Write other text the way this file was written; SourceError where that cannot be."""
         try:
             return text.encode(self.encoding)
         except UnicodeError as error:
-            raise UnreadableFile(f"cannot be written as {self.encoding}: {error}") from None
+            raise SourceError(f"cannot be written as {self.encoding}: {error}") from None
 
 
 @dataclass
@@ -123,31 +119,31 @@ def find_files(
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file; UnreadableFile says why it cannot be read or is too large to be a source."""
+    """Read a file; SourceError says why it cannot be read or is too large to be a source."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise UnreadableFile("is not a regular file")
+            raise SourceError("is not a regular file")
         most = LARGEST_NOTEBOOK_BYTES if path.suffix == ".ipynb" else LARGEST_SOURCE_BYTES
         if status.st_size > most:
-            raise UnreadableFile(too_large(status.st_size, most))
+            raise SourceError(too_large(status.st_size, most))
         return path.read_bytes()
     except OSError as error:
-        raise UnreadableFile(_reason(error, dangling=path.is_symlink())) from None
+        raise SourceError(_reason(error, dangling=path.is_symlink())) from None
 
 
 def decode(raw: bytes) -> Source:
     """Decode a Python file as Python does: BOM, then the declared encoding (PEP 263), then UTF-8.
 
-    Raises UnreadableFile when it is binary or the encoding does not fit.
+    Raises SourceError when it is binary or the encoding does not fit.
     """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
         text = raw.decode(encoding)
     except (SyntaxError, LookupError, ValueError) as error:
-        raise UnreadableFile("is binary" if b"\0" in raw else _undecodable(raw, error)) from None
+        raise SourceError("is binary" if b"\0" in raw else _undecodable(raw, error)) from None
     if "\0" in text:
-        raise UnreadableFile("is binary")
+        raise SourceError("is binary")
     return Source(text.removeprefix("\ufeff"), encoding)
 
 

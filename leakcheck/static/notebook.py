@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
+from leakcheck.errors import SourceError
 from leakcheck.model import Edit, Finding, Fix, Location
-from leakcheck.static.files import UnreadableFile
 from leakcheck.static.fix import split_lines
 
 MARKER = "# leakcheck: here begins cell "
@@ -55,16 +55,16 @@ class Notebook:
 def read_notebook(raw: bytes) -> Notebook:
     """Read a notebook of format 4; one in another language has no code.
 
-    Raises UnreadableFile when it is no such notebook.
+    Raises SourceError when it is no such notebook.
     """
     try:
         written = raw.decode("utf-8-sig")
         document = json.loads(written)
     except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"is not a notebook: {error}") from None
+        raise SourceError(f"is not a notebook: {error}") from None
     cells = document.get("cells") if isinstance(document, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
-        raise UnreadableFile("is not a notebook of format 4")
+        raise SourceError("is not a notebook of format 4")
     indent = re.match(r"\{\r?\n([ \t]*)\S", written)
     return Notebook(
         document,
@@ -77,7 +77,7 @@ def read_notebook(raw: bytes) -> Notebook:
 def python_of(text: str) -> str:
     """Blank out what only IPython understands; every line stays on its number.
 
-    Raises UnreadableFile naming the cell that is not Python.
+    Raises SourceError naming the cell that is not Python.
     """
     return "".join(
         f"{MARKER}{number}\n{_without_magics(source, number)}\n"
@@ -160,7 +160,7 @@ def _without_magics(source: str, cell: int) -> str:
             return "".join(lines)
         number = (error.lineno or 0) - 1
         if not 0 <= number < len(lines) or not _is_magic(lines[number]):
-            raise UnreadableFile(f"cell {cell}, line {number + 1}: {error.msg}")
+            raise SourceError(f"cell {cell}, line {number + 1}: {error.msg}")
         _blank(lines, number)
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.errors import UsageError
-from leakcheck.static.files import UnreadableFile, decode, display_path, find_files, read_bytes
+from leakcheck.errors import SourceError, UsageError
+from leakcheck.static.files import decode, display_path, find_files, read_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -146,14 +146,14 @@ def test_a_dangling_link_is_found_and_says_what_is_wrong_when_read():
     os.symlink("nothing.py", "a.py")
 
     assert found() == ["a.py"]
-    with pytest.raises(UnreadableFile, match=r"^is a symbolic link to nothing$"):
+    with pytest.raises(SourceError, match=r"^is a symbolic link to nothing$"):
         read_bytes(Path("a.py"))
 
 
 def test_a_pipe_is_not_read():
     os.mkfifo("a.py")
 
-    with pytest.raises(UnreadableFile, match=r"^is not a regular file$"):
+    with pytest.raises(SourceError, match=r"^is not a regular file$"):
         read_bytes(Path("a.py"))
 
 
@@ -161,7 +161,7 @@ def test_a_huge_file_is_not_read():
     with open("a.py", "wb") as file:
         file.truncate(5 << 30)
 
-    with pytest.raises(UnreadableFile, match=r"^is too large: 5\.0 GiB, and 4\.0 MiB is the most"):
+    with pytest.raises(SourceError, match=r"^is too large: 5\.0 GiB, and 4\.0 MiB is the most"):
         read_bytes(Path("a.py"))
 
 
@@ -172,7 +172,7 @@ def test_a_file_without_permission_says_so(monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(UnreadableFile, match=r"^cannot be read: permission denied$"):
+    with pytest.raises(SourceError, match=r"^cannot be read: permission denied$"):
         read_bytes(Path("a.py"))
 
 
@@ -210,7 +210,7 @@ def test_a_file_is_decoded_as_python_decodes_it_and_encoded_back(raw, text):
     ],
 )  # fmt: skip
 def test_what_is_no_text_is_refused_with_the_reason(raw, reason):
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(SourceError) as refused:
         decode(raw)
 
     assert str(refused.value) == reason
@@ -218,12 +218,12 @@ def test_what_is_no_text_is_refused_with_the_reason(raw, reason):
 
 @given(st.binary(max_size=200))
 def test_no_bytes_whatever_get_past_with_another_error(raw):
-    with contextlib.suppress(UnreadableFile):
+    with contextlib.suppress(SourceError):
         assert isinstance(decode(raw).text, str)
 
 
 def test_text_that_its_encoding_cannot_hold_is_not_written():
     source = decode(b"# coding: latin-1\n")
 
-    with pytest.raises(UnreadableFile, match=r"^cannot be written as iso-8859-1: "):
+    with pytest.raises(SourceError, match=r"^cannot be written as iso-8859-1: "):
         source.encode("x = '€'")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leakcheck.errors import SourceError
 from leakcheck.model import Edit, Finding, Fix, Location
-from leakcheck.static.files import UnreadableFile
 from leakcheck.static.notebook import MARKER, in_cells, python_of, read_notebook
 
 
@@ -55,7 +55,7 @@ def test_what_only_ipython_understands_is_blanked_line_by_line(source, python):
 
 
 def test_a_cell_that_is_not_python_is_named():
-    with pytest.raises(UnreadableFile, match=r"^cell 2, line 3: .*syntax"):
+    with pytest.raises(SourceError, match=r"^cell 2, line 3: .*syntax"):
         module("x = 1", "y = 2\n%time y\nthis is no python")
 
 
@@ -79,7 +79,7 @@ def test_a_notebook_in_another_language_has_no_code(metadata):
     ],
 )
 def test_what_is_no_notebook_is_refused(content, reason):
-    with pytest.raises(UnreadableFile) as refused:
+    with pytest.raises(SourceError) as refused:
         read_notebook(content)
 
     assert str(refused.value).startswith(reason)
@@ -134,6 +134,6 @@ def test_no_source_is_lost_and_lines_keep_their_numbers(sources):
     assert notebook.encode(notebook.text) == raw(*map(cell, sources))
     try:
         python = python_of(notebook.text)
-    except UnreadableFile:
+    except SourceError:
         return
     assert python.count("\n") == notebook.text.count("\n")
