@@ -212,6 +212,80 @@ class Unreadable:
     reason: str
 
 
+Category = Literal[
+    "parameters",
+    "gradients",
+    "optimizer state",
+    "buffers",
+    "inputs",
+    "outputs",
+    "activations",  # saved for backward
+    "workspaces",  # scratch that cuBLAS and its like keep
+    "temporaries",  # tensors that only Python holds
+    "rounding and slop",  # what blocks count beyond what was asked for
+    "unexplained",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """The live bytes of one category, as asked for; what blocks add is a row of its own."""
+
+    category: Category
+    size_bytes: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Device memory at one phase of a step; the rows sum to `allocated_bytes` by construction.
+
+    `reserved_bytes` is what the allocator holds, `used_bytes` what the driver says the device has
+    in use, None when it was not asked. `sites` maps category and place to bytes, largest first.
+    """
+
+    phase: str
+    step: int
+    rows: tuple[LedgerRow, ...]
+    allocated_bytes: int
+    reserved_bytes: int
+    used_bytes: int | None = None
+    sites: tuple[tuple[Category, str, int], ...] = ()
+
+    def size_bytes(self, category: Category) -> int:
+        """The live bytes of one category, 0 when it has none."""
+        return sum(row.size_bytes for row in self.rows if row.category == category)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGrowth:
+    """Live bytes that one category, made at one place, adds each step; "" is no known place."""
+
+    category: Category
+    site: str
+    bytes_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """How much of a device's live memory is expected at a phase, how much is not, and what grew.
+
+    `measured` says where the numbers come from: the device, or a traced program without one.
+    """
+
+    device: str
+    measured: Literal["device", "traced"]
+    page: LedgerPage
+    expected_bytes: int
+    unexpected_per_step: float
+    grown: tuple[MemoryGrowth, ...] = ()
+
+    @property
+    def unexpected_bytes(self) -> int:
+        """Live bytes beyond the expected ones; negative when less is held."""
+        return self.page.allocated_bytes - self.expected_bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything one invocation learned; renderers read nothing else."""
@@ -228,6 +302,7 @@ class Report:
     overhead: Overhead | None = None
     samples: tuple[Sample, ...] = ()
     ranks: tuple[Report, ...] = field(default=())
+    memory: tuple[DeviceMemory, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from leakcheck.memory.blocks import DEFAULT_POOL, FREE, USED, BlockView, PoolId, SegmentView
-from leakcheck.memory.rounding import SMALL_BYTES, SMALL_SEGMENT_BYTES, NativeConfig, round_size
+from leakcheck.memory.rounding import (
+    LARGE_SEGMENT_BYTES,
+    SMALL_BYTES,
+    SMALL_SEGMENT_BYTES,
+    NativeConfig,
+    round_size,
+)
 from leakcheck.memory.trace import Event
 
 
@@ -63,6 +69,7 @@ def _rewind(
 ) -> tuple[dict[int, Span], dict[int, tuple[int, int]]]:
     """The spans and live blocks before the first event; a size of 0 is not known."""
     before = {span.address: span for span in spans}
+    grows = any(span.expandable for span in before.values())
     alive = dict(live)
     for event in reversed(events):
         if event.kind == "alloc":
@@ -70,11 +77,44 @@ def _rewind(
         elif event.kind == "free":
             alive[event.block] = (0, event.size)
         elif event.kind == "segment_alloc":
-            before.pop(event.block, None)
+            _unmap(before, event.block, event.block + event.size)
         elif event.kind == "segment_free":
-            small = event.size == SMALL_SEGMENT_BYTES
-            before[event.block] = Span(event.block, event.size, event.stream, event.pool, small)
-    return before, alive
+            small = event.size < LARGE_SEGMENT_BYTES if grows else event.size == SMALL_SEGMENT_BYTES
+            before[event.block] = Span(
+                event.block, event.size, event.stream, event.pool, small, grows
+            )
+    return _whole(before) if grows else before, alive
+
+
+def _unmap(spans: dict[int, Span], start: int, end: int) -> None:
+    """Take away a segment, or the pages of an expandable one that the range covers."""
+    exact = spans.get(start)
+    if exact is not None and exact.end == end:
+        del spans[start]
+        return
+    for span in [s for s in spans.values() if s.expandable and s.address < end and start < s.end]:
+        del spans[span.address]
+        if span.address < start:
+            spans[span.address] = replace(span, size=start - span.address)
+        if end < span.end:
+            spans[end] = replace(span, address=end, size=span.end - end)
+
+
+def _whole(spans: Mapping[int, Span]) -> dict[int, Span]:
+    """Join stretches of the same arena that touch."""
+    joined: dict[int, Span] = {}
+    last: Span | None = None
+    for span in (spans[address] for address in sorted(spans)):
+        if last is not None and last.end == span.address and _arena(last) == _arena(span):
+            last = replace(last, size=last.size + span.size)
+        else:
+            last = span
+        joined[last.address] = last
+    return joined
+
+
+def _arena(span: Span) -> tuple[int, PoolId, bool]:
+    return span.stream, span.pool, span.small
 
 
 def _carved_ends(

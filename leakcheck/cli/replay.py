@@ -1,0 +1,176 @@
+"""`leakcheck replay`: what an allocation trace shows, and what other policies would need."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+from leakcheck.units import format_bytes, format_count, parse_size_bytes
+
+if TYPE_CHECKING:
+    from leakcheck.memory.policies import Policy
+    from leakcheck.memory.rounding import NativeConfig
+    from leakcheck.memory.verdict import TraceReport
+
+POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
+
+
+def _size(_: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_size_bytes(value)
+    except ValueError as error:
+        raise UsageError(f"{param.opts[0]}: {error}") from None
+
+
+@click.command(name="replay")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--policy", "policies", multiple=True, type=click.Choice(POLICY_NAMES), help="Only these."
+)
+@click.option(
+    "--limit", callback=_size, metavar="SIZE", help="Does it fit under this many reserved bytes?"
+)
+@click.option("--fraction", type=click.FloatRange(0, 1, min_open=True), help="A share of --limit.")
+@click.option("--max-split", callback=_size, metavar="SIZE", help="max_split_size, e.g. 128MiB.")
+@click.option("--roundup", help='roundup_power2_divisions, "4" or "[256:1,512:2,>:8]".')
+@click.option(
+    "--gc-threshold", type=float, default=0.0, help="Collect above this share of --limit."
+)
+@click.option(
+    "--large-segment", callback=_size, metavar="SIZE", help="large_segment_size, e.g. 64MiB."
+)
+@click.option("--trace", "names", multiple=True, help="Only these traces of a file with several.")
+@click.option("--no-bisect", is_flag=True, help="Do not search for the smallest limit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Draw the trace into this file.")
+def command(file: Path, **options: Any) -> None:
+    """Replay FILE, a torch.cuda.memory snapshot or a trace, under allocator policies.
+
+    Says whether live bytes grow at equal phase of the steps (leak), only reserved bytes do
+    (fragmentation, with the setting that would cure it), or neither (steady), and the smallest
+    limit on reserved bytes that each policy can live with.
+
+    Exits 0 when steady, 1 for a leak, for fragmentation, or when it does not fit under --limit, and
+    2 when it could not tell (too few steps) or the file cannot be read.
+    """
+    from leakcheck.memory.snapshot import load
+    from leakcheck.memory.verdict import judge
+
+    traces = [t for t in load(file) if not options["names"] or t.name in options["names"]]
+    if not traces:
+        raise UsageError(f"{file}: no trace named {', '.join(options['names'])}")
+    limit = _limit(options)
+    chosen = _policies(options)
+    reports = [judge(t, chosen, limit, not options["no_bisect"]) for t in traces]
+    if options["svg"]:
+        _draw(options["svg"], traces[0])
+    if options["as_json"]:
+        click.echo(json.dumps({"format": 1, "traces": [asdict(r) for r in reports]}, indent=1))
+    else:
+        click.echo("\n\n".join(_text(report) for report in reports))
+    raise SystemExit(max(_exit_code(report) for report in reports))
+
+
+def _limit(options: dict[str, Any]) -> int | None:
+    limit, fraction = options["limit"], options["fraction"]
+    if limit is None and (fraction is not None or options["gc_threshold"]):
+        raise UsageError("--fraction and --gc-threshold are shares of --limit; give that too")
+    return limit if fraction is None else int(limit * fraction)
+
+
+def _policies(options: dict[str, Any]) -> dict[str, Policy] | None:
+    """The policies asked for, or None for every policy with the recorded settings."""
+    from leakcheck.memory.policies import POLICIES, expandable, native
+
+    config = _config(options)
+    if config is None and not options["policies"]:
+        return None
+    settled = dict(POLICIES) | {"native": native(config), "expandable": expandable(config)}
+    return {name: settled[name] for name in options["policies"] or POLICY_NAMES}
+
+
+def _config(options: dict[str, Any]) -> NativeConfig | None:
+    from leakcheck.memory.rounding import NativeConfig, parse_roundup
+
+    given: dict[str, Any] = {
+        "max_split_bytes": options["max_split"],
+        "gc_threshold": options["gc_threshold"] or None,
+        "large_segment_bytes": options["large_segment"],
+    }
+    try:
+        if options["roundup"]:
+            given["roundup_divisions"] = parse_roundup(options["roundup"])
+        chosen = {key: value for key, value in given.items() if value is not None}
+        return NativeConfig(**chosen) if chosen else None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _exit_code(report: TraceReport) -> int:
+    if report.verdict in ("leak", "fragmentation") or not report.fits:
+        return EXIT_FOUND
+    return EXIT_CLEAN if report.verdict == "steady" else EXIT_FAILED
+
+
+def _text(report: TraceReport) -> str:
+    return "\n".join([*_headline(report), *_verdict_lines(report), "", *_table(report)])
+
+
+def _headline(report: TraceReport) -> list[str]:
+    steps = len(report.steps.boundaries)
+    found = f"{steps} steps by {report.steps.found_by}" if steps else "no steps found"
+    lines = [f"{report.name}: {format_count(report.events)} events, {found}"]
+    fidelity = report.fidelity
+    if fidelity is not None and not fidelity.exact:
+        share = f"{fidelity.same_blocks:,} of {fidelity.blocks:,} block addresses"
+        lines.append(f"   the recording is reproduced for {share}: read the table as an estimate")
+    return lines
+
+
+def _verdict_lines(report: TraceReport) -> list[str]:
+    live, excess = report.live, report.excess
+    if report.verdict == "leak":
+        rate = f"{format_bytes(live.per_step)} a step"
+        lines = [f"leak: live bytes grow {rate} at equal phase, {live.steps} settled steps"]
+        return lines + [
+            f"   {format_bytes(s.bytes_per_step)} a step: {s.site}" for s in report.grown
+        ]
+    if report.verdict == "fragmentation":
+        total = format_bytes(excess.total)
+        lines = [f"fragmentation: live bytes stay, reserved outgrow them by {total}"]
+        cure = report.cure
+        advice = "no allocator setting we know cures it"
+        if cure is not None:
+            advice = f"{cure.setting} saves {format_bytes(cure.saved_bytes)}"
+        return [*lines, f"   {advice}"]
+    if report.verdict == "steady":
+        return [f"steady: live bytes at equal phase: {live.reason}, {live.steps} settled steps"]
+    return [f"unclear: {live.reason}"]
+
+
+def _table(report: TraceReport) -> list[str]:
+    limit = report.limit_bytes
+    header = f"{'policy':<12}{'peak reserved':>15}{'peak allocated':>16}{'smallest limit':>16}"
+    lines = [header + (f"   under {format_bytes(limit)}" if limit is not None else "")]
+    for row in report.rows:
+        least = row.smallest_limit_bytes
+        cells = (row.peak_reserved_bytes, row.peak_allocated_bytes)
+        line = f"{row.policy:<12}{format_bytes(cells[0]):>15}{format_bytes(cells[1]):>16}"
+        line += f"{'-' if least is None else format_bytes(least):>16}"
+        fits = {None: "", True: "   fits", False: "   does not fit"}[row.fits]
+        lines.append(line + fits)
+    return lines
+
+
+def _draw(path: Path, trace: Any) -> None:
+    from leakcheck.memory.picture import trace_svg
+
+    try:
+        path.write_text(trace_svg(trace), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--svg {path}: {error.strerror}") from None

@@ -1,0 +1,191 @@
+"""Pictures of memory over the events of a step, as SVG text that needs nothing to be shown.
+
+`bars_svg` puts the measured total beside the predicted one stacked by category; `areas_svg` stacks
+areas over many events; `trace_svg` draws an allocation trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from xml.sax.saxutils import escape
+
+from leakcheck.memory.policies import POLICIES
+from leakcheck.memory.trace import Trace
+from leakcheck.units import format_bytes
+
+_WIDTH, _HEIGHT = 960, 420
+_LEFT, _TOP, _BOTTOM, _LEGEND = 84, 40, 48, 230
+_COLUMNS: Final = 600  # areas are thinned to it, each column keeping its highest moment
+_MOMENTS: Final = 20_000  # of a long trace only every so many events are drawn
+_MOST_LAYERS: Final = 8
+_COLOURS: Final = (
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#999933",
+    "#44bb99", "#bbbbbb",
+)  # fmt: skip  # Paul Tol's schemes, told apart by colour-blind readers too
+
+Layers = Mapping[str, Sequence[float]]
+
+
+def bars_svg(
+    title: str, labels: Sequence[str], layers: Layers, measured: Sequence[float] | None = None
+) -> str:
+    """One stacked bar for each label, and the measured total as an outlined bar beside it."""
+    totals = _totals(layers)
+    top = max([*totals, *(measured or ()), 1])
+    slot = _plot_width() / max(len(labels), 1)
+    share = 0.4 if measured else 0.8
+    parts = []
+    for at, label in enumerate(labels):
+        x, base = _LEFT + at * slot + slot * 0.1, 0.0
+        for number, (name, values) in enumerate(layers.items()):
+            parts.append(_bar(x, slot * share, base, values[at], top, _colour(number), name))
+            base += values[at]
+        if measured:
+            x += slot * share
+            parts.append(_bar(x, slot * share, 0, measured[at], top, "none", "measured"))
+        parts.append(_text(_LEFT + (at + 0.5) * slot, _HEIGHT - _BOTTOM + 16, label, "middle"))
+    return _page(title, top, parts, _legend([*layers, *(["measured"] if measured else [])]))
+
+
+def areas_svg(title: str, layers: Layers, lines: Layers | None = None) -> str:
+    """Stacked areas over events, with totals such as reserved bytes as lines above them."""
+    lines = lines or {}
+    columns = _columns([*layers.values(), *lines.values()], _totals(layers))
+    thin = {name: [values[at] for at in columns] for name, values in layers.items()}
+    above = {name: [values[at] for at in columns] for name, values in lines.items()}
+    top = max([*_totals(thin), *(v for line in above.values() for v in line), 1])
+    base = [0.0] * len(columns)
+    parts = []
+    for number, (name, values) in enumerate(thin.items()):
+        upper = [low + value for low, value in zip(base, values, strict=True)]
+        parts.append(_area(base, upper, top, _colour(number), name))
+        base = upper
+    for number, values in enumerate(above.values(), start=len(thin)):
+        points = _points(values, top)
+        colour = _colour(number)
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
+    return _page(title, top, parts, _legend([*thin, *above]))
+
+
+def trace_svg(trace: Trace) -> str:
+    """Live bytes by the place that made them, and what the native policy reserves above them."""
+    layers, reserved = _curves(trace)
+    return areas_svg(f"{trace.name}: live bytes by place", layers, {"reserved (native)": reserved})
+
+
+def _curves(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
+    """A row of live bytes for each of the largest places, and the reserved bytes, by event."""
+    allocator = POLICIES["native"](None)
+    largest = _largest_sites(trace)
+    held = [0.0] * (len(largest) + 2)  # ..., other places, before the recording
+    live: dict[int, tuple[int, int, int]] = {}
+    rows: list[list[float]] = []
+    reserved: list[float] = []
+    for view in trace.initial_blocks():
+        live[view.address] = allocator.malloc(view.requested), view.requested, len(held) - 1
+        held[-1] += view.requested
+    stride = -(-len(trace.events) // _MOMENTS) or 1
+    for at, event in enumerate(trace.events):
+        if event.kind == "alloc":
+            row = largest.get(event.site, len(held) - 2)
+            address = allocator.malloc(event.size, event.stream, event.pool)
+            live[event.block] = address, event.size, row
+            held[row] += event.size
+        elif event.kind == "free" and event.block in live:
+            address, size, row = live.pop(event.block)
+            allocator.free(address)
+            held[row] -= size
+        if at % stride == 0:
+            rows.append(held.copy())
+            reserved.append(allocator.reserved_bytes)
+    names = [trace.sites[site] for site in largest] + ["other places", "before the recording"]
+    order = sorted(range(len(names)), key=lambda at: at != len(names) - 1)
+    layers = {names[at]: [row[at] for row in rows] for at in order}
+    return {n: v for n, v in layers.items() if any(v)} or {"live": [0.0]}, reserved or [0.0]
+
+
+def _largest_sites(trace: Trace) -> dict[int, int]:
+    """The sites that asked for most bytes, numbered from 0."""
+    asked: dict[int, int] = {}
+    for event in trace.events:
+        if event.kind == "alloc" and 0 <= event.site < len(trace.sites):
+            asked[event.site] = asked.get(event.site, 0) + event.size
+    largest = sorted(asked, key=lambda site: -asked[site])[:_MOST_LAYERS]
+    return {site: number for number, site in enumerate(largest)}
+
+
+def _totals(layers: Layers) -> list[float]:
+    return [sum(column) for column in zip(*layers.values(), strict=True)]
+
+
+def _columns(series: Sequence[Sequence[float]], totals: Sequence[float]) -> list[int]:
+    count = len(series[0]) if series else 0
+    width = -(-count // _COLUMNS) or 1
+    spans = (range(start, min(start + width, count)) for start in range(0, count, width))
+    return [max(span, key=totals.__getitem__) for span in spans]
+
+
+def _plot_width() -> float:
+    return _WIDTH - _LEFT - _LEGEND
+
+
+def _y(value: float, top: float) -> float:
+    return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _points(values: Sequence[float], top: float) -> str:
+    step = _plot_width() / max(len(values) - 1, 1)
+    return " ".join(f"{_LEFT + at * step:.1f},{_y(v, top):.1f}" for at, v in enumerate(values))
+
+
+def _area(
+    lower: Sequence[float], upper: Sequence[float], top: float, colour: str, name: str
+) -> str:
+    back = " ".join(reversed(_points(lower, top).split()))
+    hint = f"<title>{escape(name)}</title>"
+    return f'<polygon points="{_points(upper, top)} {back}" fill="{colour}">{hint}</polygon>'
+
+
+def _bar(
+    x: float, width: float, base: float, value: float, top: float, colour: str, name: str
+) -> str:
+    y = _y(base + value, top)
+    hint = f"<title>{escape(name)}: {value:,.0f} B</title>"
+    size = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_y(base, top) - y:.1f}"'
+    return f'<rect {size} fill="{colour}" stroke="#333" stroke-width="0.5">{hint}</rect>'
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _legend(names: Sequence[str]) -> list[str]:
+    parts = []
+    for number, name in enumerate(names):
+        x, y = _WIDTH - _LEGEND + 16, _TOP + 20 * number
+        colour = "none" if name == "measured" else _colour(number)
+        parts.append(
+            f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}" stroke="#333"/>'
+        )
+        parts.append(_text(x + 18, y + 11, name))
+    return parts
+
+
+def _page(title: str, top: float, parts: Sequence[str], legend: Sequence[str]) -> str:
+    ticks = []
+    for quarter in range(5):
+        value = top * quarter / 4
+        y = _y(value, top)
+        ticks.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _LEGEND}" stroke="#ddd"/>')
+        ticks.append(_text(_LEFT - 6, y + 4, format_bytes(value), "end"))
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="12">'
+    )
+    body = [f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>', _text(_LEFT, 22, title)]
+    return "\n".join([head, *body, *ticks, *parts, *legend, "</svg>"]) + "\n"
+
+
+def _colour(number: int) -> str:
+    return _COLOURS[number % len(_COLOURS)]
