@@ -18,6 +18,7 @@ from leakcheck.errors import LeakcheckError
 COMMANDS = {
     "check": "Find leaks in source files.",
     "run": "Run a program under the sentinel and say whether it leaks.",
+    "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
 }
 

@@ -1,4 +1,4 @@
-"""JUnit XML, which every CI system shows: a suite a file, a failed case a finding."""
+"""JUnit XML, which every CI system shows: a suite a file, a failed case a finding or a suspect."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from leakcheck.model import Finding, Report
+from leakcheck.report import terminal
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -18,6 +19,8 @@ def render(report: Report, *, color: bool = False) -> str:
         _suite(root, path, [_failure(finding) for finding in findings])
     for each in report.unreadable:
         _suite(root, each.path, [_case("unreadable", each.path, "error", each.reason, "")])
+    if report.run is not None:
+        _suite(root, report.run.command, _run_cases(report))
     if not len(root):
         _suite(root, "leakcheck", [ET.Element("testcase", name="check", classname="leakcheck")])
     root.attrib |= {key: str(_total(root, key)) for key in ("tests", "failures", "errors")}
@@ -46,6 +49,21 @@ def _failure(finding: Finding) -> ET.Element:
         f"{finding.rule}:{f'cell {at.cell}:' if at.cell is not None else ''}{at.line}:{at.column}"
     )
     return _case(name, at.path, "failure", finding.message, text)
+
+
+def _run_cases(report: Report) -> list[ET.Element]:
+    command = report.run.command if report.run else ""
+    if report.verdict == "steady":
+        return [ET.Element("testcase", name="steady", classname=_clean(command))]
+    if report.verdict != "growing":
+        return [_case("unclear", command, "error", report.reason, "")]
+    text = terminal.render(report)
+    if not report.suspects:
+        return [_case("growing", command, "failure", terminal.headline(report), text)]
+    return [
+        _case(f"{each.kind}:{each.fingerprint}", command, "failure", each.what, text)
+        for each in report.suspects
+    ]
 
 
 def _case(name: str, path: str, kind: str, message: str, text: str) -> ET.Element:

@@ -1,0 +1,68 @@
+"""`leakcheck report`: read recordings, merge the ranks, write the report in any format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from leakcheck.errors import UsageError
+
+FORMATS = ("text", "html", "markdown", "json", "svg", "junit")
+
+
+@click.command("report")
+@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="How to write the report.",
+)
+@click.option("--output-file", type=click.Path(path_type=Path), help="Write there, not to stdout.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write the HTML page there too.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the plot there too.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
+def command(
+    recordings: tuple[Path, ...],
+    output_format: str,
+    output_file: Path | None,
+    html: Path | None,
+    svg: Path | None,
+    exit_zero: bool,
+) -> None:
+    """Report on RECORDINGS: files that `leakcheck run --record` wrote, or their folder.
+
+    Exit status: 0 steady, 1 growing, 2 unclear or not readable.
+    """
+    from leakcheck.report import render
+    from leakcheck.report.terminal import render as render_text
+    from leakcheck.runtime.merge import merge
+    from leakcheck.runtime.recording import Recording, read_recording, read_recordings
+
+    read: list[Recording] = []
+    for path in recordings:
+        read += read_recordings(path) if path.is_dir() else [read_recording(path)]
+    report = merge(read)
+    if html is not None:
+        _write(html, render(report, "html"))
+    if svg is not None:
+        _write(svg, render(report, "svg"))
+    if output_format == "text":
+        text = render_text(report, color=output_file is None and sys.stdout.isatty())
+    else:
+        text = render(report, output_format)
+    if output_file is not None:
+        _write(output_file, text)
+    else:
+        click.echo(text)
+    raise SystemExit(0 if exit_zero else report.exit_code)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

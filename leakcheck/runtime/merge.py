@@ -1,0 +1,122 @@
+"""Recordings of one or many ranks in, one report out: which ranks grow, and do they differ?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from leakcheck.model import Notice, Report, Suspect, Trend, Verdict
+from leakcheck.runtime.judge import FEWEST_STEPS, as_trend, judge_of, read, suspicious
+from leakcheck.runtime.recording import Recording
+from leakcheck.runtime.series import Series
+from leakcheck.units import format_bytes, format_count
+
+DIVERGES_FROM = 1.5  # ranks whose rates differ by more than this factor are told apart
+WORST_FIRST: tuple[Verdict, ...] = ("growing", "unclear", "steady")
+
+
+def merge(recordings: Sequence[Recording]) -> Report:
+    """Return the report of one rank, or of all ranks with each rank's own report inside."""
+    reports = tuple(judged(recording) for recording in recordings)
+    if len(reports) == 1:
+        return reports[0]
+    reports = tuple(sorted(reports, key=lambda report: _rank(report)))
+    worst = min(reports, key=lambda report: WORST_FIRST.index(report.verdict or "unclear"))
+    return replace(
+        worst,
+        trends=_worst_trends(reports),
+        suspects=_distinct_suspects(reports),
+        notices=(*_notices(reports), *worst.notices),
+        ranks=reports,
+    )
+
+
+def judged(recording: Recording) -> Report:
+    """Return the report a rank wrote itself, or judge its samples if it was cut off."""
+    if recording.report is not None:
+        return replace(recording.report, samples=recording.samples)
+    series = Series(max(2, len(recording.samples)))
+    for sample in recording.samples:
+        series.append(sample.step, sample.elapsed_s, sample.readings)
+    growing = {reading.resource for reading in suspicious([series], look=1)}
+    seconds_per_step = series.seconds_per_step()
+    trends = []
+    for resource in series.resources:
+        reading = read(series, resource)
+        if reading is not None:
+            verdict: Verdict = "growing" if resource in growing else "steady"
+            trends.append(as_trend(reading, verdict, seconds_per_step, None))
+    verdict, reason = _verdict_of_cut_off(recording, tuple(trends))
+    return Report(
+        verdict=verdict,
+        reason=reason,
+        trends=tuple(trends),
+        notices=(Notice("note", "the recording was cut off; it is judged by its samples"),),
+        run=recording.run,
+        samples=recording.samples,
+    )
+
+
+def _verdict_of_cut_off(recording: Recording, trends: tuple[Trend, ...]) -> tuple[Verdict, str]:
+    if any(trend.verdict == "growing" for trend in trends):
+        return "growing", ""
+    if recording.run.steps < FEWEST_STEPS:
+        return "unclear", f"only {recording.run.steps} steps were recorded"
+    if not any(judge_of(trend.resource) for trend in trends):
+        return "unclear", "nothing that can be judged was recorded"
+    return "steady", ""
+
+
+def _rank(report: Report) -> int:
+    return report.run.rank or 0 if report.run else 0
+
+
+def _worst_trends(reports: Sequence[Report]) -> tuple[Trend, ...]:
+    worst: dict[str, Trend] = {}
+    for report in reports:
+        for trend in report.trends:
+            held = worst.get(trend.resource)
+            if held is None or _severity(trend) > _severity(held):
+                worst[trend.resource] = trend
+    return tuple(worst.values())
+
+
+def _severity(trend: Trend) -> tuple[int, float]:
+    return -WORST_FIRST.index(trend.verdict), trend.per_step
+
+
+def _distinct_suspects(reports: Sequence[Report]) -> tuple[Suspect, ...]:
+    distinct: dict[str, Suspect] = {}
+    for report in reports:
+        for suspect in report.suspects:
+            distinct.setdefault(suspect.fingerprint, suspect)
+    return tuple(distinct.values())
+
+
+def _notices(reports: Sequence[Report]) -> tuple[Notice, ...]:
+    told = []
+    for verdict in WORST_FIRST:
+        ranks = [str(_rank(report)) for report in reports if report.verdict == verdict]
+        if ranks:
+            noun = "rank" if len(ranks) == 1 else "ranks"
+            told.append(f"{noun} {', '.join(ranks)} {verdict}")
+    return (Notice("note", "; ".join(told)), *_divergence(reports))
+
+
+def _divergence(reports: Sequence[Report]) -> tuple[Notice, ...]:
+    rates: dict[str, list[Trend]] = {}
+    for report in reports:
+        for trend in report.trends:
+            if trend.verdict == "growing":
+                rates.setdefault(trend.resource, []).append(trend)
+    notices = []
+    for resource, trends in rates.items():
+        fastest = max(trend.per_step for trend in trends)
+        typical = median([trend.per_step for trend in trends])
+        if len(trends) == len(reports) and fastest <= DIVERGES_FROM * typical:
+            continue
+        write = format_bytes if trends[0].unit == "B" else format_count
+        message = f"ranks diverge in {resource}: up to {write(fastest)} a step"
+        notices.append(Notice("note", f"{message}, growing on {len(trends)} of {len(reports)}"))
+    return tuple(notices)
