@@ -1,0 +1,95 @@
+"""`leakcheck run`: run a program under the sentinel, print the report, exit with the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from leakcheck.errors import UsageError
+from leakcheck.units import parse_size_bytes
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
+    """A size in bytes, written as "512 B", "4 KiB" or "1.5 GiB"."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read the size; a usage error when it is none."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_size_bytes(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command(
+    "run",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+)
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option(
+    "--steps",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(min=30),
+    help="Settled steps without growth after which the program counts as steady.",
+)
+@click.option("--to-end", is_flag=True, help="Let the program finish after the verdict.")
+@click.option(
+    "--tolerance",
+    default="1 KiB",
+    show_default=True,
+    type=Size(),
+    help="Growth of plain Python objects a step that is no leak.",
+)
+@click.option("--host-limit", type=Size(), help="Stop when the process holds more than this.")
+@click.option("--device-limit", type=Size(), help="Stop when a device's allocator holds more.")
+@click.option(
+    "--every-seconds",
+    type=click.FloatRange(min=0.01),
+    help="Count time instead of steps: one every so many seconds.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report as JSON too.",
+)
+@click.option(
+    "--record",
+    "record_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the readings to DIR/rank-<n>.jsonl while the program runs.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
+@click.option(
+    "--bisect",
+    is_flag=True,
+    help="Exit 0 (steady), 1 (growing) or 125 (cannot tell), for `git bisect run`.",
+)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+def command(module: str | None, program: tuple[str, ...], **options: object) -> None:
+    """Run SCRIPT (or -m MODULE) unmodified and say whether it leaks, where and who holds it.
+
+    The program is stopped, as by sys.exit(), when the verdict is certain: growing and attributed,
+    or steady over --steps settled steps. Its standard output is its own; the report goes to
+    standard error. Exit status: 0 steady, 1 growing, 2 could not tell; a program that fails keeps
+    its own status.
+    """
+    from leakcheck.cli.session import Session, Settings
+    from leakcheck.runtime.script import find_module, find_script
+
+    if module is not None:
+        target = find_module(module, program)
+    elif program:
+        target = find_script(program[0], program[1:])
+    else:
+        raise UsageError("name a script to run, or a module with -m")
+    settings = Settings(**options)  # type: ignore[arg-type]
+    raise SystemExit(Session(target, settings).run())

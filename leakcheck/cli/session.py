@@ -1,0 +1,194 @@
+"""One `leakcheck run`: sentinel, clock and program put together; and the exit status."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+from leakcheck.model import Report
+from leakcheck.runtime import ticks
+from leakcheck.runtime.conclusion import Ending
+from leakcheck.runtime.limits import Limits
+from leakcheck.runtime.live import LiveLine
+from leakcheck.runtime.recording import Recorder
+from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program
+from leakcheck.runtime.sentinel import Sentinel
+from leakcheck.runtime.steps import StepClock, TimeClock, hook_optimizers
+
+MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
+NO_STEPS = (
+    "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, "
+    "or pass --every-seconds 1"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options of `leakcheck run`."""
+
+    steps: int
+    tolerance: int
+    to_end: bool = False
+    host_limit: int | None = None
+    device_limit: int | None = None
+    every_seconds: float | None = None
+    json_path: Path | None = None
+    record_folder: Path | None = None
+    exit_zero: bool = False
+    bisect: bool = False
+
+
+class Session:
+    """Runs one program under one sentinel."""
+
+    def __init__(self, program: Program, settings: Settings) -> None:
+        self.program = program
+        self.settings = settings
+        self.command = shlex.join(program.argv)
+        self.world_size = int(os.environ.get("WORLD_SIZE") or 1)
+        self.report: Report | None = None
+        self._recorder = self._make_recorder()
+        self._json_path = _writable(settings.json_path)
+        self._sentinel = Sentinel(
+            steps=settings.steps,
+            tolerance_bytes=settings.tolerance,
+            limits=Limits(settings.host_limit, settings.device_limit),
+            recorder=self._recorder,
+        )
+        self._live = LiveLine(sys.stderr)
+        self._stops = 0
+        self._pid = os.getpid()
+
+    @property
+    def alone(self) -> bool:
+        """True unless other ranks run beside this one: stopping one would hang the others."""
+        return self.world_size == 1
+
+    def run(self) -> int:
+        """Run the program to its end, or to the verdict; report; return the exit status."""
+        self._sentinel.start()
+        clock = StepClock(self._sentinel, self._after_step)
+        timer = self._start_clock(clock)
+        os.register_at_fork(after_in_child=clock.stop)
+        before_os_exit(lambda: self._finish(Outcome(0, "exit")))
+        _on_sigterm(lambda: self._finish(Outcome(0, "terminated")))
+        outcome = run_program(self.program)
+        if timer is not None:
+            timer.stop()
+        ticks.stop_listening()
+        return self._finish(outcome)
+
+    def _start_clock(self, clock: StepClock) -> TimeClock | None:
+        if self.settings.every_seconds is not None:
+            return TimeClock(self._sentinel, self.settings.every_seconds)
+        hook_optimizers(clock.optimizer_stepped)
+        ticks.listen(clock.ticked)
+        return None
+
+    def _after_step(self) -> None:
+        self._live.show(self._sentinel)
+        if os.getpid() != self._pid or self._stops >= MOST_STOPS or not self.alone:
+            return
+        certain = self._sentinel.certain and not self.settings.to_end
+        if certain or self._sentinel.hit_limit:
+            self._stops += 1
+            raise StopRun(0)
+
+    def _finish(self, outcome: Outcome) -> int:
+        if self.report is not None or os.getpid() != self._pid:
+            return outcome.status
+        self._live.clear()
+        ending = Ending(self.command, self._stopped_by(outcome), outcome.status)
+        self._sentinel.stop()
+        self.report = report = self._joined(self._sentinel.report(ending))
+        if self._recorder is not None:
+            self._recorder.finish(report)
+        if self._json_path is not None:
+            from leakcheck.report import render
+
+            self._json_path.write_text(render(report, "json") + "\n", encoding="utf-8")
+        if self.alone:
+            self._print(report, outcome)
+        return self._status(report, outcome)
+
+    def _joined(self, report: Report) -> Report:
+        if report.run is not None and report.run.steps == 0:
+            name = self.program.path.name
+            return replace(report, reason=NO_STEPS.format(program=name))
+        if report.verdict != "growing":
+            return report
+        from leakcheck.cli.joining import with_findings
+
+        return with_findings(report, self.program.folder)
+
+    def _print(self, report: Report, outcome: Outcome) -> None:
+        from leakcheck.report.terminal import render
+
+        if outcome.ended == "error" and (report.run is None or report.run.steps == 0):
+            return  # the program's own traceback says it all
+        if report.run is not None and report.run.steps == 0:
+            print(f"leakcheck: {report.reason}", file=sys.stderr)
+            return
+        print(render(report, color=sys.stderr.isatty()), file=sys.stderr, flush=True)
+
+    def _stopped_by(self, outcome: Outcome) -> str:
+        if outcome.ended == "stopped":
+            return self._sentinel.hit_limit or "the verdict is certain"
+        told = {"interrupted": "Ctrl-C", "error": "an error", "terminated": "SIGTERM"}
+        return told.get(outcome.ended, "")
+
+    def _status(self, report: Report, outcome: Outcome) -> int:
+        if self.settings.bisect:
+            failed = outcome.status and outcome.ended != "interrupted"
+            known = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
+            verdict = known.get(report.verdict or "", EXIT_BISECT_SKIP)
+            return EXIT_BISECT_SKIP if failed and verdict != EXIT_FOUND else verdict
+        if not self.alone or (outcome.status and outcome.ended != "interrupted"):
+            return outcome.status
+        if self.settings.exit_zero:
+            return EXIT_CLEAN
+        return (
+            EXIT_FAILED if self._sentinel.hit_limit and not report.exit_code else report.exit_code
+        )
+
+    def _make_recorder(self) -> Recorder | None:
+        folder = self.settings.record_folder
+        if folder is None and self.alone:
+            return None
+        name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
+        rank = int(os.environ.get("RANK") or 0)
+        folder = folder or Path(f"leakcheck-{name}")
+        return Recorder(folder, self.command, rank, self.world_size)
+
+
+def _on_sigterm(act: object) -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+
+    def report_and_die(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        act()  # type: ignore[operator]
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, report_and_die)
+
+
+def _writable(path: Path | None) -> Path | None:
+    """Check now that the file can be written: after the run it would be too late to say so."""
+    if path is None:
+        return None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent or Path()):
+            return path.absolute()
+    except OSError as error:
+        raise UsageError(f"--json {path}: {error.strerror}") from None

@@ -1,0 +1,200 @@
+"""From the course of a watch to its report: trends, suspects, verdict and the reason for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+
+from leakcheck.model import Kind, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.runtime.judge import FEWEST_STEPS, Reading, as_trend, read, still_climbing
+from leakcheck.runtime.limits import host_room_bytes
+from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.stages import Course
+from leakcheck.units import format_bytes, format_count
+
+# a growing resource -> the kind of leak it shows, the most telling first
+KINDS: dict[str, Kind] = {
+    "graph.nodes": "graph",
+    "tensors": "tensor",
+    "python.blocks": "object",
+    "threads": "threads",
+    "descriptors": "descriptors",
+    "processes": "processes",
+    "host.heap": "native",
+}
+WHAT: dict[Kind, str] = {
+    "graph": "autograd Nodes of past steps stay reachable",
+    "tensor": "tensors pile up",
+    "object": "Python objects pile up",
+    "native": "heap memory in use grows, Python objects do not",
+    "device": "device memory grows, no tensor accounts for it",
+    "threads": "threads pile up",
+    "descriptors": "file descriptors pile up",
+    "processes": "child processes pile up",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the run ended, as far as the sentinel cannot know it itself."""
+
+    command: str = ""
+    stopped_by: str = ""
+    exit_status: int | None = None
+    running: bool = False
+
+
+def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending) -> Report:
+    """Make the report of a watch as it stands at `step`."""
+    watch = course.watch
+    steps = course.steps_seen(step)
+    verdict, reason = _verdict(course, steps, broken)
+    suspects = _with_rates(course) if verdict == "growing" else ()
+    elapsed_s = watch.elapsed_s
+    cost_s = steps * watch.per_step_us / 1e6 + watch.checkpoint_s
+    return Report(
+        verdict=verdict,
+        reason=reason,
+        trends=_trends(course),
+        suspects=suspects,
+        notices=course.notices,
+        run=Run(
+            command=ending.command or " ".join(sys.argv),
+            steps=steps,
+            seconds=elapsed_s,
+            warmup_steps=course.warmup_steps,
+            clock=clock,
+            rank=_environment_number("RANK"),
+            world_size=_environment_number("WORLD_SIZE"),
+            torch=_torch_version(),
+            device=_devices(course),
+            stopped_by=ending.stopped_by,
+            exit_status=ending.exit_status,
+        ),
+        overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
+    )
+
+
+def summary(report: Report) -> str:
+    """Say in one line what leaks."""
+    for suspect in report.suspects:
+        rate = f" {format_bytes(suspect.bytes_per_step)} a step" if suspect.bytes_per_step else ""
+        held = f", held by {suspect.holder}" if suspect.holder else ""
+        return f"{suspect.what}:{rate}{held}"
+    return f"the verdict is {report.verdict}"
+
+
+def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
+    if course.stage == "growing":
+        return "growing", ""
+    if broken:
+        return "unclear", f"leakcheck failed and stopped watching: {broken}"
+    if steps == 0:
+        return "unclear", "no steps seen"
+    if steps < FEWEST_STEPS:
+        return "unclear", f"only {steps} steps were seen; {FEWEST_STEPS} are needed"
+    if course.pending:
+        names = ", ".join(reading.resource for reading in course.pending)
+        return "unclear", f"{names} seemed to grow, and the run ended before that was confirmed"
+    if course.stage != "steady":
+        climbing = still_climbing(course.watch.sources, course.tolerance_bytes)
+        for reading in climbing:
+            rate = format_bytes(reading.line.second_half)
+            return "unclear", f"{reading.resource} still climbs {rate} a step, not regularly"
+    return "steady", ""
+
+
+def _trends(course: Course) -> tuple[Trend, ...]:
+    watch = course.watch
+    growing = {reading.resource: reading for reading in course.established}
+    seconds_per_step = watch.quick.seconds_per_step()
+    trends = []
+    for source in reversed(watch.sources):
+        for resource in source.resources:
+            reading = growing.get(resource) or read(source, resource)
+            if reading is None or resource == "garbage":
+                continue
+            verdict: Verdict = "growing" if _grows(course, reading, growing) else "steady"
+            room_bytes = _room_bytes(course, resource) if verdict == "growing" else None
+            trends.append(as_trend(reading, verdict, seconds_per_step, room_bytes))
+    return tuple(trends)
+
+
+def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> bool:
+    if course.stage != "growing":
+        return False
+    if reading.resource in growing:
+        return True
+    # what is only reported follows the exact counters: it never grows alone
+    follows = unit_of(reading.resource) == "B"
+    return follows and reading.line.low > 0 and reading.line.p < 1e-4
+
+
+def _room_bytes(course: Course, resource: str) -> int | None:
+    if resource in ("host.rss", "host.heap"):
+        return host_room_bytes()
+    device, _, what = resource.rpartition(".")
+    capacity = course.watch.capacity_bytes(device) if what == "allocated" else None
+    if capacity is None:
+        return None
+    return max(0, capacity - course.watch.quick.newest().get(resource, 0))
+
+
+def _with_rates(course: Course) -> tuple[Suspect, ...]:
+    rates = {reading.resource: reading.line.per_step for reading in course.established}
+    kinds = [(KINDS.get(resource, "device"), rate) for resource, rate in rates.items()]
+    leading = min(kinds, key=lambda kind: list(WHAT).index(kind[0]))
+    bytes_per_step = _bytes_per_step(course)
+    suspects = course.suspects or (Suspect(kind=leading[0], what=WHAT[leading[0]]),)
+    objects = {kind: rate for kind, rate in kinds if kind not in ("native", "device")}
+    alone = len(suspects) == 1
+    return tuple(
+        replace(
+            suspect,
+            objects_per_step=objects.get(suspect.kind, suspect.objects_per_step)
+            if alone
+            else suspect.objects_per_step,
+            bytes_per_step=bytes_per_step if alone else suspect.bytes_per_step,
+            evidence=suspect.evidence or _evidence(rates),
+        )
+        for suspect in suspects
+    )
+
+
+def _bytes_per_step(course: Course) -> float | None:
+    watch = course.watch
+    total = 0.0
+    for resource in watch.quick.resources:
+        if resource == "host.heap" or resource.endswith(".allocated"):
+            established = [one for one in course.established if one.resource == resource]
+            reading = established[0] if established else read(watch.quick, resource)
+            total += max(0.0, reading.line.per_step) if reading else 0.0
+    return total or None
+
+
+def _evidence(rates: dict[str, float]) -> str:
+    told = []
+    for resource, rate in rates.items():
+        unit = unit_of(resource)
+        amount = format_bytes(rate) if unit == "B" else f"{format_count(rate)} {unit}"
+        told.append(f"{resource} +{amount} a step")
+    return ", ".join(told)
+
+
+def _environment_number(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
+
+
+def _torch_version() -> str | None:
+    version = getattr(sys.modules.get("torch"), "__version__", None)
+    return None if version is None else str(version)
+
+
+def _devices(course: Course) -> str | None:
+    names = [name.rpartition(".")[0] for name in course.watch.quick.resources]
+    devices = sorted({name for name in names if name != "host"})
+    if devices:
+        return ", ".join(devices)
+    return "cpu" if "torch" in sys.modules else None

@@ -1,0 +1,124 @@
+"""Stages two and three, paid only when something seems to grow: is it so, and who holds it?
+
+A suspicion is confirmed on new steps, between collections of garbage, so that noise, cycles
+waiting for the collector and a buffer that has just filled up are acquitted. Only then a short
+attribution window is opened.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from leakcheck.model import Notice, Suspect
+from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.watching import Watch
+
+if TYPE_CHECKING:
+    from leakcheck.runtime.attribution import Window
+
+FEWEST_NEW = 10  # objects that a confirmation waits for
+LONGEST_CONFIRMATION_STEPS = 400
+AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
+WINDOW_STEPS = 24
+WINDOW_S = 1.5
+# resource -> fewest steps to confirm it over; bytes jump, counters do not
+_CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "python.blocks": 64}
+_CONFIRM_OTHER_STEPS = 100
+
+
+@dataclass(slots=True)
+class Confirmation:
+    """Three collected readings at the start, middle and end of a stretch of new steps."""
+
+    suspected: list[Reading]
+    begin: int
+    length: int
+    taken: list[dict[str, int]] = field(default_factory=list)
+    garbage_bytes: int = 0
+
+    @property
+    def next_step(self) -> int:
+        """The step of the next collected reading."""
+        return (self.begin, self._middle, self.end, self.end)[len(self.taken)]
+
+    @property
+    def end(self) -> int:
+        """The step of the last collected reading."""
+        return self.begin + self.length
+
+    @property
+    def _middle(self) -> int:
+        return self.begin + self.length // 2
+
+    def read(self, watch: Watch, step: int) -> bool:
+        """Take a collected reading; True when it was the last."""
+        readings = watch.checkpoint(step, collect=True)
+        if not self.taken:
+            self.garbage_bytes = readings.get("garbage", 0)
+        self.taken.append(readings)
+        return len(self.taken) == 3
+
+    def confirmed(self) -> list[Reading]:
+        """Return the suspected resources that went on growing, counters with their exact rate."""
+        return [self._measured(one) for one in self.suspected if self._went_on(one)]
+
+    def _measured(self, reading: Reading) -> Reading:
+        if unit_of(reading.resource) == "B":
+            return reading
+        begin, middle, end = (taken[reading.resource] for taken in self.taken)
+        halves = (
+            (middle - begin) / (self._middle - self.begin),
+            (end - middle) / (self.end - self._middle),
+        )
+        rate = (end - begin) / self.length
+        line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
+        return replace(reading, line=line)
+
+    def _went_on(self, reading: Reading) -> bool:
+        levels = [taken.get(reading.resource) for taken in self.taken]
+        if None in levels:
+            return False
+        begin, middle, end = (level or 0 for level in levels)
+        expected = AGREES_FROM * reading.line.per_step * self.length / 2
+        return min(middle - begin, end - middle) >= expected
+
+
+def confirmation(suspected: list[Reading], step: int) -> Confirmation:
+    """Plan the confirmation: long enough for ten new objects of the slowest counter."""
+    lengths = []
+    for reading in suspected:
+        fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
+        lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
+    return Confirmation(suspected, step, min(max(lengths), LONGEST_CONFIRMATION_STEPS))
+
+
+class Attribution:
+    """One attribution window over the steps that follow."""
+
+    def __init__(self, step: int, slowest_per_step: float) -> None:
+        wanted = round(3 / slowest_per_step) if slowest_per_step < 1 else 0
+        self._last_step = step + max(WINDOW_STEPS, min(wanted, 200))
+        self._began_s = perf_counter()
+        self._window: Window | None = None
+        if "torch" in sys.modules:
+            from leakcheck.runtime.attribution import Window
+
+            self._window = Window()
+            self._window.open()
+
+    def step(self, step: int) -> bool:
+        """Note a step boundary; True when the window has seen enough."""
+        if self._window is not None:
+            self._window.step()
+        return step >= self._last_step or perf_counter() - self._began_s > WINDOW_S
+
+    def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
+        """Close the window and return what it found."""
+        if self._window is None:
+            return (), ()
+        window, self._window = self._window, None
+        return window.close()

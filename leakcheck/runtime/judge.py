@@ -1,0 +1,122 @@
+"""Series in, trends and a verdict out: which resources are judged, how strictly, from what.
+
+The judges are exact counters. RSS and what allocators keep are reported beside them, because on
+correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS flat for 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from leakcheck.model import Trend, Verdict
+from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.series import Series
+from leakcheck.runtime.trend import Floor, Line, fit, grows, level_of_look, settled_after
+
+FEWEST_WARMUP_STEPS = 10
+FEWEST_STEPS = 30  # settled steps below which nothing is said
+REPORTED_ONLY = ("host.rss", ".reserved", ".external", "garbage", "age")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How a kind of resource is judged: its floor, and the span of steps a look needs."""
+
+    floor: Floor
+    span_steps: int
+
+
+# Floors: half of the smallest leak worth finding (one Node in ten steps; 64 bytes of heap a step:
+# clean programs stay below 3.5 bytes a step in 99 of 100 windows), and totals that no cache fills.
+JUDGES = {
+    "graph.nodes": Judge(Floor(0.05, 5), 24),
+    "tensors": Judge(Floor(0.05, 5), 48),
+    "python.blocks": Judge(Floor(0.05, 24), 150),
+    "descriptors": Judge(Floor(0.01, 5), 48),
+    "threads": Judge(Floor(0.01, 5), 48),
+    "processes": Judge(Floor(0.01, 5), 48),
+    "host.heap": Judge(Floor(48, 16 << 10), 160),
+}
+_ALLOCATED = Judge(Floor(48, 4096), 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One resource's points after warm-up, with the line through them."""
+
+    resource: str
+    steps: list[int]
+    values: list[int]
+    line: Line
+
+
+def judge_of(resource: str) -> Judge | None:
+    """Return how `resource` is judged; None when it is only reported."""
+    if resource.endswith(".allocated"):
+        return _ALLOCATED
+    return JUDGES.get(resource)
+
+
+def read(series: Series, resource: str, after: int = 0) -> Reading | None:
+    """Fit the settled points of one resource; None while there are too few."""
+    steps, values = series.column(resource)
+    if not steps:
+        return None
+    start = max(after, settled_after(steps, FEWEST_WARMUP_STEPS))
+    steps, values = series.column(resource, after=start)
+    line = fit(steps, values)
+    return Reading(resource, steps, values, line) if line else None
+
+
+def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Reading]:
+    """Return the judged resources that grow at this look (counted from 1)."""
+    found = []
+    for series in sources:
+        for resource in series.resources:
+            judge = judge_of(resource)
+            reading = read(series, resource, after) if judge else None
+            if judge is None or reading is None or reading.line.steps < judge.span_steps:
+                continue
+            if grows(reading.line, judge.floor, level_of_look(look)):
+                found.append(reading)
+    return found
+
+
+def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
+    """Return byte counters that climb at the end without being regular enough to call growth."""
+    found = []
+    for series in sources:
+        for resource in series.resources:
+            judge = judge_of(resource)
+            reading = read(series, resource) if judge and unit_of(resource) == "B" else None
+            if reading is None or reading.line.steps < FEWEST_STEPS:
+                continue
+            line = reading.line
+            slower = min(line.first_half, line.second_half)
+            if line.p <= 1e-4 and slower > smallest_bytes_per_step and line.deepest_drop == 0:
+                found.append(reading)
+    return found
+
+
+def as_trend(
+    reading: Reading, verdict: Verdict, seconds_per_step: float | None, room_bytes: int | None
+) -> Trend:
+    """Turn a fitted resource into the value that reports show."""
+    line = reading.line
+    per_hour = line.per_step * 3600 / seconds_per_step if seconds_per_step else None
+    exhausts_in_s = None
+    if verdict == "growing" and room_bytes and seconds_per_step and line.per_step > 0:
+        exhausts_in_s = room_bytes / line.per_step * seconds_per_step
+    return Trend(
+        resource=reading.resource,
+        unit=unit_of(reading.resource),
+        per_step=line.per_step,
+        low=line.low,
+        high=line.high,
+        total=line.per_step * line.steps if verdict == "growing" else line.total,
+        steps=line.steps,
+        verdict=verdict,
+        per_hour=per_hour,
+        exhausts_in_s=exhausts_in_s,
+    )

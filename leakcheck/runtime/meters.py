@@ -1,0 +1,179 @@
+"""One integer a reading: what the process and the devices it uses hold right now.
+
+Quick readings are taken on every step (about 5 us together); slow ones at checkpoints. Nothing
+here imports torch or touches a device the program has not: a module that is not in `sys.modules`
+or not initialised is not asked.
+
+Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), python.blocks,
+descriptors, threads, processes, and for each device such as cuda:0 `<device>.allocated`,
+`<device>.reserved` and `<device>.external` (used on the device, not by torch's allocator).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+
+import psutil
+
+UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+COUNTED = ("descriptors", "threads", "processes")
+
+
+def unit_of(resource: str) -> str:
+    """Return the unit a resource is counted in: bytes unless the table says otherwise."""
+    return UNITS.get(resource, resource if resource in COUNTED else "B")
+
+
+class HostMeter:
+    """Reads RSS (1.5 us) and heap bytes in use (0.6 us where glibc tells, else absent)."""
+
+    def __init__(self) -> None:
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        self._statm = _open_statm()
+        self._process = psutil.Process()
+        self._heap = _heap_reader()
+
+    def read(self) -> dict[str, int]:
+        """Return the quick readings."""
+        readings = {"host.rss": self._rss_bytes()}
+        if self._heap is not None:
+            readings["host.heap"] = self._heap()
+        return readings
+
+    def read_slow(self) -> dict[str, int]:
+        """Return blocks (20-60 us), descriptors (8 us), threads and child processes."""
+        readings = {"python.blocks": sys.getallocatedblocks()}
+        readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
+        readings["processes"] = self._children()
+        return {resource: value for resource, value in readings.items() if value >= 0}
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._statm is not None:
+            os.close(self._statm)
+            self._statm = None
+
+    def _rss_bytes(self) -> int:
+        if self._statm is not None:
+            try:
+                return int(os.pread(self._statm, 64, 0).split()[1]) * self._page_bytes
+            except (OSError, IndexError, ValueError):  # the program closed every descriptor
+                self._statm = None
+        return int(self._process.memory_info().rss)
+
+    def _children(self) -> int:
+        pid = os.getpid()
+        try:
+            total = 0
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
+                    total += len(children.read().split())
+            return total
+        except OSError:
+            return -1
+
+
+class DeviceMeter:
+    """Reads torch's allocators on devices the program has used; {} before it uses one."""
+
+    def read(self) -> dict[str, int]:
+        """Return allocated and reserved bytes of each device in use."""
+        readings: dict[str, int] = {}
+        for name, backend in _backends():
+            for index in range(_device_count(backend)):
+                reserved = int(backend.memory_reserved(index))
+                if reserved:
+                    readings[f"{name}:{index}.allocated"] = int(backend.memory_allocated(index))
+                    readings[f"{name}:{index}.reserved"] = reserved
+        mps = _initialised("torch.mps")
+        if mps is not None and mps.current_allocated_memory():
+            readings["mps.allocated"] = int(mps.current_allocated_memory())
+            readings["mps.reserved"] = int(mps.driver_allocated_memory())
+        return readings
+
+    def read_slow(self, quick: dict[str, int]) -> dict[str, int]:
+        """Return the bytes used on each device outside torch's allocator: needs a context there."""
+        readings: dict[str, int] = {}
+        for name, backend in _backends():
+            for index in range(_device_count(backend)):
+                reserved = quick.get(f"{name}:{index}.reserved")
+                if reserved and hasattr(backend, "mem_get_info"):
+                    free, total = backend.mem_get_info(index)
+                    readings[f"{name}:{index}.external"] = total - free - reserved
+        return readings
+
+    def capacity_bytes(self, device: str) -> int | None:
+        """Return how much memory the device has in all, if its backend tells."""
+        kind, _, index = device.partition(":")
+        for name, backend in _backends():
+            if name == kind and hasattr(backend, "mem_get_info"):
+                return int(backend.mem_get_info(int(index))[1])
+        return None
+
+
+def _backends() -> list[tuple[str, ModuleType]]:
+    found = ((name, _initialised(f"torch.{name}")) for name in ("cuda", "xpu"))
+    return [(name, backend) for name, backend in found if backend is not None]
+
+
+def _initialised(module: str) -> ModuleType | None:
+    backend = sys.modules.get(module)
+    if backend is None:
+        return None
+    if module == "torch.mps":
+        torch = sys.modules["torch"]
+        return backend if torch.backends.mps.is_available() else None
+    return backend if getattr(backend, "is_initialized", bool)() else None
+
+
+def _device_count(backend: ModuleType) -> int:
+    return int(backend.device_count())
+
+
+def _count(folder: str) -> int:
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return -1
+
+
+def _open_statm() -> int | None:
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+class _Mallinfo2(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def _heap_reader() -> Callable[[], int] | None:
+    heap_info = getattr(psutil, "heap_info", None)
+    if heap_info is not None:
+        try:
+            if sum(heap_info()[:2]) > 0:
+                return lambda: int(sum(heap_info()[:2]))
+        except Exception:  # musl, an odd libc: psutil raises what the platform gives
+            return None
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError, TypeError):
+        return None
+    mallinfo2.restype = _Mallinfo2
+
+    def read() -> int:
+        counters = mallinfo2()
+        return int(counters.uordblks + counters.hblkhd)
+
+    return read

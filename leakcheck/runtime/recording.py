@@ -1,0 +1,151 @@
+"""A run on disk: one JSON-lines file a rank, readable after the process was killed.
+
+`DIR/rank-00000.jsonl` (five digits of the rank). Every line is one object with a "type":
+
+    {"type": "run", "format": 1, "command": ..., "rank": 0, "world_size": 1, "pid": ...}   first
+    {"type": "sample", "step": 40, "elapsed_s": 1.25, "readings": {"host.rss": ..., ...}}  many
+    {"type": "report", "report": {...}}     last, if the run ended well: `Report` as JSON
+
+A sample is written when the step reaches the next of a geometric series (every step up to 512,
+then 0.2 % further each time), so a million steps take under 5,000 lines, about 1 MB. Each line is
+flushed. A torn last line, as after SIGKILL, is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from leakcheck.errors import RecordingError
+from leakcheck.model import Report, Run, Sample
+from leakcheck.runtime.watching import Watch
+
+FORMAT = 1
+DENSE_STEPS = 512
+SPACING = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one rank wrote; `report` is None when the run was cut off."""
+
+    run: Run
+    samples: tuple[Sample, ...]
+    report: Report | None
+
+
+class Recorder:
+    """Writes one rank's file; a disk that fails ends the recording, not the program."""
+
+    def __init__(self, folder: Path, command: str, rank: int = 0, world_size: int = 1) -> None:
+        self.path = folder / f"rank-{rank:05d}.jsonl"
+        self.failed = ""
+        self._next_step = 1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: IO[str] | None = self.path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise RecordingError(f"{self.path}: {error.strerror}") from error
+        header = {"type": "run", "format": FORMAT, "command": command, "rank": rank}
+        self._write(header | {"world_size": world_size})
+
+    def sample(self, step: int, elapsed_s: float, watch: Watch) -> None:
+        """Write the newest readings if it is their turn."""
+        if step < self._next_step:
+            return
+        readings = watch.quick.newest() | (
+            watch.slow.newest() if watch.slow.last_step == step else {}
+        )
+        sample = {"type": "sample", "step": step, "elapsed_s": round(elapsed_s, 6)}
+        self._write(sample | {"readings": readings})
+        self._next_step = step + 1 + (int(step * SPACING) if step > DENSE_STEPS else 0)
+
+    def finish(self, report: Report) -> None:
+        """Write the report and close the file."""
+        self._write({"type": "report", "report": msgspec.to_builtins(report)})
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what comes later is dropped."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, line: Mapping[str, object]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self.failed = f"{self.path}: {error.strerror}"
+            self.close()
+
+
+def read_recording(path: Path) -> Recording:
+    """Read one rank's file; raises RecordingError when it is no recording."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
+    entries = [
+        entry
+        for number, line in enumerate(lines, 1)
+        if (entry := _entry(path, number, line, len(lines)))
+    ]
+    if not entries or entries[0].get("type") != "run":
+        raise RecordingError(f"{path}: not a leakcheck recording")
+    if entries[0].get("format") != FORMAT:
+        raise RecordingError(f"{path}: written in format {entries[0].get('format')}, not {FORMAT}")
+    try:
+        return _recording(entries)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        raise RecordingError(f"{path}: damaged: {error}") from error
+
+
+def read_recordings(folder: Path) -> tuple[Recording, ...]:
+    """Read every rank's file of a folder, by rank; RecordingError when there is none."""
+    paths = sorted(folder.glob("rank-*.jsonl"))
+    if not paths:
+        raise RecordingError(f"{folder}: no recording (rank-*.jsonl) in there")
+    return tuple(read_recording(path) for path in paths)
+
+
+def _entry(path: Path, number: int, line: str, last: int) -> dict[str, object] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        if number == last:
+            return None
+        raise RecordingError(f"{path}:{number}: damaged line") from error
+    return entry if isinstance(entry, dict) else None
+
+
+def _recording(entries: list[dict[str, object]]) -> Recording:
+    samples = tuple(
+        msgspec.convert(
+            {key: value for key, value in entry.items() if key != "type"}, Sample, strict=True
+        )
+        for entry in entries
+        if entry["type"] == "sample"
+    )
+    reports = [entry["report"] for entry in entries if entry["type"] == "report"]
+    report = msgspec.convert(reports[-1], Report) if reports else None
+    if report is not None and report.run is not None:
+        return Recording(report.run, samples, report)
+    header = entries[0]
+    last = samples[-1] if samples else Sample(0, 0.0, {})
+    run = Run(
+        command=msgspec.convert(header["command"], str),
+        steps=last.step,
+        seconds=last.elapsed_s,
+        rank=msgspec.convert(header.get("rank"), int | None),
+        world_size=msgspec.convert(header.get("world_size"), int | None),
+        stopped_by="cut off",
+    )
+    return Recording(run, samples, None)

@@ -1,0 +1,241 @@
+"""The sentinel around a loop: counts its steps, watches what the process holds, and answers.
+
+    with leakcheck.Sentinel() as sentinel:
+        for batch in loader:
+            train(batch)
+            sentinel.step()
+    print(sentinel.report().verdict)
+
+or, with the loop's own iteration as the step, `for batch in leakcheck.watch(loader): ...`.
+A sentinel keeps numbers only, never an object of the program, and what goes wrong inside it is
+told in the report: it never reaches the program.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from time import perf_counter
+from types import TracebackType
+from typing import TypeVar
+
+from leakcheck.model import Report
+from leakcheck.runtime.conclusion import Ending, conclude, summary
+from leakcheck.runtime.judge import FEWEST_STEPS, read
+from leakcheck.runtime.limits import Limits
+from leakcheck.runtime.recording import Recorder
+from leakcheck.runtime.stages import Course, Waits
+from leakcheck.runtime.watching import Watch
+from leakcheck.units import format_bytes
+
+Item = TypeVar("Item")
+DEFAULT_STEPS = 1000
+DEFAULT_TOLERANCE_BYTES = 1024
+
+
+class Sentinel:
+    """Watches a loop from `start` (or `with`) to `stop`; call `step` once an iteration.
+
+    `steps`: settled steps after which a loop without growth counts as steady;
+    `tolerance_bytes`: growth of plain Python objects a step that nobody minds;
+    `on_leak`: called once with the report when a leak is established, in the stepping thread.
+    Steps may come from any thread; a forked child's steps are not counted.
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int = DEFAULT_STEPS,
+        tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        on_leak: Callable[[Report], object] | None = None,
+        limits: Limits | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.clock = "sentinel.step()"
+        self.broken = ""
+        self.hit_limit = ""
+        self.previous: Report | None = None
+        self._on_leak = on_leak
+        self._limits = limits or Limits()
+        self._recorder = recorder
+        self._lock = threading.RLock()
+        self._count = itertools.count(1)
+        self._step = 0
+        self._next = 1
+        self._pid = 0
+        self._watch: Watch | None = None
+        self._course: Course | None = None
+        self._settings = (steps, tolerance_bytes)
+        self._report: Report | None = None
+
+    def start(self) -> Sentinel:
+        """Begin to watch; a second call changes nothing."""
+        if self._watch is None:
+            self._pid = os.getpid()
+            self._watch = Watch()
+            self._course = Course(self._watch, *self._settings)
+        return self
+
+    def stop(self) -> None:
+        """End the watch; the report stays available."""
+        if self._watch is not None and self._report is None:
+            self._report = self._conclude(Ending())
+            self._watch.close()
+
+    def __enter__(self) -> Sentinel:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def step(self) -> None:
+        """Count one step; most calls cost a microsecond, readings about ten."""
+        self._step = step = next(self._count)
+        if self._watch is None:
+            self.start()
+        if self._report is not None or self.broken or os.getpid() != self._pid:
+            return
+        established = False
+        try:
+            self._watch.boundary(step)  # type: ignore[union-attr]
+            if step >= self._next:
+                established = self._advance(step)
+        except Exception as error:  # ours, and the program must not pay for it
+            self._break(error)
+        if established and self._on_leak is not None:
+            self._on_leak(self._conclude(Ending(running=True)))
+
+    def phase(self) -> None:
+        """Note that the loop around the steps (an epoch) begins its next iteration."""
+        if self._course is None or self.broken or self._report is not None:
+            return
+        try:
+            with self._lock:
+                self._course.phase(self._step)
+        except Exception as error:
+            self._break(error)
+
+    def restart(self, clock: str, *, trusted: bool, waits: Waits = "nothing") -> None:
+        """Count steps by another clock from now on; what was seen before is kept as second best."""
+        self.start()
+        assert self._course is not None
+        with self._lock:
+            if self._course.stage == "growing":
+                return
+            if self._step - self._course.watch.origin >= FEWEST_STEPS:
+                self.previous = self._conclude(Ending())
+            self.clock = clock
+            self._course.restart(self._step)
+            self._course.trusted, self._course.waits = trusted, waits
+            self._next = self._step + 1
+
+    @property
+    def certain(self) -> bool:
+        """True once the verdict will not change: growing and attributed, or steady."""
+        return self._course is not None and self._course.stage in ("growing", "steady")
+
+    def trust(self) -> None:
+        """Take the steps for training steps: growth of any kind counts from now on."""
+        if self._course is not None:
+            self._course.trusted = True
+
+    @property
+    def state(self) -> tuple[int, str]:
+        """The number of steps so far and the stage the watch is in."""
+        return self._step, self._course.stage if self._course else "watching"
+
+    def rates(self) -> str:
+        """The heap's rate of growth so far, in words for one line; "" while unknown."""
+        if self._course is None:
+            return ""
+        reading = read(self._course.watch.quick, "host.heap")
+        if reading is None:
+            return ""
+        return f", heap {format_bytes(reading.line.per_step)} a step"
+
+    def report(self, ending: Ending | None = None) -> Report:
+        """Say what is known so far; after `stop`, what was known then."""
+        if self._report is not None:
+            return _ended(self._report, ending) if ending else self._report
+        self.start()
+        return self._conclude(ending or Ending(running=True))
+
+    def _advance(self, step: int) -> bool:
+        began_s = perf_counter()
+        with self._lock:
+            course, watch = self._course, self._watch
+            assert course is not None
+            assert watch is not None
+            before, checkpoints_s = course.stage, watch.checkpoint_s
+            course.advance(step)
+            self._next = course.next_step
+            newest = watch.quick.newest()
+            self.hit_limit = self.hit_limit or self._limits.exceeded(newest)
+            if self._recorder is not None:
+                self._recorder.sample(step, watch.elapsed_s, watch)
+            if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
+                watch.note_cost(perf_counter() - began_s)
+        return course.stage == "growing" != before
+
+    def _conclude(self, ending: Ending) -> Report:
+        assert self._course is not None
+        with self._lock:
+            if not ending.running:
+                self._course.settle(self._step)
+            report = conclude(self._course, self._step, self.clock, self.broken, ending)
+        if report.verdict != "unclear" or self.previous is None or ending.running:
+            return report
+        return self.previous if self._course.steps_seen(self._step) < FEWEST_STEPS else report
+
+    def _break(self, error: Exception) -> None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        self.broken = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
+        if os.environ.get("LEAKCHECK_DEBUG"):
+            traceback.print_exc(file=sys.stderr)
+
+
+def _ended(report: Report, ending: Ending) -> Report:
+    if report.run is None:
+        return report
+    run = replace(
+        report.run,
+        command=ending.command or report.run.command,
+        stopped_by=ending.stopped_by,
+        exit_status=ending.exit_status,
+    )
+    return replace(report, run=run)
+
+
+class LeakWarning(UserWarning):
+    """The loop that `watch` went through leaks."""
+
+
+def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Iterator[Item]:
+    """Yield the items of `loop`, each one a step; warns with a LeakWarning if the loop leaks.
+
+    Pass a sentinel to read its report yourself; it is started here and not stopped.
+    """
+    own = sentinel is None
+    sentinel = (sentinel or Sentinel()).start()
+    try:
+        for item in loop:
+            yield item
+            del item
+            sentinel.step()
+    finally:
+        if own:
+            sentinel.stop()
+            report = sentinel.report()
+            if report.verdict == "growing":
+                warnings.warn(summary(report), LeakWarning, stacklevel=2)

@@ -1,0 +1,103 @@
+"""Readings in columns of fixed size: the sentinel must not be the leak it looks for.
+
+A list of dictionaries cost 335 bytes a step; here a reading is one 8-byte slot. When the rows run
+out every second one is dropped and the stride between readings doubles, so any number of steps
+fits and the readings stay evenly spread.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+
+MISSING = -(1 << 62)  # the resource had no reading in this row
+
+
+class Series:
+    """Columns of integers by resource, one row a reading, at most `capacity` rows."""
+
+    def __init__(self, capacity: int = 2048) -> None:
+        self.capacity = capacity + capacity % 2
+        self.stride = 1
+        self._rows = 0
+        self._steps = array("q", bytes(8 * self.capacity))
+        self._elapsed_us = array("q", bytes(8 * self.capacity))
+        self._columns: dict[str, array[int]] = {}
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The resources read so far, in the order they appeared."""
+        return tuple(self._columns)
+
+    @property
+    def last_step(self) -> int:
+        """The step of the newest reading; 0 before the first."""
+        return self._steps[self._rows - 1] if self._rows else 0
+
+    def append(self, step: int, elapsed_s: float, readings: Mapping[str, int]) -> None:
+        """Store one row; a resource that is absent from `readings` gets a gap."""
+        if self._rows == self.capacity:
+            self._thin()
+        row = self._rows
+        self._steps[row] = step
+        self._elapsed_us[row] = round(elapsed_s * 1e6)
+        columns = self._columns
+        for resource in columns:
+            columns[resource][row] = MISSING
+        for resource, value in readings.items():
+            if resource not in columns:
+                columns[resource] = array("q", [MISSING]) * self.capacity
+            columns[resource][row] = value
+        self._rows = row + 1
+
+    def newest(self) -> dict[str, int]:
+        """Return the readings of the last row."""
+        row = self._rows - 1
+        columns = self._columns.items() if self._rows else ()
+        return {name: column[row] for name, column in columns if column[row] != MISSING}
+
+    def column(self, resource: str, after: int = 0) -> tuple[list[int], list[int]]:
+        """Return the steps beyond `after` at which `resource` was read, and what was read."""
+        column = self._columns.get(resource)
+        if column is None:
+            return [], []
+        rows = [
+            (self._steps[row], column[row])
+            for row in range(self._rows)
+            if column[row] != MISSING and self._steps[row] > after
+        ]
+        return [step for step, _ in rows], [value for _, value in rows]
+
+    def rows(self) -> Iterator[tuple[int, float, dict[str, int]]]:
+        """Yield (step, elapsed seconds, readings) from the oldest row to the newest."""
+        for row in range(self._rows):
+            readings = {
+                resource: column[row]
+                for resource, column in self._columns.items()
+                if column[row] != MISSING
+            }
+            yield self._steps[row], self._elapsed_us[row] / 1e6, readings
+
+    def seconds_per_step(self, after: int = 0) -> float | None:
+        """Return the mean duration of the steps beyond `after`; None below two readings."""
+        rows = [row for row in range(self._rows) if self._steps[row] > after]
+        if len(rows) < 2 or self._steps[rows[-1]] == self._steps[rows[0]]:
+            return None
+        elapsed_us = self._elapsed_us[rows[-1]] - self._elapsed_us[rows[0]]
+        return elapsed_us / 1e6 / (self._steps[rows[-1]] - self._steps[rows[0]])
+
+    def clear(self) -> None:
+        """Forget every row, keeping the storage."""
+        self._rows = 0
+        self.stride = 1
+
+    def _thin(self) -> None:
+        half = self.capacity // 2
+        for column in (self._steps, self._elapsed_us, *self._columns.values()):
+            column[:half] = column[1::2]
+            column.extend([0] * half)
+        self._rows = half
+        self.stride *= 2

@@ -1,0 +1,273 @@
+"""The course of a watch: watching, then confirming, waiting, attributing, and the conclusion.
+
+`Course.advance` is called at the steps that are due and moves from stage to stage; every number it
+decides on comes from `judge`, everything it reads from `watching` and `inquiry`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from leakcheck.model import Notice, Suspect
+from leakcheck.runtime.inquiry import Attribution, Confirmation, confirmation
+from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, read, suspicious
+from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.watching import Watch
+from leakcheck.units import format_bytes
+
+Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
+Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
+BLOCK_BYTES = 40  # a float with its slot in a list is 32 bytes, a small tuple 56
+LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
+LONGEST_WAIT_S = 10.0
+LEAST_GARBAGE_SHARE = 0.5
+WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
+
+
+class Course:
+    """Which stage the watch of one loop is in, and what it has established."""
+
+    def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
+        self.watch = watch
+        self.steps = steps
+        self.tolerance_bytes = tolerance_bytes
+        self.stage: Stage = "watching"
+        self.established: list[Reading] = []
+        self.suspects: tuple[Suspect, ...] = ()
+        self.notices: tuple[Notice, ...] = ()
+        self.trusted = True  # the steps are training steps, not the reading of a file
+        self.waits: Waits = "nothing"
+        self._origin = 0
+        self._after = 0
+        self._look = 0
+        self._next_read = 1
+        self._next_checkpoint = 0
+        self._confirmation: Confirmation | None = None
+        self._attribution: Attribution | None = None
+        self._wait_since = (0, 0.0)
+        self._excused: set[str] = set()
+        self._by_phase = False
+        self.restart(0)
+
+    @property
+    def next_step(self) -> int:
+        """The next step at which `advance` has something to do."""
+        return self._next_read if self._attribution is None else 0
+
+    @property
+    def warmup_steps(self) -> int:
+        """Steps left out of the judgement so far."""
+        return max(self._after - self._origin, FEWEST_WARMUP_STEPS)
+
+    @property
+    def _steady_at(self) -> int:
+        # after an acquittal half of the steps must be new ones
+        settled = self._origin + FEWEST_WARMUP_STEPS + self.steps
+        return max(settled, self._after + self.steps // 2)
+
+    def steps_seen(self, step: int) -> int:
+        """Steps watched since this loop became the one that counts."""
+        return step - self._origin
+
+    @property
+    def pending(self) -> list[Reading]:
+        """What looked like growth and was neither confirmed nor acquitted yet."""
+        return self._confirmation.suspected if self._confirmation else []
+
+    def restart(self, step: int) -> None:
+        """Watch another loop from `step` on."""
+        self._drop_attribution()
+        self.watch.start_over(step)
+        self.stage = "watching"
+        self._origin = self._after = step
+        self._look = 0
+        self._confirmation = None
+        self._by_phase = False
+        self._next_read = step + 1
+        self._next_checkpoint = self.watch.next_checkpoint(step)
+
+    def advance(self, step: int) -> None:
+        """Do what is due at this step boundary."""
+        if self.stage == "attributing":
+            self._attribute(step)
+            return
+        self._next_read = self.watch.read(step)
+        if self.stage == "watching":
+            self._look_if_due(step)
+        elif self.stage == "confirming":
+            self._confirm(step)
+        elif self.stage == "waiting":
+            self._wait(step)
+        elif step >= self._next_checkpoint:
+            self._checkpoint(step)
+
+    def phase(self, step: int) -> None:
+        """Note that the loop around the steps begins its next iteration."""
+        if self.stage == "waiting" and self._confirmation is not None:
+            self._judge_release(step, self._confirmation)
+        elif self.stage == "watching" and self._by_phase and self.watch.affordable():
+            self._checkpoint(step)
+            self._take_a_look(step)
+
+    def settle(self, step: int) -> None:
+        """The program has ended: close what is open."""
+        if self.stage == "attributing":
+            self._finish_attribution(step)
+        elif self.stage == "waiting" and self._confirmation is not None:
+            self._establish(self._confirmation.confirmed())
+
+    def _look_if_due(self, step: int) -> None:
+        if step < self._next_checkpoint:
+            return
+        if not self.watch.affordable():
+            self._next_checkpoint = self.watch.next_checkpoint(step)
+            return
+        if not self._by_phase:
+            self._checkpoint(step)
+            self._take_a_look(step)
+        if self.stage == "watching" and step >= self._steady_at:
+            self.stage = "steady"
+
+    def _checkpoint(self, step: int) -> None:
+        self.watch.checkpoint(step)
+        following = self.watch.next_checkpoint(step)
+        settled = self._steady_at
+        self._next_checkpoint = settled if step < settled < following else following
+
+    def _take_a_look(self, step: int) -> None:
+        self._look += 1
+        found = suspicious(self.watch.sources, self._look, self._after)
+        found = [reading for reading in found if reading.resource not in self._excused]
+        if not self.trusted and step - self._origin < self.steps:
+            found = [reading for reading in found if reading.resource == "graph.nodes"]
+        if found:
+            self._confirmation = confirmation(found, step)
+            self.stage = "confirming"
+            self._confirm(step)
+
+    def _confirm(self, step: int) -> None:
+        inquiry = self._confirmation
+        if inquiry is None or step < inquiry.next_step or not inquiry.read(self.watch, step):
+            return
+        confirmed = inquiry.confirmed()
+        if not confirmed:
+            self._acquit(step, inquiry)
+        elif self._must_wait(confirmed):
+            self.stage = "waiting"
+            self._wait_since = (step, self.watch.elapsed_s)
+        else:
+            self._open_window(step, confirmed)
+
+    def _must_wait(self, confirmed: list[Reading]) -> bool:
+        if self._by_phase or self.waits == "nothing":
+            return False
+        graph = any(reading.resource == "graph.nodes" for reading in confirmed)
+        return self.waits == "all" or not graph
+
+    def _acquit(self, step: int, inquiry: Confirmation) -> None:
+        heap = [one.line for one in inquiry.suspected if one.resource == "host.heap"]
+        climbed = heap[0].total if heap else 0.0
+        if inquiry.garbage_bytes > max(64 << 10, LEAST_GARBAGE_SHARE * climbed):
+            freed = format_bytes(inquiry.garbage_bytes)
+            message = f"a garbage collection at step {inquiry.begin} freed {freed}: not a leak"
+            self._add(Notice("cyclic-garbage", f"reference cycles pile up; {message}"))
+        elif any(
+            one.line.total >= WORTH_A_NOTICE[unit_of(one.resource) == "B"]
+            for one in inquiry.suspected
+        ):
+            names = ", ".join(one.resource for one in inquiry.suspected)
+            self._add(Notice("bounded", f"{names} grew until step {inquiry.begin} and stopped"))
+        self._watch_again(step)
+
+    def _watch_again(self, step: int) -> None:
+        self._confirmation = None
+        self._after = step
+        self.stage = "watching"
+        self._next_checkpoint = self.watch.next_checkpoint(step)
+
+    def _wait(self, step: int) -> None:
+        since_step, since_s = self._wait_since
+        waited_s = self.watch.elapsed_s - since_s
+        if step - since_step >= LONGEST_WAIT_STEPS and waited_s >= LONGEST_WAIT_S:
+            self._open_window(step, self._confirmation.confirmed() if self._confirmation else [])
+
+    def _judge_release(self, step: int, inquiry: Confirmation) -> None:
+        readings = self.watch.checkpoint(step, collect=True)
+        kept = []
+        for reading in inquiry.confirmed():
+            start, peak = reading.values[0], inquiry.taken[-1][reading.resource]
+            if readings.get(reading.resource, peak) > start + (peak - start) / 2:
+                kept.append(reading)
+        if kept:
+            self._open_window(step, kept)
+            return
+        names = ", ".join(one.resource for one in inquiry.confirmed())
+        message = f"{names} grow inside the enclosing loop and are released at its end"
+        self._add(Notice("epoch-sawtooth", message))
+        self._by_phase = True
+        self.watch.slow.clear()
+        self._excused.add("host.heap")  # its quick readings are not at one phase
+        self._watch_again(step)
+
+    def _open_window(self, step: int, confirmed: list[Reading]) -> None:
+        confirmed = [self._refitted(reading) for reading in confirmed]
+        if self._below_tolerance(confirmed):
+            self._watch_again(step)
+            return
+        self.established = confirmed
+        self.stage = "attributing"
+        slowest = min(reading.line.per_step for reading in confirmed)
+        self._attribution = Attribution(step, slowest)
+
+    def _refitted(self, reading: Reading) -> Reading:
+        # bytes jump: more points make a better line; counters were measured exactly
+        if unit_of(reading.resource) != "B":
+            return reading
+        newer = read(self.watch.quick, reading.resource, self._after)
+        return newer if newer is not None and newer.line.low > 0 else reading
+
+    def _below_tolerance(self, confirmed: list[Reading]) -> bool:
+        rates = {reading.resource: reading.line.per_step for reading in confirmed}
+        if not rates.keys() <= {"python.blocks", "host.heap"} or "python.blocks" not in rates:
+            return False
+        bytes_per_step = rates["python.blocks"] * BLOCK_BYTES + rates.get("host.heap", 0.0)
+        if bytes_per_step >= self.tolerance_bytes:
+            return False
+        message = f"plain objects grow about {format_bytes(bytes_per_step)} a step"
+        limit = format_bytes(self.tolerance_bytes)
+        self._add(Notice("below-tolerance", f"{message}, below the tolerance of {limit} a step"))
+        self._excused |= {"python.blocks", "host.heap"}
+        return True
+
+    def _attribute(self, step: int) -> None:
+        if self._attribution is not None and self._attribution.step(step):
+            self._finish_attribution(step)
+
+    def _finish_attribution(self, step: int) -> None:
+        attribution, self._attribution = self._attribution, None
+        if attribution is None:
+            return
+        suspects, notices = attribution.close()
+        for notice in notices:
+            self._add(notice)
+        self._next_read = step + 1
+        if not suspects and any(notice.kind == "bounded" for notice in notices):
+            self._excused |= {reading.resource for reading in self.established}
+            self.established = []
+            self._watch_again(step)
+            return
+        self.suspects = suspects
+        self._establish(self.established)
+
+    def _establish(self, readings: list[Reading]) -> None:
+        self.established = readings
+        self.stage = "growing" if readings else "watching"
+
+    def _drop_attribution(self) -> None:
+        if self._attribution is not None:
+            self._attribution.close()
+            self._attribution = None
+
+    def _add(self, notice: Notice) -> None:
+        if notice not in self.notices:
+            self.notices = (*self.notices, notice)

@@ -1,0 +1,209 @@
+"""When is a step over? The first answer that is there: the optimizer, a loop, the program itself.
+
+torch calls a global hook after every optimizer step; it fires once a step in plain, compiled,
+LBFGS, Lightning, Accelerate, Ignite and Hugging Face loops. While no optimizer steps, the user's
+own loops tick, and one of them is chosen: the outermost one that has run eight times. With several
+optimizers (a GAN) the first one counts.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from time import perf_counter
+from types import ModuleType
+
+from leakcheck.runtime import ticks
+from leakcheck.runtime.sentinel import Sentinel
+
+OPTIMIZER_MODULE = "torch.optim.optimizer"
+CHOSEN_AFTER = 8
+SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
+LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
+TRAINING_IS_OVER_S = 5.0
+OTHER_OPTIMIZER_AFTER = 200
+
+
+class StepClock:
+    """Turns optimizer hooks and loop ticks into steps of a sentinel; `on_step` follows each."""
+
+    def __init__(self, sentinel: Sentinel, on_step: Callable[[], None]) -> None:
+        self._sentinel = sentinel
+        self._on_step = on_step
+        self._optimizer: weakref.ref[object] | None = None
+        self._others = 0
+        self._counts: dict[int, int] = {}
+        self._chosen: int | None = None
+        self._outer: int | None = None
+        self._idle_ticks = 0
+        self._last_step_s = 0.0
+        self._sequence = (0, 0)
+        self._trusted = True
+        self._thread = 0
+
+    def optimizer_stepped(self, optimizer: object, *_: object) -> None:
+        """Count a step of the optimizer that counts; torch calls this after every step."""
+        counted = self._optimizer() if self._optimizer is not None else None
+        if counted is not optimizer:
+            self._others += 1
+            if counted is not None and self._others < OTHER_OPTIMIZER_AFTER:
+                return
+            self._take_optimizer(optimizer, restart=self._optimizer is None)
+        self._others = self._idle_ticks = 0
+        self._sentinel.step()
+        self._on_step()
+
+    def ticked(self, loop: int) -> None:
+        """Count an iteration of one of the user's loops."""
+        if loop == self._chosen:
+            if not self._trusted:
+                self._look_for_training()
+            self._sentinel.step()
+            self._on_step()
+            return
+        if loop == self._outer:
+            self._sentinel.phase()
+            return
+        count = self._counts[loop] = self._counts.get(loop, 0) + 1
+        if self._optimizer is not None:
+            self._tick_beside_training(loop)
+        elif count >= CHOSEN_AFTER and not count & (count - 1):
+            self._consider()
+        if count == SWITCHED_OFF_AFTER:
+            ticks.switch(loop, False)
+
+    def stop(self) -> None:
+        """Count nothing any more, as in a forked child."""
+        ticks.stop_listening()
+        self._chosen = self._outer = None
+        self._optimizer = None
+
+    def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
+        self._optimizer = weakref.ref(optimizer)
+        self._trusted = True
+        around = ticks.enclosing(sys._getframe(2))
+        self._chosen, self._outer = None, around[1] if len(around) > 1 else None
+        if restart:
+            waits = "all but graphs" if self._outer is not None else "nothing"
+            self._sentinel.restart("optimizer step", trusted=True, waits=waits)  # type: ignore[arg-type]
+
+    def _consider(self) -> None:
+        around = ticks.enclosing(sys._getframe(2))
+        busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
+        if not busy or self._chosen in around or self._is_other_thread():
+            return
+        if self._chosen is not None and self._encloses_chosen(busy[-1]):
+            return
+        self._choose(busy[-1], around)
+
+    def _encloses_chosen(self, loop: int) -> bool:
+        outer, inner = ticks.loops[loop], ticks.loops[self._chosen or 0]
+        inside = outer.line <= inner.line <= inner.end_line <= outer.end_line
+        return outer.path == inner.path and inside
+
+    def _is_other_thread(self) -> bool:
+        return self._chosen is not None and threading.get_ident() != self._thread
+
+    def _choose(self, loop: int, around: Sequence[int]) -> None:
+        outer = around[around.index(loop) + 1 :]
+        self._chosen, self._outer = loop, outer[0] if outer else None
+        self._thread = threading.get_ident()
+        place = ticks.loops[loop]
+        waits = "nothing" if self._outer is None else "all but graphs"
+        if self._outer is not None and place.over == "range":
+            waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
+        self._trusted = place.over == "while"
+        self._sequence = (_sequence_number(), 0)
+        clock = f"iterations of the loop at {place.path}:{place.line}"
+        self._sentinel.restart(clock, trusted=self._trusted, waits=waits)  # type: ignore[arg-type]
+
+    def _look_for_training(self) -> None:
+        # autograd numbers its Nodes: a loop that makes some in every other iteration is no
+        # preparation of data
+        begin, seen = self._sequence
+        self._sequence = begin, seen + 1
+        if seen % 16 == 15 and _sequence_number() - begin >= seen / 2:
+            self._trusted = True
+            self._sentinel.trust()
+
+    def _tick_beside_training(self, loop: int) -> None:
+        self._idle_ticks += 1
+        if self._idle_ticks == 1:
+            self._last_step_s = perf_counter()
+        if self._idle_ticks % LOOK_AGAIN_EVERY:
+            return
+        idle_s = perf_counter() - self._last_step_s
+        around = ticks.enclosing(sys._getframe(2))
+        if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
+            self._optimizer = None
+            self._counts.clear()
+
+
+def _sequence_number() -> int:
+    torch = sys.modules.get("torch")
+    read = getattr(getattr(torch, "autograd", None), "_get_sequence_nr", None)
+    return int(read()) if read is not None else 0
+
+
+def hook_optimizers(listener: Callable[..., None]) -> None:
+    """Call `listener(optimizer, args, kwargs)` after every step of any optimizer.
+
+    Registers at once if torch is loaded, else when it loads.
+    """
+    module = sys.modules.get(OPTIMIZER_MODULE)
+    if module is not None and hasattr(module, "register_optimizer_step_post_hook"):
+        module.register_optimizer_step_post_hook(listener)
+    else:
+        sys.meta_path.insert(0, _WhenLoaded(listener))
+
+
+class _WhenLoaded(MetaPathFinder):
+    """Registers the hook right after torch's optimizer module has run; then steps aside."""
+
+    def __init__(self, listener: Callable[..., None]) -> None:
+        self._listener = listener
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != OPTIMIZER_MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        run_module = spec.loader.exec_module
+
+        def run_and_hook(module: ModuleType) -> None:
+            run_module(module)
+            register = getattr(module, "register_optimizer_step_post_hook", None)
+            if register is not None:
+                register(self._listener)
+
+        spec.loader.exec_module = run_and_hook  # type: ignore[method-assign]
+        return spec
+
+
+class TimeClock:
+    """Makes a step of every so many seconds, in a thread, for programs without a loop of theirs."""
+
+    def __init__(self, sentinel: Sentinel, every_s: float) -> None:
+        self._sentinel = sentinel
+        self._every_s = every_s
+        self._over = threading.Event()
+        sentinel.restart(f"every {every_s:g} s", trusted=True)
+        self._thread = threading.Thread(target=self._run, name="leakcheck-clock", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Count no more steps."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_s):
+            self._sentinel.step()

@@ -1,0 +1,209 @@
+"""Ticks in the loops of the user's own files, put there as the files are loaded.
+
+`if __leakcheck_on__[7]: __leakcheck_tick__(7)` becomes the first statement of loop 7. Lines,
+tracebacks and `inspect.getsource` are unchanged, nothing is written to disk, and a loop that is
+switched off costs one look into a list (15 ns). Functions that something else compiles (torch.jit,
+numba, triton) and the forward pass of modules are left alone; to torch.compile a tick is a
+constant. Both names live in the module and in `builtins`, so that code run under other globals
+finds them; pickled by value and loaded in another process a tick does nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+
+SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
+_COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
+_NOT_THE_USERS = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python3[^\\/]*)[\\/]")
+_MODULE_LOOPS = re.compile(r"fit|train|run|main|loop|epoch|learn|optim|valid|eval|test")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the user's: where it is, and what it goes over (`while`, `range` or `data`)."""
+
+    path: str
+    line: int
+    end_line: int
+    first_line: int  # of the function around it; 0 in a module
+    over: str
+
+
+class _Switches(list[bool]):
+    def __reduce__(self) -> tuple[type, tuple[list[bool]]]:
+        return list, ([False] * len(self),)
+
+
+loops: list[Loop] = []
+_on = _Switches()
+_listener: Callable[[int], None] | None = None
+
+
+def tick(loop: int) -> None:
+    """Tell the listener that an iteration of `loop` begins."""
+    if _listener is not None:
+        _listener(loop)
+
+
+tick._dynamo_marked_constant = True  # type: ignore[attr-defined]  # no graph break in torch.compile
+
+
+def listen(listener: Callable[[int], None]) -> None:
+    """Send the ticks of every loop to `listener`."""
+    global _listener
+    _listener = listener
+    for loop in range(len(_on)):
+        _on[loop] = True
+
+
+def stop_listening() -> None:
+    """Switch every loop off."""
+    global _listener
+    _listener = None
+    for loop in range(len(_on)):
+        _on[loop] = False
+
+
+def switch(loop: int, on: bool) -> None:
+    """Let one loop tick, or stop it from ticking."""
+    _on[loop] = on
+
+
+def enclosing(frame: FrameType | None) -> list[int]:
+    """Return the loops that are running around `frame`, the innermost first."""
+    found: list[int] = []
+    while frame is not None:
+        code = frame.f_code
+        inside = [
+            number
+            for number, loop in enumerate(loops)
+            if loop.path == code.co_filename
+            and loop.first_line == _first_line(code)
+            and loop.line <= (frame.f_lineno or 0) <= loop.end_line
+        ]
+        found.extend(reversed(inside))
+        frame = frame.f_back
+    return found
+
+
+def is_own(path: str, folder: Path) -> bool:
+    """Say whether a file is the user's: under the script's folder, not installed."""
+    return Path(path).is_relative_to(folder) and _NOT_THE_USERS.search(path) is None
+
+
+def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
+    """Compile `source`, each loop of it ticking; SyntaxError as compile() raises it."""
+    tree = ast.parse(source, path)
+    code: CodeType = compile(_Ticking(path).visit(tree), path, "exec", dont_inherit=True)
+    return code
+
+
+def install(folder: Path) -> None:
+    """Load modules under `folder` with ticks from now on."""
+    setattr(builtins, SWITCHES, _on)
+    setattr(builtins, TICK, tick)
+    before = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
+    sys.meta_path.insert(before, OwnFiles(folder))
+
+
+def give_names(namespace: dict[str, object]) -> None:
+    """Put the two names into a module's globals."""
+    namespace[SWITCHES] = _on
+    namespace[TICK] = tick
+
+
+class OwnFiles(MetaPathFinder):
+    """Finds what the path finder finds, and loads the user's own source files with ticks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the usual spec with our loader, or None when the module is not the user's."""
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
+            return None
+        if not is_own(spec.origin, self._folder):
+            return None
+        spec.loader = _TickingLoader(name, spec.origin)
+        return spec
+
+
+class _TickingLoader(SourceFileLoader):
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return compile_with_ticks(self.get_data(path), path)  # never from or into __pycache__
+
+    def exec_module(self, module: ModuleType) -> None:
+        give_names(module.__dict__)
+        super().exec_module(module)
+
+
+class _Ticking(ast.NodeTransformer):
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._first_line = 0
+        self._in_module_class = False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer = self._in_module_class
+        self._in_module_class = any(
+            ast.unparse(base).endswith(("Module", "Function")) for base in node.bases
+        )
+        self.generic_visit(node)
+        self._in_module_class = outer
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+        if any(_COMPILED.search(decorator) for decorator in decorators):
+            return node
+        if self._in_module_class and not _MODULE_LOOPS.search(node.name):
+            return node
+        outer = self._first_line
+        self._first_line = min([node.lineno, *(line.lineno for line in node.decorator_list)])
+        self.generic_visit(node)
+        self._first_line = outer
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> ast.AST:
+        number = len(loops)
+        end_line = node.end_lineno or node.lineno
+        loops.append(Loop(self._path, node.lineno, end_line, self._first_line, _over(node)))
+        _on.append(_listener is not None)
+        self.generic_visit(node)
+        first = ast.parse(f"if {SWITCHES}[{number}]: {TICK}({number})").body[0]
+        for part in ast.walk(first):
+            ast.copy_location(part, node.body[0])
+            if "end_lineno" in part._attributes:
+                part.end_lineno = node.body[0].lineno  # type: ignore[attr-defined]
+                part.end_col_offset = node.body[0].col_offset  # type: ignore[attr-defined]
+        node.body.insert(0, first)
+        return node
+
+    visit_AsyncFor = visit_For
+    visit_While = visit_For
+
+
+def _over(node: ast.For | ast.AsyncFor | ast.While) -> str:
+    if isinstance(node, ast.While):
+        return "while"
+    text = ast.unparse(node.iter)
+    return "range" if re.match(r"(range|trange|tqdm\.trange)\(", text) else "data"
+
+
+def _first_line(code: CodeType) -> int:
+    return 0 if code.co_name == "<module>" else code.co_firstlineno

@@ -1,0 +1,148 @@
+"""Stage one, paid on every run: readings into two series, quick ones each step, slow ones rarely.
+
+Slow readings (a census costs tens of milliseconds once torch is loaded) are taken at steps that
+grow by a third each time, within a budget of a twentieth of the time the program has run.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from leakcheck.runtime.meters import DeviceMeter, HostMeter
+from leakcheck.runtime.series import Series
+
+if TYPE_CHECKING:
+    from leakcheck.runtime.census import Census
+
+FIRST_CHECKPOINTS = (10, 18, 26, 34, 42)  # 50 steps settle whether a graph grows
+CHECKPOINT_RATIO = 4 / 3
+FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
+CHECKPOINT_SHARE = 0.05
+STEP_BUDGET_US = 30.0
+DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
+
+
+class Watch:
+    """Takes the readings of one process and knows what they cost."""
+
+    def __init__(self) -> None:
+        self.quick = Series(2048)
+        self.slow = Series(256)
+        self.checkpoint_s = 0.0
+        self._costs_us = array("d", bytes(8 * 512))
+        self._cost_count = 0
+        self._host = HostMeter()
+        self._devices = DeviceMeter()
+        self._census: Census | None = None
+        self._device_readings: dict[str, int] = {}
+        self._started_s = perf_counter()
+        self.origin = 0
+        self._stride = 1
+
+    @property
+    def sources(self) -> tuple[Series, Series]:
+        """Both series, the slow one first: its counters are exact."""
+        return self.slow, self.quick
+
+    def start_over(self, step: int) -> None:
+        """Begin anew at `step`: what was read so far was another loop's."""
+        self.quick.clear()
+        self.slow.clear()
+        self.origin, self._stride = step, 1
+
+    def boundary(self, step: int) -> None:
+        """Date the Nodes made from now on; under a microsecond."""
+        if self._census is not None:
+            self._census.boundary(step)
+
+    def read(self, step: int) -> int:
+        """Take the quick readings and return the next step to take them at."""
+        elapsed_s = perf_counter() - self._started_s
+        readings = self._host.read()
+        if (step - self.origin) % (DEVICES_EVERY * self._stride) < self._stride:
+            self._device_readings = self._devices.read()
+            readings |= self._device_readings
+        self.quick.append(step, elapsed_s, readings)
+        return step + max(self._stride, self.quick.stride)
+
+    def checkpoint(self, step: int, *, collect: bool = False) -> dict[str, int]:
+        """Take the slow readings, after a garbage collection if asked; returns them."""
+        began_s = perf_counter()
+        readings: dict[str, int] = {}
+        census = self._census_once_torch_is_there()
+        if census is not None:
+            counts = census.take(step, collect)
+            readings["graph.nodes"] = counts.graph_nodes
+            readings["tensors"] = counts.tensors
+            if collect:
+                readings["garbage"] = counts.garbage_bytes
+        elif collect:
+            readings["garbage"] = self._collect()
+        readings |= self._host.read_slow()
+        quick = self._devices.read()
+        readings |= self._devices.read_slow(quick)
+        self.slow.append(step, began_s - self._started_s, readings)
+        self.checkpoint_s += perf_counter() - began_s
+        return readings | quick | self._host.read()
+
+    def next_checkpoint(self, step: int) -> int:
+        """Return the step of the next checkpoint after the one at `step`."""
+        done = step - self.origin
+        for first in FIRST_CHECKPOINTS:
+            if first > done:
+                return self.origin + first
+        return self.origin + round(done * CHECKPOINT_RATIO)
+
+    def affordable(self) -> bool:
+        """Say whether another checkpoint fits the budget."""
+        elapsed_s = perf_counter() - self._started_s
+        return self.checkpoint_s <= FREE_CHECKPOINT_S + CHECKPOINT_SHARE * elapsed_s
+
+    def note_cost(self, cost_s: float) -> None:
+        """Remember what one step's readings cost, and read less often when that is too much."""
+        self._costs_us[self._cost_count % 512] = cost_s * 1e6
+        self._cost_count += 1
+        if self._cost_count % 128 == 0:
+            self._stride = max(1, round(self.reading_us / STEP_BUDGET_US))
+
+    @property
+    def reading_us(self) -> float:
+        """The median cost of one set of quick readings, in microseconds."""
+        count = min(self._cost_count, 512)
+        return median(self._costs_us[:count]) if count else 0.0
+
+    @property
+    def per_step_us(self) -> float:
+        """The median cost of watching one step, in microseconds."""
+        return self.reading_us / max(self._stride, self.quick.stride)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since watching began."""
+        return perf_counter() - self._started_s
+
+    def capacity_bytes(self, device: str) -> int | None:
+        """Return how much memory a device has in all, if known."""
+        return self._devices.capacity_bytes(device)
+
+    def close(self) -> None:
+        """Give back what the meters hold."""
+        self._host.close()
+
+    def _census_once_torch_is_there(self) -> Census | None:
+        if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):
+            from leakcheck.runtime.census import Census
+
+            self._census = Census()
+        return self._census
+
+    def _collect(self) -> int:
+        import gc
+
+        before = self._host.read().get("host.heap", 0)
+        gc.collect()
+        return max(0, before - self._host.read().get("host.heap", 0))
