@@ -1,0 +1,92 @@
+"""Exact counts, taken rarely: live tensors, live graph Nodes, and how old the oldest Node is.
+
+The heap tells which objects are tensors, the graph is walked from them. Nothing but numbers is
+kept between two counts: a prototype that kept the last tensors leaked 0.1 Node a step by itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import psutil
+
+from leakcheck.runtime import graph, objects
+
+MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
+MOST_MARKS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is alive at one moment; `garbage_bytes` is what a collection just freed."""
+
+    tensors: int = 0
+    grad_tensors: int = 0
+    graph_nodes: int = 0
+    oldest_node_age_steps: int | None = None
+    garbage_bytes: int = 0
+
+
+class Census:
+    """Dates Nodes to steps, and counts what is alive."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._stride = 1
+        self._steps = array("Q")
+        self._numbers = array("Q")
+
+    def boundary(self, step: int) -> None:
+        """Note that the Nodes made from now on belong to the step after `step` (0.3 us)."""
+        if step >= self._next:
+            self._steps.append(step)
+            self._numbers.append(graph.sequence_number())
+            if len(self._steps) >= MOST_MARKS:
+                self._steps, self._numbers = self._steps[::2], self._numbers[::2]
+                self._stride *= 2
+            self._next = step + self._stride
+
+    def take(self, step: int, collect: bool) -> Counts:
+        """Count tensors and Nodes, after a garbage collection if asked (20-60 ms, 200 more)."""
+        garbage_bytes = collected_bytes() if collect else 0
+        tensors, held = objects.tensors_and_nodes(gc.get_objects())
+        if not tensors and not held:
+            return Counts(garbage_bytes=garbage_bytes)
+        roots = [node for _, node in graph.grad_fns(tensors)]
+        nodes = graph.reachable([*roots, *held], limit=MOST_NODES)
+        oldest = min(nodes.values(), default=graph.UNDATED)
+        return Counts(
+            tensors=len(tensors),
+            grad_tensors=len(roots),
+            graph_nodes=len(nodes),
+            oldest_node_age_steps=self._age_steps(step, oldest),
+            garbage_bytes=garbage_bytes,
+        )
+
+    def _age_steps(self, step: int, number: int) -> int | None:
+        if number >= graph.UNDATED or not self._steps:
+            return None
+        made = bisect_right(self._numbers, number) - 1
+        return step - self._steps[max(0, made)]
+
+
+def collected_bytes() -> int:
+    """Collect garbage and return how many bytes of heap and device memory that freed."""
+    before = _in_use_bytes()
+    gc.collect()
+    return max(0, before - _in_use_bytes())
+
+
+def _in_use_bytes() -> int:
+    total = 0
+    if hasattr(psutil, "heap_info"):
+        heap = psutil.heap_info()
+        total += heap.heap_used + heap.mmap_used
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():
+        total += sum(cuda.memory_allocated(device) for device in range(cuda.device_count()))
+    return total
