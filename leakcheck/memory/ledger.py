@@ -18,7 +18,6 @@ CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 # cuBLAS asks for these (CublasHandlePool.cpp): 4096 * 1024 * 2 + 16 * 1024 * 8, and 32 MiB from
 # compute capability 9.0 on.
 WORKSPACE_BYTES: Final = frozenset({8_519_680, 33_554_432})
-_MOST_SITES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def write_page(
         sizes["rounding and slop"] += block.size_bytes - block.requested_bytes
         key = category, block.site
         places[key] = places.get(key, 0) + block.requested_bytes
-    largest = sorted(places.items(), key=lambda item: -item[1])[:_MOST_SITES]
+    largest = sorted(places.items(), key=lambda item: -item[1])
     return LedgerPage(
         phase=phase,
         step=step,
