@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leakcheck.model import Trend as Trend
     from leakcheck.runtime.sentinel import Sentinel as Sentinel
     from leakcheck.runtime.sentinel import watch as watch
-    from leakcheck.static.engine import check_paths as check_paths
+    from leakcheck.static.check import check_paths as check_paths
     from leakcheck.static.engine import check_source as check_source
 
 __version__ = "0.1.0"
@@ -28,7 +28,7 @@ _HOME_OF = {
     "Sentinel": "leakcheck.runtime.sentinel",
     "Suspect": "leakcheck.model",
     "Trend": "leakcheck.model",
-    "check_paths": "leakcheck.static.engine",
+    "check_paths": "leakcheck.static.check",
     "check_source": "leakcheck.static.engine",
     "watch": "leakcheck.runtime.sentinel",
 }

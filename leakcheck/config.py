@@ -11,7 +11,7 @@ import sys
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,10 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from leakcheck.static.checker import Settings
+    from leakcheck.static.select import Layer
 
 OWN_NAMES = ("leakcheck.toml", ".leakcheck.toml")
 TABLE = "[tool.leakcheck]"
@@ -75,6 +79,25 @@ def load_config(path: Path) -> Located:
     if config is None:
         raise ConfigError(f"{path}: has no {TABLE} table")
     return Located(config, path.absolute().parent, path)
+
+
+def settings_of(
+    located: Located, layers: tuple[Layer, ...] = (), *, cache: bool = True, jobs: int = 1
+) -> Settings:
+    """Turn a configuration into what a check is told; `layers` come after the file's own word."""
+    from leakcheck.static.checker import Settings
+    from leakcheck.static.select import Layer
+
+    config, root = located.config, located.root
+    own = Layer(config.select, config.extend_select, config.ignore)
+    return Settings(
+        root=root,
+        layers=(own, *layers),
+        per_file_ignores=tuple(config.per_file_ignores.items()),
+        rule_sets=tuple(root / folder for folder in config.rule_sets),
+        cache_dir=root / config.cache_dir if cache else None,
+        jobs=jobs,
+    )
 
 
 def parse_inline(text: str) -> dict[str, Any]:

@@ -6,17 +6,22 @@ Each sub-command lives in the module of its name and is imported only when it is
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
 from leakcheck import __version__
-from leakcheck.errors import LeakcheckError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, LeakcheckError
 
 # command -> its line in `leakcheck --help`; the function is `command` in leakcheck.cli.<name>
 COMMANDS = {
     "check": "Find leaks in source files.",
+    "rules": "List the rules.",
+    "explain": "Explain a rule: what it finds, why that leaks, what to do.",
+    "baseline": "Accept the present findings, so that only new ones are reported.",
     "run": "Run a program under the sentinel and say whether it leaks.",
     "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
@@ -51,9 +56,27 @@ def leakcheck() -> None:
 
 
 def main() -> None:
-    """Run the command line; a LeakcheckError becomes one line on stderr and its exit status."""
+    """Run the command line; what goes wrong becomes one line on stderr and its exit status."""
     try:
-        leakcheck.main(prog_name="leakcheck")
+        status = leakcheck.main(prog_name="leakcheck", standalone_mode=False)
     except LeakcheckError as error:
-        print(f"leakcheck: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
+        _fail(str(error), error.exit_code)
+    except click.UsageError as error:
+        if "--help" not in sys.argv and len(sys.argv) < 2:
+            error.show()  # no command was given: the help is the answer
+            raise SystemExit(error.exit_code) from None
+        _fail(error.format_message(), error.exit_code)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        raise SystemExit(130) from None  # 128 + SIGINT, as shells count
+    except BrokenPipeError:
+        # whoever read our output has gone; nothing may be said at interpreter exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(EXIT_FAILED) from None
+    raise SystemExit(status if isinstance(status, int) else EXIT_CLEAN)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    print(f"leakcheck: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(status) from None

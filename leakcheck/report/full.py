@@ -36,7 +36,7 @@ def _unstyled(text: str, *, fg: str | None = None, bold: bool | None = None) -> 
     return text
 
 
-def render(report: Report, *, color: bool = False) -> str:
+def render(report: Report, *, color: bool = False, summary: bool = True) -> str:
     """Write every finding with its code frame, every unreadable file, and a summary."""
     style: Style = click.style if color else _unstyled
     blocks = ["\n".join(_finding(finding, style)) for finding in report.findings]
@@ -44,7 +44,9 @@ def render(report: Report, *, color: bool = False) -> str:
         f"{style(one_line(each.path), bold=True)}: {one_line(each.reason)}"
         for each in report.unreadable
     ]
-    return "\n\n".join([*blocks, style(_summary(report), bold=True)])
+    if summary:
+        blocks.append(style(_summary(report), bold=True))
+    return "\n\n".join(blocks)
 
 
 def _finding(finding: Finding, style: Style) -> Iterator[str]:

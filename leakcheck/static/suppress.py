@@ -14,13 +14,14 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from leakcheck.model import Edit, Finding, Fix, Location
 from leakcheck.static.fix import apply_edits, split_lines
+from leakcheck.static.rule import Hit, Rule
 
-UNUSED = "unused-suppression"
-UNUSED_CODE = "LK001"
-UNUSED_SUMMARY = "A suppression comment that accepts nothing."
+if TYPE_CHECKING:
+    from leakcheck.static.module import Module
 
 _WHOLE_FILE = (0, 1 << 60)
 _IGNORE = re.compile(
@@ -29,6 +30,25 @@ _IGNORE = re.compile(
 _NOQA = re.compile(
     r"#\s*noqa\s*:\s*(?P<names>[a-z]+[0-9]+(?:\s*[,\s]\s*[a-z]+[0-9]+)*)", re.IGNORECASE
 )
+
+
+class UnusedSuppression(Rule):
+    """A comment that accepts a finding where there is none.
+
+    It was needed once, names a rule that does not exist, or stands on the wrong line; left in
+    place it would hide the next leak there. The fix removes it, or the names in it that are idle.
+    Comments for rules that are not selected are left alone.
+    """
+
+    slug = "unused-suppression"
+    code = "LK001"
+    summary = "a suppression comment accepts nothing"
+    help = "remove the comment"
+    words = ("leakcheck:",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Find nothing: only what the other rules found tells, see `suppress`."""
+        yield from ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +108,7 @@ def suppress(
             used[each].add(finding.rule)
         if not accepting:
             left.append(finding)
-    if UNUSED in active:
+    if UnusedSuppression.slug in active:
         lines = split_lines(text)
         for each in suppressions:
             left.extend(_judge(path, lines, each, used[each], slugs, active))
@@ -148,7 +168,7 @@ def _judge(
     slugs: Mapping[str, str],
     active: Collection[str],
 ) -> Iterator[Finding]:
-    if each.noqa or UNUSED in {slugs.get(name, name) for name in each.names}:
+    if each.noqa or UnusedSuppression.slug in {slugs.get(name, name) for name in each.names}:
         return
     unknown = [name for name in each.names if name not in slugs]
     idle = [n for n in each.names if n in slugs and slugs[n] in active and slugs[n] not in used]
@@ -163,11 +183,21 @@ def _judge(
         help = f"did you mean `{near[0]}`?" if near else "`leakcheck rules` lists them all"
     else:
         message = f"nothing here to ignore: {', '.join(f'`{name}`' for name in idle)} finds no leak"
-        help = "remove the comment"
+        help = UnusedSuppression.help
     fix = _removal(lines[each.line - 1], each, idle) if idle and not unknown else None
     location = Location(path, each.line, each.column, each.line, each.end_column)
     context = lines[each.line - 1].rstrip("\r\n")
-    yield Finding(UNUSED, UNUSED_CODE, location, message, help, "warning", "high", fix, context)
+    yield Finding(
+        UnusedSuppression.slug,
+        UnusedSuppression.code,
+        location,
+        message,
+        help,
+        "warning",
+        "high",
+        fix,
+        context,
+    )
 
 
 def _removal(line: str, each: Suppression, idle: Sequence[str]) -> Fix:
@@ -223,7 +253,9 @@ def _scan(text: str) -> tuple[list[_LogicalLine], list[_Comment]]:
 
 
 def _around(line: int, logical: Sequence[_LogicalLine]) -> tuple[int, int]:
-    return next(((at.first, at.last) for at in logical if at.first <= line <= at.last), (line, line))
+    return next(
+        ((at.first, at.last) for at in logical if at.first <= line <= at.last), (line, line)
+    )
 
 
 def _below(

@@ -1,0 +1,45 @@
+"""Where the text of a command goes: a terminal, a pipe, a file; in colour or not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from leakcheck.errors import UsageError
+
+COLORS = ("auto", "always", "never")
+
+
+def wants_color(choice: str, *, to_file: bool = False) -> bool:
+    """Decide on colour: the option first, then FORCE_COLOR and NO_COLOR, then the terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return not to_file and sys.stdout.isatty()
+
+
+def emit(text: str, file: str | None = None, *, color: bool = False) -> None:
+    """Print a text, or write it to a file; UsageError when it cannot be written.
+
+    What the output's encoding cannot hold is escaped.
+    """
+    if file is None or file == "-":
+        _print(text, color)
+        return
+    try:
+        Path(file).write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {(error.strerror or '').lower()}") from None
+
+
+def _print(text: str, color: bool) -> None:
+    if not text:
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=color)

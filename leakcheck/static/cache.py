@@ -1,0 +1,97 @@
+"""Findings kept from the last run, for files that did not change since, nor what they depend on.
+
+One JSON file a source file. The key holds everything the findings follow from: the bytes, the path
+shown, the rules and their sources, leakcheck's own analysis; beside it, the digest of every file
+that imports led to. Times are not looked at: a checkout changes them, and not the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from leakcheck import __version__
+from leakcheck.model import Finding
+from leakcheck.static.workspace import Workspace, digest_of
+
+CACHEDIR_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"  # bford.info/cachedir
+_FILES = {"CACHEDIR.TAG": CACHEDIR_TAG, ".gitignore": "*\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What checking one file gave: findings, or the reason why it could not be checked."""
+
+    findings: tuple[Finding, ...] = ()
+    reason: str | None = None
+    dependencies: dict[str, str | None] = field(default_factory=dict)
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    key: str
+    outcome: Outcome
+
+
+class Cache:
+    """Outcomes by path in a folder; one that cannot be read or written is as good as none."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, made when the first outcome is kept."""
+        self._folder = folder / __version__
+        self._root = folder
+        self._encoder = msgspec.json.Encoder()
+        self._decoder = msgspec.json.Decoder(_Entry)
+        self._usable: bool | None = None
+
+    def get(self, path: str, key: str, workspace: Workspace) -> Outcome | None:
+        """Return the outcome kept for a path, if all it followed from is as it was."""
+        try:
+            entry = self._decoder.decode(self._file(path).read_bytes())
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return None
+        if entry.key != key:
+            return None
+        depends = entry.outcome.dependencies.items()
+        fresh = all(workspace.digest(other) == digest for other, digest in depends)
+        return entry.outcome if fresh else None
+
+    def put(self, path: str, key: str, outcome: Outcome) -> None:
+        """Keep an outcome; the file is replaced in one go, so another run never reads half."""
+        if self._usable is None:
+            self._usable = self._prepare()
+        if not self._usable:
+            return
+        with contextlib.suppress(OSError):
+            handle, name = tempfile.mkstemp(dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(self._encoder.encode(_Entry(key, outcome)))
+            os.replace(name, self._file(path))
+
+    def _file(self, path: str) -> Path:
+        return self._folder / f"{digest_of(path.encode('utf-8', 'surrogateescape'))[:32]}.json"
+
+    def _prepare(self) -> bool:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for name, text in _FILES.items():
+                if not (self._root / name).exists():
+                    (self._root / name).write_text(text)
+        except OSError:
+            return False
+        return True
+
+
+def rules_digest(slugs: Iterable[str], rule_sets: Iterable[Path]) -> str:
+    """Hash what turns bytes into findings: the chosen rules, all rule sources, our analysis."""
+    parts = [__version__, sys.version, *sorted(slugs)]
+    for folder in (Path(__file__).parent, *rule_sets):
+        for file in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
+            parts += [str(file.relative_to(folder)), digest_of(file.read_bytes())]
+    return digest_of("\0".join(parts).encode())

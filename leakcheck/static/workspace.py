@@ -1,0 +1,109 @@
+"""The modules around a checked file, found on disk as its imports lead to them.
+
+A file's findings are thus the same whether it is checked alone or with its whole project. What
+was looked for is remembered: findings kept from an earlier run hold only while none of it changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from leakcheck.errors import SourceError
+from leakcheck.static import syntax
+from leakcheck.static.files import decode, read_bytes
+from leakcheck.static.module import Module
+from leakcheck.static.project import Project
+
+PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+
+
+class Workspace(Project):
+    """A project that is read from disk, upward no further than the folder it is in.
+
+    Paths are as findings show them: relative to the working folder inside it, else absolute.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        super().__init__({})
+        self._probed: dict[str, set[str]] = defaultdict(set)
+        self._digests: dict[str, str | None] = {}
+
+    def find(self, name: str, importer: str) -> Module | None:
+        """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
+        for candidate in _candidates(name, importer):
+            self._probed[importer].add(candidate)
+            if self.digest(candidate) is not None:
+                return self.module(candidate)
+        return None
+
+    def dependencies(self, path: str) -> dict[str, str | None]:
+        """Return the digests of all files that were looked for on the way from `path`."""
+        reached, todo = {path}, [path]
+        while todo:
+            new = self._probed.get(todo.pop(), set()) - reached
+            reached |= new
+            todo += new
+        return {each: self.digest(each) for each in sorted(reached - {path})}
+
+    def digest(self, path: str) -> str | None:
+        """Hash a file's bytes; None when there is no such file."""
+        if path not in self._digests:
+            file = Path(path)
+            try:
+                raw = read_bytes(file) if os.path.isfile(path) else None
+            except SourceError:
+                raw = b""
+            self._digests[path] = None if raw is None else digest_of(raw)
+        return self._digests[path]
+
+    def remember(self, path: str, digest: str) -> None:
+        """Take a digest that is known already."""
+        self._digests[path] = digest
+
+    def _parse(self, path: str) -> Module | None:
+        try:
+            source = decode(read_bytes(Path(path))).text
+            if syntax.outline(source) is None:
+                return None
+            return Module(source, syntax.parse(source), path, self)
+        except (SourceError, RecursionError):
+            return None
+
+
+def digest_of(raw: bytes) -> str:
+    """Hash bytes for the cache."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _candidates(name: str, importer: str) -> Iterator[str]:
+    dots = len(name) - len(name.lstrip("."))
+    parts = [part for part in name.split(".") if part]
+    folder = os.path.dirname(importer)
+    if dots:
+        for _ in range(dots - 1):
+            folder = os.path.dirname(folder)
+        yield from _files(folder, parts)
+        return
+    while True:  # an absolute import may start at any folder of the project above the importer
+        yield from _files(folder, parts)
+        if not folder or os.path.dirname(folder) == folder or _is_project(folder):
+            return
+        folder = os.path.dirname(folder)
+
+
+def _files(folder: str, parts: list[str]) -> Iterator[str]:
+    base = "/".join([folder, *parts] if folder else parts)
+    if parts:
+        yield f"{base}.py"
+    yield f"{base}/__init__.py" if base else "__init__.py"
+
+
+def _is_project(folder: str) -> bool:
+    if not os.path.isabs(folder):
+        return False
+    return any(os.path.exists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
