@@ -85,7 +85,7 @@ def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
         severity=hit.severity,
         confidence=hit.confidence,
         fix=hit.fix,
-        context=module.line(location.line).strip(),
+        context=module.line(location.line),
     )
 
 

@@ -16,6 +16,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from leakcheck.model import Edit, Location
 from leakcheck.static import syntax
+from leakcheck.static.fix import split_lines
 from leakcheck.static.names import Names
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Module:
     @cached_property
     def lines(self) -> list[str]:
         """The source's lines, without their ends."""
-        return self.source.splitlines()
+        return [line.rstrip("\r\n") for line in split_lines(self.source)]
 
     def line(self, number: int) -> str:
         """Return one line of the source, counted from 1; empty past the end."""
