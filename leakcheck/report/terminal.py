@@ -130,10 +130,13 @@ def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:
 
 
 def _trends(trends: tuple[Trend, ...], width: int) -> Iterator[str]:
-    name_width = max(len(trend.resource) for trend in trends)
-    for trend in trends:
+    told = [trend for trend in trends if trend.verdict != "steady" or trend.reason]
+    name_width = max((len(trend.resource) for trend in told), default=0)
+    for trend in told:
         label = f"{trend.resource:<{name_width}}  {trend.verdict:<8} "
         yield from _wrapped(slope_text(trend) or "-", label, width)
+    steady = ", ".join(trend.resource for trend in trends if trend not in told)
+    yield from _wrapped(steady, "steady: ", width) if steady else ()
 
 
 def slope_text(trend: Trend) -> str:

@@ -64,3 +64,11 @@ def test_control_characters_of_the_program_never_reach_the_terminal(growing_run)
     text = terminal.render(replace(growing_run, suspects=(suspect,)))
 
     assert "\x1b" not in text
+
+
+def test_steady_resources_share_a_line(growing_run):
+    calm = tuple(replace(trend, verdict="steady", reason="") for trend in growing_run.trends)
+
+    text = terminal.render(replace(growing_run, trends=calm))
+
+    assert "\nsteady: graph.nodes, tensors\n" in text
