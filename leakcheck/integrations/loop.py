@@ -1,0 +1,73 @@
+"""What every framework's callback does: watch from the first step to the last, tell what leaks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from leakcheck.integrations.trackers import Tracker, track
+from leakcheck.model import Report
+from leakcheck.runtime.sentinel import DEFAULT_STEPS, DEFAULT_TOLERANCE_BYTES, Sentinel
+
+LOG_EVERY_STEPS = 100
+
+
+def tell(report: Report) -> None:
+    """Write the report to standard error, where it does not disturb the program's output."""
+    from leakcheck.report.terminal import render
+
+    print(render(report), file=sys.stderr)
+
+
+class LoopWatch:
+    """A sentinel with the life of a training loop.
+
+    `on_report` gets the report when a leak is established and, if none was, at the end of
+    training when the verdict is not steady; `tracker` gets the rates every `log_every` steps.
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int = DEFAULT_STEPS,
+        tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        on_report: Callable[[Report], object] = tell,
+        tracker: Tracker | None = None,
+        log_every: int = LOG_EVERY_STEPS,
+    ) -> None:
+        self._sentinel = Sentinel(
+            steps=steps, tolerance_bytes=tolerance_bytes, on_leak=self._leaked
+        )
+        self._on_report = on_report
+        self._tracker = tracker
+        self._log_every = log_every
+        self._steps = 0
+        self._told = False
+
+    def begin(self) -> None:
+        """Training begins."""
+        self._sentinel.start()
+
+    def step(self) -> None:
+        """One training step is over."""
+        self._sentinel.step()
+        self._steps += 1
+        if self._tracker is not None and self._steps % self._log_every == 0:
+            track(self._sentinel.report(), self._tracker, self._steps)
+
+    def end(self) -> None:
+        """Training is over."""
+        self._sentinel.stop()
+        report = self._sentinel.report()
+        if self._tracker is not None:
+            track(report, self._tracker, self._steps)
+        if report.verdict != "steady" and not self._told:
+            self._on_report(report)
+
+    def report(self) -> Report:
+        """Return what is known now."""
+        return self._sentinel.report()
+
+    def _leaked(self, report: Report) -> None:
+        self._told = True
+        self._on_report(report)
