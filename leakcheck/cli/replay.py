@@ -134,23 +134,32 @@ def _headline(report: TraceReport) -> list[str]:
 
 def _verdict_lines(report: TraceReport) -> list[str]:
     live, excess = report.live, report.excess
-    if report.verdict == "leak":
-        rate = f"{format_bytes(live.per_step)} a step"
-        lines = [f"leak: live bytes grow {rate} at equal phase, {live.steps} settled steps"]
-        return lines + [
-            f"   {format_bytes(s.bytes_per_step)} a step: {s.site}" for s in report.grown
-        ]
-    if report.verdict == "fragmentation":
-        total = format_bytes(excess.total)
-        lines = [f"fragmentation: live bytes stay, reserved outgrow them by {total}"]
-        cure = report.cure
-        advice = "no allocator setting we know cures it"
-        if cure is not None:
-            advice = f"{cure.setting} saves {format_bytes(cure.saved_bytes)}"
-        return [*lines, f"   {advice}"]
-    if report.verdict == "steady":
-        return [f"steady: live bytes at equal phase: {live.reason}, {live.steps} settled steps"]
-    return [f"unclear: {live.reason}"]
+    match report.verdict:
+        case "leak":
+            rate = f"{format_bytes(live.per_step)} a step"
+            line = f"leak: live bytes grow {rate} at equal phase, {live.steps} settled steps"
+            return [
+                line,
+                *(f"   {format_bytes(s.bytes_per_step)} a step: {s.site}" for s in report.grown),
+            ]
+        case "fragmentation":
+            total = format_bytes(excess.total)
+            line = f"fragmentation: live bytes stay, reserved outgrow them by {total}"
+            none = [] if report.cure else ["   no allocator setting we know cures it"]
+            return [line, *none, *_cure_lines(report)]
+        case "steady":
+            line = f"steady: live bytes at equal phase: {live.reason}, {live.steps} settled steps"
+            return [line, *_cure_lines(report)]
+    return [f"unclear: {live.reason}", *_cure_lines(report)]
+
+
+def _cure_lines(report: TraceReport) -> list[str]:
+    if report.cure is None:
+        return []
+    row = report.rows[0]
+    above = format_bytes(row.peak_reserved_bytes - row.peak_requested_bytes)
+    saved = format_bytes(report.cure.saved_bytes)
+    return [f"   reserved peaks {above} above the live bytes; {report.cure.setting} saves {saved}"]
 
 
 def _table(report: TraceReport) -> list[str]:

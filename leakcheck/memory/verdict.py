@@ -17,12 +17,13 @@ from leakcheck.memory.growth import (
 )
 from leakcheck.memory.policies import CURES, POLICIES, Policy, expandable, native
 from leakcheck.memory.replay import Fidelity, Replay, replay, reproduce, smallest_limit
-from leakcheck.memory.rounding import LARGE_SEGMENT_BYTES, UNLIMITED, NativeConfig
+from leakcheck.memory.rounding import LARGE_SEGMENT_BYTES, UNLIMITED, NativeConfig, round_size
 from leakcheck.memory.steps import Steps, find_steps
 from leakcheck.memory.trace import Trace
 from leakcheck.units import format_bytes
 
 _NO_STEPS: Final = "the trace shows no steps; record six or more, or mark phases in it"
+_WORTH_CURING: Final = 0.05  # of the reserved bytes
 _MOST_SITES: Final = 10
 _MOST_BISECTED_EVENTS: Final = 300_000  # above it a bisection of every policy takes minutes
 
@@ -95,7 +96,7 @@ def judge(
     steps = find_steps(trace)
     runs = {name: replay(trace, policy(None), steps.boundaries) for name, policy in chosen.items()}
     first = next(iter(runs.values()))
-    live = grows([m.requested_bytes for m in first.moments])
+    live = grows(live_series(trace, steps.boundaries))
     if not steps.boundaries:
         live = replace(live, reason=_NO_STEPS)
     excess = excess_grows(
@@ -112,7 +113,7 @@ def judge(
         steps=steps,
         rows=tuple(_row(n, trace, chosen[n], run, limit, bisected) for n, run in runs.items()),
         grown=grown_sites(trace, steps.boundaries) if found == "leak" else (),
-        cure=_cure(trace, first) if found == "fragmentation" else None,
+        cure=None if found == "leak" else _cure(trace, first),
         fidelity=_fidelity(trace, config),
         limit_bytes=limit,
     )
@@ -136,6 +137,24 @@ def recorded_config(trace: Trace) -> NativeConfig:
     if isinstance(threshold, float) and 0 < threshold < 1:
         config = replace(config, gc_threshold=threshold)
     return config
+
+
+def live_series(trace: Trace, stops: Sequence[int]) -> list[int]:
+    """Live bytes before each stop, every block rounded to 512 bytes: the same for any policy."""
+    level = sum(round_size(view.requested) for view in trace.initial_blocks())
+    series: list[int] = []
+    sizes = {view.address: round_size(view.requested) for view in trace.initial_blocks()}
+    at = 0
+    for stop in stops:
+        for event in trace.events[at:stop]:
+            if event.kind == "alloc":
+                sizes[event.block] = rounded = round_size(event.size)
+                level += rounded
+            elif event.kind == "free":
+                level -= sizes.pop(event.block, 0)
+        series.append(level)
+        at = max(at, stop)
+    return series
 
 
 def grown_sites(trace: Trace, boundaries: Sequence[int]) -> tuple[GrownSite, ...]:
@@ -194,11 +213,14 @@ def _row(
 
 
 def _cure(trace: Trace, recorded: Replay) -> Cure | None:
-    """The setting with the least peak of reserved bytes, where it saves at least a segment."""
+    """The setting with the least peak of reserved bytes, where it saves enough to change it."""
+    worth = max(LARGE_SEGMENT_BYTES, int(_WORTH_CURING * recorded.peak_reserved_bytes))
+    if recorded.peak_reserved_bytes - recorded.peak_requested_bytes < worth:
+        return None
     peaks = {name: replay(trace, p(None)).peak_reserved_bytes for name, p in CURES.items()}
     best = min(peaks, key=peaks.__getitem__)
     saved = recorded.peak_reserved_bytes - peaks[best]
-    return Cure(best, saved) if saved >= LARGE_SEGMENT_BYTES else None
+    return Cure(best, saved) if saved >= worth else None
 
 
 def _fidelity(trace: Trace, config: NativeConfig) -> Fidelity | None:

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from leakcheck.memory.policies import POLICIES, native
+from leakcheck.memory.replay import replay, reproduce, smallest_limit
+from leakcheck.memory.rounding import MIB, NativeConfig, parse_roundup
+from leakcheck.memory.trace import Event, Mark, Trace
+from leakcheck.memory.verdict import judge
+
+RECORDED = [
+    "kk_128_forward_",
+    "kk_128_forward_mixed",
+    "kk_128_fullstep_",
+    "kk_128_logs_forward",
+    "kk_256_forward_",
+    "kk_256_forward_mixed",
+    "kk_256_fullstep_",
+    "kk_512_forward_",
+    "kk_512_forward_mixed",
+    "kk_512_fullstep_",
+]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_block_and_segment_comes_out_where_it_was_recorded(
+    name: str, recorded: dict[str, Trace]
+):
+    trace = recorded[name]
+
+    fidelity = reproduce(trace)
+
+    assert fidelity.exact
+    assert fidelity.blocks == sum(event.kind == "alloc" for event in trace.events)
+    assert fidelity.allocated_bytes == trace.final_allocated_bytes
+    assert fidelity.reserved_bytes == trace.final_reserved_bytes
+
+
+def test_another_rounding_is_not_taken_for_the_recorded_one(recorded: dict[str, Trace]):
+    config = NativeConfig(roundup_divisions=parse_roundup("2"))
+
+    assert not reproduce(recorded["kk_128_fullstep_"], config).exact
+
+
+def test_a_changed_address_is_noticed(recorded: dict[str, Trace]):
+    trace = recorded["kk_128_forward_"]
+    at = max(n for n, event in enumerate(trace.events) if event.kind == "alloc")
+    moved = trace.events[at]._replace(block=trace.events[at].block + 512)
+
+    fidelity = reproduce(replace(trace, events=(*trace.events[:at], moved)))
+
+    assert fidelity.same_blocks == fidelity.blocks - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "reserved_mib", "limit_mib"),
+    [
+        ("kk_512_forward_mixed", "native", 38638, 38636),
+        ("kk_512_forward_mixed", "autogrowth", 38399, 38399),
+        ("kk_512_fullstep_", "native", 60142, 53297),
+        ("kk_512_fullstep_", "autogrowth", 60053, 53184),
+    ],
+)
+def test_the_smallest_limit_lies_below_the_peak_because_the_cache_is_released_first(
+    name: str, policy: str, reserved_mib: int, limit_mib: int, recorded: dict[str, Trace]
+):
+    trace, make = recorded[name], POLICIES[policy]
+
+    least = smallest_limit(trace, make)
+
+    assert replay(trace, make(None)).peak_reserved_bytes // MIB == reserved_mib
+    assert abs(least // MIB - limit_mib) <= 2
+    assert replay(trace, make(least)).fits
+
+
+def test_a_trace_that_does_not_fit_says_where_it_failed():
+    trace = Trace((Event("alloc", 1, 30 * MIB), Event("alloc", 2, 40 * MIB)))
+
+    run = replay(trace, POLICIES["native"](64 * MIB))
+
+    assert (run.fits, run.failed_at) == (False, 1)
+    assert run.failure == "40.0 MiB do not fit: 30.0 MiB reserved under a limit of 64.0 MiB"
+
+
+def test_moments_hold_the_peaks_of_their_own_stretch():
+    events = (Event("alloc", 1, 8 * MIB), Event("free", 1), Event("alloc", 2, 2 * MIB))
+
+    run = replay(Trace(events), POLICIES["ideal"](None), stops=(2, 3))
+
+    assert [m.peak_requested_bytes for m in run.moments] == [8 * MIB, 2 * MIB]
+    assert [m.requested_bytes for m in run.moments] == [0, 2 * MIB]
+    assert run.peak_requested_bytes == 8 * MIB
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "steps found"])
+@pytest.mark.parametrize(
+    ("variant", "verdict"),
+    [
+        ({}, "steady"),
+        ({"varying": True}, "fragmentation"),
+        ({"leaked_bytes": 3 * MIB}, "leak"),
+        ({"leaked_bytes": 4}, "leak"),
+        ({"varying": True, "leaked_bytes": MIB}, "leak"),
+    ],
+    ids=["steady", "varying sizes", "leak", "smallest leak", "leak among varying sizes"],
+)
+def test_leak_fragmentation_and_steady_are_told_apart(
+    variant: dict[str, int], verdict: str, marked: bool, twelve_steps: Callable[..., Trace]
+):
+    trace = twelve_steps(**variant)
+
+    report = judge(trace if marked else replace(trace, marks=()), bisect=False)
+
+    assert report.verdict == verdict
+    if verdict == "leak":
+        asked = variant["leaked_bytes"]
+        assert report.live.per_step == max(512, asked)
+        assert [(s.bytes_per_step, s.blocks_per_step) for s in report.grown] == [(asked, 1.0)]
+    if verdict == "fragmentation":
+        assert report.cure is not None
+        assert report.cure.setting == "expandable_segments:True"
+
+
+def test_the_site_that_grows_is_named(twelve_steps: Callable[..., Trace]):
+    trace = twelve_steps(leaked_bytes=4096)
+    events = tuple(e._replace(site=0) if e.block < 0 else e for e in trace.events)
+
+    report = judge(replace(trace, events=events, sites=("train.py:41 step",)), bisect=False)
+
+    assert [site.site for site in report.grown] == ["train.py:41 step"]
+
+
+def test_a_leak_is_a_leak_under_every_policy(twelve_steps: Callable[..., Trace]):
+    report = judge(twelve_steps(leaked_bytes=40 * MIB), {"native": native()}, bisect=False)
+    others = [
+        judge(twelve_steps(leaked_bytes=40 * MIB), {n: p}, bisect=False)
+        for n, p in POLICIES.items()
+    ]
+
+    assert {each.verdict for each in [report, *others]} == {"leak"}
+
+
+def test_few_steps_are_unclear():
+    events = tuple(Event("alloc", n, MIB) for n in range(4))
+    marks = tuple(Mark(n + 1, "end", n) for n in range(4))
+
+    report = judge(Trace(events, marks=marks))
+
+    assert (report.verdict, report.live.reason) == ("unclear", "4 steps, 6 are needed")
+
+
+def test_an_empty_trace_is_unclear():
+    report = judge(Trace(()))
+
+    assert report.verdict == "unclear"
+    assert [row.peak_reserved_bytes for row in report.rows] == [0, 0, 0, 0]
