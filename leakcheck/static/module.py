@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
 
 from leakcheck.model import Edit, Location
 from leakcheck.static import syntax
@@ -21,6 +21,7 @@ from leakcheck.static.names import Names
 
 if TYPE_CHECKING:
     from leakcheck.static.project import Project
+    from leakcheck.static.summaries import Analysis
 
 N = TypeVar("N", bound=cst.CSTNode)
 Function = cst.FunctionDef | cst.Lambda
@@ -146,6 +147,21 @@ class Module:
         """Return the module's own class of this name."""
         return self._classes_by_name.get(name)
 
+    def top_function(self, name: str) -> cst.FunctionDef | None:
+        """Return the function of this name at the module's top level."""
+        return self._functions_by_name.get(name)
+
+    def defines(self, name: str) -> bool:
+        """Whether the module itself defines this function or class."""
+        return name in self._functions_by_name or name in self._classes_by_name
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """The flow analysis of this module: what carries a graph, and where it piles up."""
+        from leakcheck.static.summaries import Analysis
+
+        return Analysis(self)
+
     def methods(self, node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Map the names of a class's own methods to their definitions."""
         return {
@@ -160,7 +176,14 @@ class Module:
 
     def span(self, node: cst.CSTNode) -> CodeRange:
         """Return where a node stands: lines from 1, columns from 0. Costly the first time."""
-        return self._positions[node]
+        span = self._positions[node]
+        if not self._lost_columns:
+            return span
+        start, end = (
+            CodePosition(at.line, at.column + self._lost_columns.get(at.line, 0))
+            for at in (span.start, span.end)
+        )
+        return CodeRange(start, end)
 
     def location(self, node: cst.CSTNode) -> Location:
         """Return where to point a reader: a definition's name, a compound statement's header."""
@@ -204,8 +227,21 @@ class Module:
         return dict(wrapper.resolve(PositionProvider))
 
     @cached_property
+    def _lost_columns(self) -> dict[int, int]:
+        """Count, by line, the characters before a form feed: LibCST drops them and its columns."""
+        if "\f" not in self.source:
+            return {}
+        kept = [line.rstrip("\r\n") for line in split_lines(self.tree.code)]
+        pairs = enumerate(zip(self.lines, kept, strict=False), start=1)
+        return {number: len(line) - len(code) for number, (line, code) in pairs if line != code}
+
+    @cached_property
     def _classes_by_name(self) -> dict[str, cst.ClassDef]:
         return {node.name.value: node for node in reversed(self.classes)}
+
+    @cached_property
+    def _functions_by_name(self) -> dict[str, cst.FunctionDef]:
+        return {node.name.value: node for node in self.functions if self._at_top(node)}
 
     def _at_top(self, node: cst.CSTNode) -> bool:
         return self.enclosing(node, cst.FunctionDef, cst.ClassDef) is None

@@ -210,8 +210,9 @@ def _removal(line: str, each: Suppression, idle: Sequence[str]) -> Fix:
     before, after = line[: each.column - 1], line[each.end_column - 1 :]
     if not before.strip() and not after.strip():
         return Fix("remove the comment", (Edit(each.line, 1, each.line + 1, 1, ""),), "safe")
-    start = len(before.rstrip()) + 1 if not after.strip() else each.column
-    edit = Edit(each.line, start, each.line, each.end_column, "")
+    start = each.column if after.strip() else len(before.rstrip()) + 1
+    end = each.end_column + (len(after) - len(after.lstrip(" \t")) if after.strip() else 0)
+    edit = Edit(each.line, start, each.line, end, "")
     return Fix("remove the comment", (edit,), "safe")
 
 
