@@ -1,7 +1,7 @@
 """Pictures of memory over the events of a step, as SVG text that needs nothing to be shown.
 
-`bars_svg` puts the measured total beside the predicted one stacked by category; `areas_svg` stacks
-areas over many events; `trace_svg` draws an allocation trace.
+`pages_svg` draws ledger pages as bars, the measured total beside the predicted one stacked by
+category; `trace_svg` draws an allocation trace as stacked areas.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
+from leakcheck.memory.ledger import CATEGORIES
 from leakcheck.memory.policies import POLICIES
 from leakcheck.memory.trace import Trace
+from leakcheck.model import LedgerPage
 from leakcheck.units import format_bytes
 
 _WIDTH, _HEIGHT = 960, 420
@@ -66,6 +68,19 @@ def areas_svg(title: str, layers: Layers, lines: Layers | None = None) -> str:
         colour = _colour(number)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
     return _page(title, top, parts, _legend([*thin, *above]))
+
+
+def pages_svg(title: str, pages: Sequence[LedgerPage], predicted: Sequence[LedgerPage] = ()) -> str:
+    """Ledger pages as stacked bars; with predicted pages, those stacked beside what was measured.
+
+    `predicted` holds a page for each of `pages`, in the same order.
+    """
+    stacked = predicted or pages
+    names = [n for n in CATEGORIES if any(page.size_bytes(n) for page in stacked)]
+    layers: dict[str, list[int]] = {n: [page.size_bytes(n) for page in stacked] for n in names}
+    measured = [page.allocated_bytes for page in pages] if predicted else None
+    labels = [f"{page.step}: {page.phase}" for page in pages]
+    return bars_svg(title, labels, layers, measured)
 
 
 def trace_svg(trace: Trace) -> str:

@@ -10,21 +10,24 @@ refused. torch is imported only here and in the modules this one uses.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from leakcheck.errors import UsageError
-from leakcheck.memory.ledger import LiveBlock, write_page
+from leakcheck.memory.growth import WARMUP_STEPS
+from leakcheck.memory.ledger import LiveBlock, device_memory, write_page
 from leakcheck.memory.owners import SavedTensors, owners, tensors_in_python
 from leakcheck.memory.sites import site_of
-from leakcheck.model import LedgerPage
+from leakcheck.model import DeviceMemory, LedgerPage
 
 if TYPE_CHECKING:
     import torch
 
     from leakcheck.memory.storages import StorageTrace
 
+_MOST_PAGES = 1000  # a ledger is for a window of steps; it must not be the leak
 _WORKSPACE_FRAMES = ("getNewWorkspace", "getCUDABlasLtWorkspace", "allocateWorkspace")
 
 
@@ -48,7 +51,7 @@ class Ledger:
         single = isinstance(optimizers, torch.optim.Optimizer)
         self.optimizers = (optimizers,) if single else tuple(optimizers)  # type: ignore[arg-type]
         self.device = device
-        self.pages: list[LedgerPage] = []
+        self.pages: deque[LedgerPage] = deque(maxlen=_MOST_PAGES)
         self._saved = SavedTensors()
 
     def __enter__(self) -> Ledger:
@@ -90,6 +93,17 @@ class Ledger:
             page = write_page(blocks, found, phase=phase, step=step, reserved_bytes=reserved)
         self.pages.append(page)
         return page
+
+    def memory(self, phase: str, expected_bytes: int | None = None) -> DeviceMemory | None:
+        """What is expected and what grew at one phase, from the first settled step to the last.
+
+        `expected_bytes` is a prediction for that phase; without one, what the first settled page
+        explains is expected. None with fewer than two settled pages.
+        """
+        settled = [page for page in self.pages if page.phase == phase][WARMUP_STEPS:]
+        traced = not isinstance(self.device, int)
+        name = "traced" if traced else f"cuda:{self.device}"
+        return device_memory(settled, device=name, traced=traced, expected=expected_bytes)
 
 
 def device_blocks(device: int) -> tuple[list[LiveBlock], int]:
