@@ -37,17 +37,18 @@ class Census:
     def __init__(self) -> None:
         self._next = 0
         self._stride = 1
-        self._steps = array("Q")
-        self._numbers = array("Q")
+        self._marks = 0
+        self._steps = array("Q", bytes(8 * MOST_MARKS))  # at full size: growing shows in the heap
+        self._numbers = array("Q", bytes(8 * MOST_MARKS))
 
     def boundary(self, step: int) -> None:
         """Note that the Nodes made from now on belong to the step after `step` (0.3 us)."""
         if step >= self._next:
-            self._steps.append(step)
-            self._numbers.append(graph.sequence_number())
-            if len(self._steps) >= MOST_MARKS:
-                self._steps, self._numbers = self._steps[::2], self._numbers[::2]
-                self._stride *= 2
+            self._steps[self._marks] = step
+            self._numbers[self._marks] = graph.sequence_number()
+            self._marks += 1
+            if self._marks == MOST_MARKS:
+                self._thin()
             self._next = step + self._stride
 
     def take(self, step: int, collect: bool) -> Counts:
@@ -68,10 +69,17 @@ class Census:
         )
 
     def _age_steps(self, step: int, number: int) -> int | None:
-        if number >= graph.UNDATED or not self._steps:
+        if number >= graph.UNDATED or not self._marks:
             return None
-        made = bisect_right(self._numbers, number) - 1
+        made = bisect_right(self._numbers, number, 0, self._marks) - 1
         return step - self._steps[max(0, made)]
+
+    def _thin(self) -> None:
+        self._marks //= 2
+        for marks in (self._steps, self._numbers):
+            for mark in range(self._marks):
+                marks[mark] = marks[2 * mark]
+        self._stride *= 2
 
 
 def collected_bytes() -> int:

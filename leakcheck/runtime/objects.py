@@ -110,7 +110,7 @@ def weigh_bytes(things: Iterable[Any]) -> int:
     total = 0
     while stack and len(seen) < DEEPEST_SIZE:
         thing = stack.pop()
-        if id(thing) in seen or isinstance(thing, _SHARED):
+        if id(thing) in seen or issubclass(type(thing), _SHARED):
             continue
         seen.add(id(thing))
         total += _own_bytes(thing)

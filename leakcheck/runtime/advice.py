@@ -1,0 +1,64 @@
+"""What to write instead, for a line that leaks: a pure function of the line and what it keeps."""
+
+from __future__ import annotations
+
+import ast
+
+from leakcheck.model import Kind
+
+_CARRIED = "detach what is carried over: {target} = {target}.detach()"
+_GENERIC = {
+    "graph": "keep numbers: .item() for a scalar, .detach() for a tensor",
+    "tensor": "keep a number (.item()) or a bounded window, or move it to disk",
+    "object": "bound the container (deque(maxlen=...)) or clear it when it has been used",
+}
+OUTSIDE_ADVICE = (
+    "backward(create_graph=True) ties each parameter to its gradient in C++: use "
+    "torch.autograd.grad(..., create_graph=True), or set .grad = None after use"
+)
+
+
+def fix_for(code: str, kind: Kind, *, scalar: bool) -> str:
+    """Return the line rewritten so that it keeps no graph, or general advice.
+
+    `scalar`: what is kept has one element, so that .item() may be offered.
+    """
+    statement = _parsed(code)
+    cut = ".item()" if scalar else ".detach()"
+    if kind == "graph" and statement is not None:
+        rewritten = _rewritten(statement, cut)
+        if rewritten:
+            return rewritten
+    return _GENERIC.get(kind, "")
+
+
+def _parsed(code: str) -> ast.stmt | None:
+    try:
+        body = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def _rewritten(statement: ast.stmt, cut: str) -> str:
+    match statement:
+        case ast.AugAssign(target=target, op=ast.Add(), value=value):
+            return f"{ast.unparse(target)} += {_cut(value, cut)}"
+        case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
+            if ast.unparse(target) == ast.unparse(left):
+                return f"{ast.unparse(target)} = {ast.unparse(left)} + {_cut(right, cut)}"
+            return _CARRIED.format(target=ast.unparse(target))
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            return f"{ast.unparse(target)} = {_cut(value, cut)}"
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]):
+            return _CARRIED.format(target=ast.unparse(target))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method) as called, args=[kept])):
+            if method in ("append", "add", "appendleft", "put", "put_nowait"):
+                return f"{ast.unparse(called)}({_cut(kept, cut)})"
+    return ""
+
+
+def _cut(value: ast.expr, cut: str) -> str:
+    text = ast.unparse(value)
+    simple = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return f"{text}{cut}" if simple else f"({text}){cut}"

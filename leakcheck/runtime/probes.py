@@ -1,0 +1,77 @@
+"""Small readings that the line tracer takes after every line: lengths, heap, threads, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from leakcheck.model import Kind, LeakTrace
+from leakcheck.runtime.lines import LineTracer, Probe
+from leakcheck.runtime.suspects import Lead
+from leakcheck.runtime.trace import Told
+
+LEAST_SHARE = 0.5  # of a resource's growth that one line must show before it is named
+
+
+def of_length(container: Any, length: Callable[[Any], int]) -> Probe:
+    """Read how many elements a container has."""
+    return lambda: length(container)
+
+
+def of_resource(resource: str) -> Probe | None:
+    """Return a quick reading of a resource of the process, None if there is none."""
+    if resource == "host.heap" and hasattr(psutil, "heap_info"):
+        return _heap_bytes
+    if resource == "threads":
+        return threading.active_count
+    if resource == "descriptors" and os.path.isdir("/proc/self/fd"):
+        return lambda: len(os.listdir("/proc/self/fd"))
+    if resource == "processes":
+        return _child_count
+    if resource == "python.blocks":
+        return sys.getallocatedblocks
+    return None
+
+
+_KINDS: dict[str, tuple[Kind, str]] = {
+    "threads": ("threads", "threads that are started and never end"),
+    "descriptors": ("descriptors", "files or sockets that are opened and never closed"),
+    "processes": ("processes", "child processes that are started and never end"),
+    "python.blocks": ("object", "Python objects"),
+    "host.heap": ("native", "heap memory that no Python object accounts for"),
+}
+
+
+def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int) -> list[Lead]:
+    """Name the line that adds most to each growing resource, where one line clearly does."""
+    found = []
+    for resource, (kind, what) in _KINDS.items():
+        credits = tracer.credits.get(resource)
+        if resource not in growing or not credits or steps == 0:
+            continue
+        total = sum(credits.values())
+        site, most = credits.most_common(1)[0]
+        if total <= 0 or most < LEAST_SHARE * total:
+            continue
+        told = Told(LeakTrace(""), "", False)
+        counted = None if kind == "native" else total / steps
+        size = total / steps if kind == "native" else None
+        lines = type(credits)({site: most})
+        found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
+    return found
+
+
+def _heap_bytes() -> int:
+    heap = psutil.heap_info()
+    return int(heap.heap_used + heap.mmap_used)
+
+
+def _child_count() -> int:
+    import multiprocessing
+
+    return len(multiprocessing.process._children)  # type: ignore[attr-defined]

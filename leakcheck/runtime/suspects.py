@@ -1,0 +1,132 @@
+"""Leads into suspects: grouped by what holds them, the same leak once, the worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from leakcheck.model import Kind, LeakTrace, Link, Place, Suspect
+from leakcheck.runtime import frames
+from leakcheck.runtime.advice import OUTSIDE_ADVICE, fix_for
+from leakcheck.runtime.frames import Site
+from leakcheck.runtime.trace import OUTSIDE, Told
+
+RANKS: tuple[Kind, ...] = (
+    "graph",
+    "tensor",
+    "device",
+    "threads",
+    "descriptors",
+    "processes",
+    "object",
+    "native",
+)
+MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
+MOST_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """One thing that grows, as found; several leads may be one leak."""
+
+    kind: Kind
+    what: str
+    told: Told
+    lines: Counter[Site] = field(default_factory=Counter)  # that add to it
+    made_at: Counter[Site] = field(default_factory=Counter)
+    objects_per_step: float | None = None
+    bytes_per_step: float | None = None
+    scalar: bool = False
+    evidence: str = ""
+
+
+def suspects_from(leads: list[Lead]) -> tuple[Suspect, ...]:
+    """Merge leads that share a holder, drop what a worse one explains, rank the rest."""
+    merged: list[Lead] = []
+    for lead in sorted(leads, key=_rank):
+        same = next((i for i, known in enumerate(merged) if _is_same_leak(known, lead)), None)
+        if same is None:
+            merged.append(lead)
+        else:
+            merged[same] = _merge(merged[same], lead)
+    kept = [lead for lead in merged if not _is_explained(lead, merged)]
+    return tuple(_suspect(lead) for lead in kept)
+
+
+def _rank(lead: Lead) -> tuple[int, bool, float]:
+    outside = lead.told.trace.root == OUTSIDE
+    return RANKS.index(lead.kind), lead.told.library or outside, -(lead.bytes_per_step or 0.0)
+
+
+def _is_same_leak(known: Lead, lead: Lead) -> bool:
+    ours, theirs = known.told.edges, lead.told.edges
+    if ours[0] == theirs[0] == OUTSIDE:
+        return known.kind == lead.kind
+    shorter = min(len(ours), len(theirs))
+    return ours[:shorter] == theirs[:shorter] and (shorter > 1 or len(ours) == len(theirs))
+
+
+def _merge(known: Lead, lead: Lead) -> Lead:
+    """Keep the worse kind; the lines of whichever knows the place where it is added."""
+    same_kind = known.kind == lead.kind
+    both = (known.objects_per_step or 0.0) + (lead.objects_per_step or 0.0)
+    longer = max(known.told, lead.told, key=lambda told: len(told.edges))
+    sizes = [size for size in (known.bytes_per_step, lead.bytes_per_step) if size is not None]
+    return replace(
+        known,
+        told=longer,
+        lines=known.lines or lead.lines,
+        made_at=known.made_at + lead.made_at,
+        objects_per_step=both if same_kind and known.made_at else known.objects_per_step,
+        bytes_per_step=max(sizes, default=None),
+    )
+
+
+def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
+    worse = [known for known in leads if RANKS.index(known.kind) < RANKS.index(lead.kind)]
+    if not worse:
+        return False
+    if lead.told.trace.root == OUTSIDE:  # the graph holds these in C++
+        return True
+    return lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
+
+
+def _suspect(lead: Lead) -> Suspect:
+    places = _places(lead)
+    code = places[0].code if places else ""
+    outside = lead.told.trace.root == OUTSIDE
+    fix = fix_for(code, lead.kind, scalar=lead.scalar)
+    if outside and lead.kind == "graph":
+        fix = OUTSIDE_ADVICE
+    return Suspect(
+        kind=lead.kind,
+        what=lead.what,
+        objects_per_step=lead.objects_per_step,
+        bytes_per_step=lead.bytes_per_step,
+        holder=lead.told.holder,
+        trace=_underlined(lead.told.trace),
+        locations=places,
+        fix=fix,
+        library=lead.told.library,
+        evidence=lead.evidence,
+    )
+
+
+def _places(lead: Lead) -> tuple[Place, ...]:
+    places: list[Place] = []
+    for counts in (lead.lines, lead.made_at):
+        positive = Counter({site: count for site, count in counts.items() if count > 0})
+        total = positive.total() if hasattr(positive, "total") else sum(positive.values())
+        for site, count in positive.most_common(MOST_PLACES):
+            if all((each.line, each.function) != (site.line, site.function) for each in places):
+                places.append(frames.place(site, count / total))
+    return tuple(places[:MOST_PLACES])
+
+
+def _underlined(trace: LeakTrace) -> LeakTrace:
+    """Mark the last reference as suspect if no container on the way was seen to grow."""
+    if not trace.links or any(link.suspect for link in trace.links):
+        return trace
+    last = trace.links[-1]
+    marked = Link(last.edge, last.holder, last.retained_bytes, suspect=True)
+    return LeakTrace(trace.root, (*trace.links[:-1], marked))

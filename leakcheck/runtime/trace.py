@@ -1,0 +1,217 @@
+"""A chain of live objects told in words: root, references, what leaks; no live object survives it.
+
+Positions in containers that grow are folded to [x], so that the same leak reads the same on every
+run and a thousand leaked tensors are one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from types import BuiltinMethodType, CellType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from leakcheck.model import LeakTrace, Link
+from leakcheck.runtime import frames, objects
+from leakcheck.runtime.holders import Chain, Root
+
+OUTSIDE = "held outside Python"
+_MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A chain in words; `holder` is the name nearest to what leaks."""
+
+    trace: LeakTrace
+    holder: str
+    library: bool
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """What identifies the chain: its root and every reference."""
+        return (self.trace.root, *(link.edge for link in self.trace.links))
+
+    def extended(self, link: Link | None) -> Told:
+        """Return the chain with one more reference."""
+        if link is None:
+            return self
+        return replace(self, trace=LeakTrace(self.trace.root, (*self.trace.links, link)))
+
+
+class _Hop(NamedTuple):
+    edge: str
+    name: str  # the edge with the class or function it belongs to, "" for a position
+    to: int  # index in the chain of the object it leads to
+    grows: bool
+
+
+def tell(chain: Chain, growing: Set[int]) -> Told:
+    """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
+    if chain.root is None:
+        link = Link("", describe(chain.objects[-1]), suspect=True)
+        holder = f"{OUTSIDE}: no Python object refers to it"
+        return Told(LeakTrace(OUTSIDE, (link,)), holder, False)
+    hops = _hops(chain.objects, growing)
+    root = chain.root.text
+    if chain.root.kind != "local" and hops:
+        root = _named_root(chain.root, hops.pop(0))
+    links = _folded(hops, chain.objects)
+    names = [hop.name for hop in hops if hop.name]
+    holder = f"{names[-1]}, from {root}" if names else root
+    return Told(LeakTrace(root, links), holder, not chain.root.own)
+
+
+def describe(thing: Any) -> str:
+    """Name an object's type, and a tensor's shape, dtype and device."""
+    kind = type(thing).__name__
+    tensor = objects.tensor_type()
+    if tensor is None or not issubclass(type(thing), tensor):
+        return kind
+    shape = "x".join(map(str, tuple(thing.shape))) or "scalar"
+    device = "" if thing.device.type == "cpu" else f" on {thing.device}"
+    return f"{kind} ({shape}) {str(thing.dtype).removeprefix('torch.')}{device}"
+
+
+def _named_root(root: Root, first: _Hop) -> str:
+    name = first.edge.lstrip(".")
+    if root.kind == "module":
+        return f"global `{name}`" if root.owner == "__main__" else f"global `{root.owner}.{name}`"
+    return f"class attribute `{root.owner}.{name}`"
+
+
+def _hops(chain: list[Any], growing: Set[int]) -> list[_Hop]:
+    hops: list[_Hop] = []
+    at = 0
+    while at < len(chain) - 1:
+        hop = _hop(chain, at, growing)
+        at = hop.to
+        if hop.edge:
+            hops.append(hop)
+    return hops
+
+
+def _folded(hops: list[_Hop], chain: list[Any]) -> tuple[Link, ...]:
+    links: list[Link] = []
+    for hop in hops:
+        link = Link(hop.edge, describe(chain[hop.to]), suspect=hop.grows)
+        if links and links[-1].edge == hop.edge and hop.name:
+            links[-1] = link  # a linked list: .next.next.next reads as one
+        else:
+            links.append(link)
+    return tuple(links)
+
+
+def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
+    holder, child = chain[at], chain[at + 1]
+    following = chain[at + 2] if at + 2 < len(chain) else None
+    grows = id(holder) in growing
+    if type(holder) is FunctionType:
+        return _from_function(holder, chain, at)
+    if following is not None and type(child) is dict and _is_namespace_of(child, holder):
+        return _from_namespace(type(holder), holder, chain, at + 1)
+    if issubclass(type(holder), dict):
+        if at == 0 or "__builtins__" in holder:  # the globals of a module
+            return _Hop(f".{_key(holder, child)}", "", at + 1, False)
+        return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
+    if type(holder) is CellType:
+        return _Hop("", "", at + 1, False)
+    edge, name = _other_edge(holder, child)
+    return _Hop(edge, name, at + 1, grows)
+
+
+def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int) -> _Hop:
+    key = _key(chain[at], chain[at + 1])
+    owner = holder.__name__ if issubclass(kind, type) else kind.__name__
+    table = chain[at + 1]
+    if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
+        key, at = _key(table, chain[at + 2]), at + 1
+    return _Hop(f".{key}", f"attribute `{owner}.{key}`", at + 1, False)
+
+
+def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
+    name = function.__name__
+    following = chain[at + 1 : at + 4]
+    if following[0] is function.__closure__ and len(following) > 2:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        free = next((free for free, cell in cells if cell is following[1]), "?")
+        return _Hop(f"closure cell {free}", f"closure cell `{free}` of {name}()", at + 3, False)
+    if following[0] is function.__defaults__ and len(following) > 1:
+        argument = _default_name(function, following[1])
+        text = f"default argument `{argument}` of {name}()"
+        return _Hop(f"default argument {argument}", text, at + 2, False)
+    if type(following[0]) is dict and following[0] is not function.__globals__:
+        key = _key(following[0], following[1]) if len(following) > 1 else "?"
+        return _Hop(f".{key}", f"attribute `{name}.{key}`", min(at + 2, len(chain) - 1), False)
+    return _Hop(f"function {name}()", "", at + 1, False)
+
+
+def _default_name(function: FunctionType, value: Any) -> str:
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    return next((n for n, each in zip(names, defaults, strict=False) if each is value), "?")
+
+
+def _key(namespace: dict[Any, Any], child: Any) -> str:
+    keys = (key for key, value in dict.items(namespace) if value is child)
+    return next((key for key in keys if isinstance(key, str)), "?")
+
+
+def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:
+    key = _key(holder, child)
+    return "[x]" if grows or key == "?" else f'["{key}"]'
+
+
+def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
+    kind = type(holder)
+    tensor = objects.tensor_type()
+    if tensor is not None and issubclass(kind, tensor):
+        return (".grad", "gradient of a parameter")
+    if kind is objects.LruCache:
+        text = f"lru_cache of {getattr(holder, '__name__', 'a function')}()"
+        return text, text
+    if kind is functools.partial:
+        return "argument of a partial", "argument of a partial"
+    if kind in (MethodType, BuiltinMethodType):
+        return ".__self__", ""
+    if kind in frames.SUSPENDABLE:
+        return f"suspended {holder.__name__}()", f"suspended {holder.__name__}()"
+    if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
+        return "[x]", ""
+    attribute = _attribute(holder, child)
+    if attribute:
+        return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"
+    return f"in a {kind.__name__}", f"a {kind.__name__}"
+
+
+def _attribute(holder: Any, child: Any) -> str:
+    for name, value in _namespace(holder).items():
+        if value is child:
+            return name
+    for base in type(holder).__mro__:
+        for name, slot in list(base.__dict__.items()):
+            if type(slot).__name__ == "member_descriptor" and _slot_holds(slot, holder, child):
+                return name
+    return ""
+
+
+def _namespace(thing: Any) -> dict[str, Any]:
+    try:
+        found = object.__getattribute__(thing, "__dict__")
+    except Exception:  # no dictionary, or a descriptor of the program's own
+        return {}
+    return found if type(found) is dict else {}
+
+
+def _is_namespace_of(namespace: dict[Any, Any], thing: Any) -> bool:
+    if issubclass(type(thing), (type, ModuleType)):
+        return True
+    return not issubclass(type(thing), dict) and _namespace(thing) is namespace
+
+
+def _slot_holds(slot: Any, holder: Any, child: Any) -> bool:
+    try:
+        return slot.__get__(holder) is child
+    except Exception:  # an empty slot
+        return False
