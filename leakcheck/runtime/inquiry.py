@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
 
 if TYPE_CHECKING:
@@ -59,12 +60,14 @@ class Confirmation:
         readings = watch.checkpoint(step, collect=True)
         if not self.taken:
             self.garbage_bytes = readings.get("garbage", 0)
-        self.taken.append(readings)
+        resources = [reading.resource for reading in self.suspected]
+        # only these: what we keep counts as growth of blocks
+        self.taken.append({name: readings[name] for name in resources if name in readings})
         return len(self.taken) == 3
 
-    def confirmed(self) -> list[Reading]:
+    def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
-        return [self._measured(one) for one in self.suspected if self._went_on(one)]
+        return [self._measured(one) for one in self.suspected if self._went_on(one, watch)]
 
     def _measured(self, reading: Reading) -> Reading:
         if unit_of(reading.resource) == "B":
@@ -78,13 +81,27 @@ class Confirmation:
         line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
         return replace(reading, line=line)
 
-    def _went_on(self, reading: Reading) -> bool:
+    def _went_on(self, reading: Reading, watch: Watch) -> bool:
         levels = [taken.get(reading.resource) for taken in self.taken]
         if None in levels:
             return False
         begin, middle, end = (level or 0 for level in levels)
-        expected = AGREES_FROM * reading.line.per_step * self.length / 2
-        return min(middle - begin, end - middle) >= expected
+        expected = AGREES_FROM * reading.line.per_step
+        if min(middle - begin, end - middle) < expected * self.length / 2:
+            return False
+        return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
+
+    def _climbed_between(self, reading: Reading, watch: Watch, expected: float) -> bool:
+        # the collections themselves leave some kilobytes in malloc's caches; the steps between
+        # them must show the growth too
+        halves = ((self.begin, self._middle), (self._middle, self.end))
+        for first, last in halves:
+            steps, values = watch.quick.column(reading.resource, after=first)
+            count = sum(step < last for step in steps)
+            line = fit(steps[:count], values[:count])
+            if line is not None and line.per_step < expected:
+                return False
+        return True
 
 
 def confirmation(suspected: list[Reading], step: int) -> Confirmation:

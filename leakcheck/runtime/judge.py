@@ -36,7 +36,7 @@ JUDGES = {
     "descriptors": Judge(Floor(0.01, 5), 48),
     "threads": Judge(Floor(0.01, 5), 48),
     "processes": Judge(Floor(0.01, 5), 48),
-    "host.heap": Judge(Floor(48, 16 << 10), 160),
+    "host.heap": Judge(Floor(48, 24 << 10), 160),
 }
 _ALLOCATED = Judge(Floor(48, 4096), 100)
 

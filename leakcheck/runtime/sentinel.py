@@ -122,7 +122,8 @@ class Sentinel:
             return
         try:
             with self._lock:
-                self._course.phase(self._step)
+                self._course.phase()
+                self._next = 0
         except Exception as error:
             self._break(error)
 

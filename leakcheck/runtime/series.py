@@ -97,7 +97,7 @@ class Series:
     def _thin(self) -> None:
         half = self.capacity // 2
         for column in (self._steps, self._elapsed_us, *self._columns.values()):
-            column[:half] = column[1::2]
-            column.extend([0] * half)
+            for row in range(half):  # in place: a slice would show in the heap
+                column[row] = column[2 * row + 1]
         self._rows = half
         self.stride *= 2

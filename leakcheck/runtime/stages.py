@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import Notice, Suspect
-from leakcheck.runtime.inquiry import Attribution, Confirmation, confirmation
+from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, read, suspicious
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.watching import Watch
@@ -20,6 +20,7 @@ Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop a
 BLOCK_BYTES = 40  # a float with its slot in a list is 32 bytes, a small tuple 56
 LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
 LONGEST_WAIT_S = 10.0
+MORE_THAN_EXPECTED = 1.5
 LEAST_GARBAGE_SHARE = 0.5
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
@@ -47,6 +48,8 @@ class Course:
         self._wait_since = (0, 0.0)
         self._excused: set[str] = set()
         self._by_phase = False
+        self._phase_begins = False
+        self._phase_base: tuple[int, dict[str, int]] | None = None
         self.restart(0)
 
     @property
@@ -77,6 +80,7 @@ class Course:
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""
         self._drop_attribution()
+        self.established, self.suspects = [], ()
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step
@@ -92,19 +96,29 @@ class Course:
             self._attribute(step)
             return
         self._next_read = self.watch.read(step)
-        if self.stage == "watching":
+        if self._phase_begins:
+            self._begin_phase(step)
+        elif self.stage == "watching":
             self._look_if_due(step)
         elif self.stage == "confirming":
             self._confirm(step)
         elif self.stage == "waiting":
             self._wait(step)
-        elif step >= self._next_checkpoint:
+        elif step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
             self._checkpoint(step)
 
-    def phase(self, step: int) -> None:
-        """Note that the loop around the steps begins its next iteration."""
-        if self.stage == "waiting" and self._confirmation is not None:
-            self._judge_release(step, self._confirmation)
+    def phase(self) -> None:
+        """Note that the loop around the steps begins its next iteration.
+
+        It is judged one step later: what the last iteration held is rebound in this one.
+        """
+        self._phase_begins = self.stage == "waiting" or self._by_phase
+        self._next_read = 0
+
+    def _begin_phase(self, step: int) -> None:
+        self._phase_begins = False
+        if self.stage == "waiting":
+            self._judge_release(step)
         elif self.stage == "watching" and self._by_phase and self.watch.affordable():
             self._checkpoint(step)
             self._take_a_look(step)
@@ -113,19 +127,18 @@ class Course:
         """The program has ended: close what is open."""
         if self.stage == "attributing":
             self._finish_attribution(step)
-        elif self.stage == "waiting" and self._confirmation is not None:
-            self._establish(self._confirmation.confirmed())
+        if self.stage == "waiting":  # it grew to the end and was never released
+            self.stage = "growing"
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
             return
         if not self.watch.affordable():
             self._next_checkpoint = self.watch.next_checkpoint(step)
-            return
-        if not self._by_phase:
+        elif not self._by_phase:
             self._checkpoint(step)
             self._take_a_look(step)
-        if self.stage == "watching" and step >= self._steady_at:
+        if self.stage == "watching" and self.trusted and step >= self._steady_at:
             self.stage = "steady"
 
     def _checkpoint(self, step: int) -> None:
@@ -138,8 +151,6 @@ class Course:
         self._look += 1
         found = suspicious(self.watch.sources, self._look, self._after)
         found = [reading for reading in found if reading.resource not in self._excused]
-        if not self.trusted and step - self._origin < self.steps:
-            found = [reading for reading in found if reading.resource == "graph.nodes"]
         if found:
             self._confirmation = confirmation(found, step)
             self.stage = "confirming"
@@ -149,20 +160,11 @@ class Course:
         inquiry = self._confirmation
         if inquiry is None or step < inquiry.next_step or not inquiry.read(self.watch, step):
             return
-        confirmed = inquiry.confirmed()
-        if not confirmed:
-            self._acquit(step, inquiry)
-        elif self._must_wait(confirmed):
-            self.stage = "waiting"
-            self._wait_since = (step, self.watch.elapsed_s)
-        else:
+        confirmed = inquiry.confirmed(self.watch)
+        if confirmed:
             self._open_window(step, confirmed)
-
-    def _must_wait(self, confirmed: list[Reading]) -> bool:
-        if self._by_phase or self.waits == "nothing":
-            return False
-        graph = any(reading.resource == "graph.nodes" for reading in confirmed)
-        return self.waits == "all" or not graph
+        else:
+            self._acquit(step, inquiry)
 
     def _acquit(self, step: int, inquiry: Confirmation) -> None:
         heap = [one.line for one in inquiry.suspected if one.resource == "host.heap"]
@@ -185,29 +187,49 @@ class Course:
         self.stage = "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
+    def _wait_or_establish(self, step: int) -> None:
+        self.stage = "waiting"
+        self._phase_base = None
+        self._wait_since = (step, self.watch.elapsed_s)
+        self._wait(step)
+
     def _wait(self, step: int) -> None:
         since_step, since_s = self._wait_since
-        waited_s = self.watch.elapsed_s - since_s
-        if step - since_step >= LONGEST_WAIT_STEPS and waited_s >= LONGEST_WAIT_S:
-            self._open_window(step, self._confirmation.confirmed() if self._confirmation else [])
+        long_enough = step - since_step >= LONGEST_WAIT_STEPS
+        long_enough &= self.watch.elapsed_s - since_s >= LONGEST_WAIT_S
+        if self.trusted and (long_enough or not self._released_by_phase()):
+            self.stage = "growing"
 
-    def _judge_release(self, step: int, inquiry: Confirmation) -> None:
+    def _released_by_phase(self) -> bool:
+        if self._by_phase or self.waits == "nothing":
+            return False
+        graph = any(reading.resource == "graph.nodes" for reading in self.established)
+        return self.waits == "all" or not graph
+
+    def _judge_release(self, step: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
-        kept = []
-        for reading in inquiry.confirmed():
-            start, peak = reading.values[0], inquiry.taken[-1][reading.resource]
-            if readings.get(reading.resource, peak) > start + (peak - start) / 2:
-                kept.append(reading)
-        if kept:
-            self._open_window(step, kept)
+        shares = [self._grown_share(reading, step, readings) for reading in self.established]
+        if max(shares) > MORE_THAN_EXPECTED:  # something else came with the phase: see the next
+            self._phase_base = (step, readings)
             return
-        names = ", ".join(one.resource for one in inquiry.confirmed())
+        if max(shares) >= AGREES_FROM:
+            self.waits = "nothing"
+            self._wait(step)
+            return
+        names = ", ".join(one.resource for one in self.established)
         message = f"{names} grow inside the enclosing loop and are released at its end"
         self._add(Notice("epoch-sawtooth", message))
         self._by_phase = True
+        self.established, self.suspects = [], ()
         self.watch.slow.clear()
         self._excused.add("host.heap")  # its quick readings are not at one phase
         self._watch_again(step)
+
+    def _grown_share(self, reading: Reading, step: int, readings: dict[str, int]) -> float:
+        since, base = self._phase_base or (reading.steps[0], {reading.resource: reading.values[0]})
+        expected = reading.line.per_step * (step - since)
+        start = base.get(reading.resource, reading.values[0])
+        return (readings.get(reading.resource, start) - start) / expected if expected else 0.0
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         confirmed = [self._refitted(reading) for reading in confirmed]
@@ -257,11 +279,7 @@ class Course:
             self._watch_again(step)
             return
         self.suspects = suspects
-        self._establish(self.established)
-
-    def _establish(self, readings: list[Reading]) -> None:
-        self.established = readings
-        self.stage = "growing" if readings else "watching"
+        self._wait_or_establish(step)
 
     def _drop_attribution(self) -> None:
         if self._attribution is not None:

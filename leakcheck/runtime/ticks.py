@@ -29,7 +29,7 @@ _MODULE_LOOPS = re.compile(r"fit|train|run|main|loop|epoch|learn|optim|valid|eva
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop of the user's: where it is, and what it goes over (`while`, `range` or `data`)."""
+    """A loop of the user's: where it is, and what it goes over (forever, while, range, data)."""
 
     path: str
     line: int
@@ -200,7 +200,7 @@ class _Ticking(ast.NodeTransformer):
 
 def _over(node: ast.For | ast.AsyncFor | ast.While) -> str:
     if isinstance(node, ast.While):
-        return "while"
+        return "forever" if isinstance(node.test, ast.Constant) else "while"
     text = ast.unparse(node.iter)
     return "range" if re.match(r"(range|trange|tqdm\.trange)\(", text) else "data"
 

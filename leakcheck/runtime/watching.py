@@ -6,6 +6,7 @@ grow by a third each time, within a budget of a twentieth of the time the progra
 
 from __future__ import annotations
 
+import gc
 import sys
 from array import array
 from statistics import median
@@ -73,21 +74,22 @@ class Watch:
         """Take the slow readings, after a garbage collection if asked; returns them."""
         began_s = perf_counter()
         readings: dict[str, int] = {}
+        if collect:
+            before = self._host.read().get("host.heap", 0)
+            gc.collect()
+            readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
+        # before the census, which leaves objects in free lists and chunks in malloc's caches
+        readings |= self._host.read_slow()
+        devices = self._devices.read()
+        quick = self._host.read() | devices
         census = self._census_once_torch_is_there()
         if census is not None:
-            counts = census.take(step, collect)
-            readings["graph.nodes"] = counts.graph_nodes
-            readings["tensors"] = counts.tensors
-            if collect:
-                readings["garbage"] = counts.garbage_bytes
-        elif collect:
-            readings["garbage"] = self._collect()
-        readings |= self._host.read_slow()
-        quick = self._devices.read()
-        readings |= self._devices.read_slow(quick)
+            counts = census.take(step, collect=False)
+            readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
+        readings |= self._devices.read_slow(devices)
         self.slow.append(step, began_s - self._started_s, readings)
         self.checkpoint_s += perf_counter() - began_s
-        return readings | quick | self._host.read()
+        return readings | quick
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
@@ -97,10 +99,9 @@ class Watch:
                 return self.origin + first
         return self.origin + round(done * CHECKPOINT_RATIO)
 
-    def affordable(self) -> bool:
+    def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
         """Say whether another checkpoint fits the budget."""
-        elapsed_s = perf_counter() - self._started_s
-        return self.checkpoint_s <= FREE_CHECKPOINT_S + CHECKPOINT_SHARE * elapsed_s
+        return self.checkpoint_s <= free_s + CHECKPOINT_SHARE * self.elapsed_s
 
     def note_cost(self, cost_s: float) -> None:
         """Remember what one step's readings cost, and read less often when that is too much."""
@@ -139,10 +140,3 @@ class Watch:
 
             self._census = Census()
         return self._census
-
-    def _collect(self) -> int:
-        import gc
-
-        before = self._host.read().get("host.heap", 0)
-        gc.collect()
-        return max(0, before - self._host.read().get("host.heap", 0))
