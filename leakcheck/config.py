@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from leakcheck.errors import ConfigError
-from leakcheck.report import FORMATS
+from leakcheck.report import FINDING_FORMATS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -123,6 +123,11 @@ def settings_schema() -> dict[str, Any]:
     return msgspec.json.schema(Config)
 
 
+def forget_files() -> None:
+    """Look for configuration files anew: they may have changed."""
+    _find_config.cache_clear()
+
+
 @cache
 def _find_config(folder: Path) -> Located | None:
     for name in (*OWN_NAMES, "pyproject.toml"):
@@ -160,8 +165,8 @@ def _convert(settings: object, where: str) -> Config:
         config = msgspec.convert(settings, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where} {_explained(str(error))}") from None
-    if config.output_format not in FORMATS:
-        known = ", ".join(FORMATS)
+    if config.output_format not in FINDING_FORMATS:
+        known = ", ".join(FINDING_FORMATS)
         raise ConfigError(
             f'{where} output-format must be one of {known}, not "{config.output_format}"'
         )

@@ -13,7 +13,7 @@ from leakcheck.cli.choice import Choice, Chosen, choose_files, split_names, spli
 from leakcheck.cli.output import COLORS, emit, wants_color
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
 from leakcheck.model import Report
-from leakcheck.report import FORMATS, render
+from leakcheck.report import FINDING_FORMATS, render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ class Options:
     metavar="REASON",
     help="Accept every finding by a comment; --add-ignore=REASON gives the reason.",
 )
-@click.option("--output-format", type=click.Choice(list(FORMATS)), help="How to report.")
+@click.option("--output-format", type=click.Choice(FINDING_FORMATS), help="How to report.")
 @click.option("--output-file", type=click.Path(), help="Where to, instead of standard output.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when something is found.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule finds something.")

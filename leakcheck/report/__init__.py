@@ -21,6 +21,9 @@ FORMATS = {
     "svg": "leakcheck.report.svg",
 }
 
+# those that show what `check` found; the others are about runs
+FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+
 
 def render(report: Report, format: str, *, color: bool = False) -> str:
     """Write the report in one of FORMATS; ends without a newline; `color` adds ANSI styles."""

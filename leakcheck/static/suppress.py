@@ -138,6 +138,11 @@ def read_suppressions(text: str) -> tuple[Suppression, ...]:
 
 def add_ignores(text: str, findings: Sequence[Finding], reason: str) -> str:
     """Accept findings by a comment at the end of their logical lines, with the reason given."""
+    return apply_edits(text, ignore_edits(text, findings, reason))
+
+
+def ignore_edits(text: str, findings: Sequence[Finding], reason: str) -> tuple[Edit, ...]:
+    """Return the edits that accept findings by comments."""
     logical, _ = _scan(text)
     existing = read_suppressions(text)
     wanted: dict[int, list[str]] = {}
@@ -157,7 +162,7 @@ def add_ignores(text: str, findings: Sequence[Finding], reason: str) -> str:
             column = next((line.end_column for line in logical if line.last == last), 1)
             note = f"  # leakcheck: ignore[{', '.join(names)}] {reason}".rstrip()
             edits.append(Edit(last, column, last, column, note))
-    return apply_edits(text, edits)
+    return tuple(edits)
 
 
 def _judge(

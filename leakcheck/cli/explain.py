@@ -1,0 +1,140 @@
+"""`leakcheck explain RULE`: the rule's page, and on request the proof that it is right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import getdoc, getsourcefile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leakcheck.cli.choice import Choice
+from leakcheck.cli.output import COLORS, emit, wants_color
+from leakcheck.cli.rules import known_rules, rule_as_json
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
+from leakcheck.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from leakcheck.static.rule import Rule
+
+PROOF_SECONDS = 300  # a program that has no verdict by then proves nothing
+EXPECTED = {"leaky.py": "growing", "fixed.py": "steady"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What running one of a rule's programs under the sentinel showed."""
+
+    program: str
+    verdict: str
+    rates: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Say whether the program behaved as the rule claims."""
+        return self.verdict == EXPECTED[self.program]
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--prove", is_flag=True, help="Run the rule's leaky and its fixed program.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
+@click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("--color", type=click.Choice(COLORS), default="auto", help="Colour the output.")
+def command(
+    rule: str,
+    prove: bool,
+    output_format: str,
+    config: tuple[str, ...],
+    isolated: bool,
+    color: str,
+) -> None:
+    """Explain RULE (its name or its code): what it finds, why that leaks, what to do.
+
+    With --prove, exits with 0 when leaky.py grows and fixed.py is steady, else with 1.
+    """
+    found = _find(rule, known_rules(Choice(config=config, isolated=isolated)))
+    proofs = [_prove(program) for program in _programs(found)] if prove else []
+    if output_format == "json":
+        shown = {"verdicts": {proof.program: proof.verdict for proof in proofs}} if prove else {}
+        emit(json.dumps(rule_as_json(found) | {"page": page_of(found)} | shown, indent=2))
+    else:
+        if not prove:
+            _show(page_of(found), wants_color(color))
+        for proof in proofs:
+            emit(f"{proof.program}: {proof.verdict}{proof.rates}")
+    raise SystemExit(EXIT_CLEAN if all(proof.holds for proof in proofs) else EXIT_FOUND)
+
+
+def page_of(rule: type[Rule]) -> str:
+    """Return the rule's README.md, or what can be said of a rule without one."""
+    page = folder_of(rule) / "README.md"
+    if page.is_file():
+        return page.read_text(encoding="utf-8")
+    return f"# {rule.slug} ({rule.code})\n\n{getdoc(rule) or rule.summary}\n"
+
+
+def folder_of(rule: type[Rule]) -> Path:
+    """Return the folder of the rule's detector."""
+    return Path(getsourcefile(rule) or "").parent
+
+
+def _find(name: str, rules: tuple[type[Rule], ...]) -> type[Rule]:
+    from leakcheck.static.select import slugs_named
+
+    slugs = set(slugs_named([name], rules))
+    matching = [rule for rule in rules if rule.slug in slugs]
+    if len(matching) > 1:
+        known = ", ".join(rule.slug for rule in matching)
+        raise UsageError(f'"{name}" stands for several rules; name one of {known}')
+    return matching[0]
+
+
+def _show(page: str, color: bool) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    if not color:
+        emit(page.rstrip())
+        return
+    Console(force_terminal=True).print(Markdown(page, hyperlinks=False))
+
+
+def _programs(rule: type[Rule]) -> list[Path]:
+    programs = [folder_of(rule) / name for name in EXPECTED]
+    missing = [program.name for program in programs if not program.is_file()]
+    if missing:
+        raise UsageError(f"{rule.slug} has no {missing[0]} to run, so nothing can be proved")
+    return programs
+
+
+def _prove(program: Path) -> Proof:
+    """Run a program under the sentinel in another process, which keeps its output to itself."""
+    with TemporaryDirectory() as folder:
+        written = Path(folder) / "report.json"
+        command = [sys.executable, "-m", "leakcheck", "run", "--json", str(written), str(program)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PROOF_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Proof(program.name, "unclear", f", no verdict within {PROOF_SECONDS} s")
+        if not written.is_file() or not written.stat().st_size:
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise UsageError(f"{program.name} could not be run: {last}")
+        report = json.loads(written.read_text(encoding="utf-8"))
+    rates = "; ".join(filter(None, map(_rate, report["suspects"])))
+    reason = f": {report['reason']}" if report["verdict"] == "unclear" else ""
+    return Proof(program.name, report["verdict"], f", {rates}" if rates else reason)
+
+
+def _rate(suspect: Mapping[str, Any]) -> str:
+    objects, size = suspect["objects_per_step"], suspect["bytes_per_step"]
+    parts = [f"{format_count(objects)} objects"] if objects is not None else []
+    parts += [format_bytes(size)] if size is not None else []
+    return f"{suspect['kind']}: {' and '.join(parts)} a step" if parts else ""
