@@ -1,0 +1,110 @@
+"""Hand-made caches: a dict that is looked up under a key and filled under the same key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from leakcheck.static import growth, shape
+from leakcheck.static.module import Module
+from leakcheck.static.syntax import dotted, parameters, walk
+
+# keys of which a program has few: settings, places, shapes, parts of the model
+_CONFIGURATION = re.compile(
+    r"(^|_)(names?|paths?|files?|filename|fname|dirs?|folder|urls?|uri|devices?|dtypes?|cls|class|"
+    r"types?|configs?|cfg|layers?|idx|indices|index|ranks?|keys?|sizes?|shapes?|len|length|dims?|"
+    r"modes?|kinds?|splits?|backends?|versions?|params?|parameters?|groups?|nums?|epochs?|id|ids|"
+    r"i|j|k|n|seed|stage|levels?|attr|field|tag|fn|func|function|arch|lang|locale|world|mesh|"
+    r"args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
+    r"category|target|op|node|prefix|suffix|obj|self|tokenizer|host|port|task)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """A store into a cache: its name, the key as written, and the storing statement."""
+
+    name: str
+    key: str
+    node: cst.CSTNode
+
+
+def memos(module: Module) -> Iterator[Memo]:
+    """Yield the stores that fill a cache under a key that comes from the data."""
+    for assign in module.nodes(cst.Assign):
+        function = module.function_of(assign)
+        if function is None or len(assign.targets) != 1:
+            continue
+        match assign.targets[0].target:
+            case cst.Subscript(
+                value=holder, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]
+            ):
+                name = _outliving(module, holder, assign)
+                if (
+                    name
+                    and _from_data(module, key, function)
+                    and _looked_up(module, function, holder, key)
+                ):
+                    yield Memo(name, module.code(key), assign)
+
+
+def _outliving(module: Module, holder: cst.BaseExpression, near: cst.CSTNode) -> str:
+    """The name of a dict that was made empty at module level, in a class or on self."""
+    spelled = dotted(holder)
+    if spelled in growth.module_containers(module):
+        return spelled
+    owner = module.class_of(near)
+    if owner is None or not spelled.startswith(("self.", "cls.", f"{owner.name.value}.")):
+        return ""
+    word = spelled.partition(".")[2]
+    return word if word in growth.class_containers(module, owner) else ""
+
+
+def _looked_up(
+    module: Module, function: cst.FunctionDef, holder: cst.BaseExpression, key: cst.BaseExpression
+) -> bool:
+    """`key in D`, `D.get(key)` or `try: D[key]` in the same function: so it is a cache."""
+    dict_code, key_code = module.code(holder), module.code(key)
+    for node in walk(function.body):
+        match node:
+            case cst.ComparisonTarget(operator=cst.In() | cst.NotIn(), comparator=comparator):
+                around = module.parent(node)
+                assert isinstance(around, cst.Comparison)
+                if module.code(comparator) == dict_code and module.code(around.left) == key_code:
+                    return True
+            case cst.Call(func=cst.Attribute(value=asked, attr=cst.Name(value="get"))):
+                keys = [module.code(arg.value) for arg in node.args[:1]]
+                if module.code(asked) == dict_code and keys == [key_code]:
+                    return True
+    return False
+
+
+def _from_data(module: Module, key: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+    """A parameter, or an item of one, whose name and annotation do not say "configuration"."""
+    if isinstance(key, cst.Call) and dotted(key.func) in ("id", "hash") and key.args:
+        key = key.args[0].value
+    if isinstance(key, cst.Call) and shape.last_name(key) == "data_ptr":
+        return True
+    if not isinstance(key, cst.Name) or _CONFIGURATION.search(key.value):
+        return False
+    source = shape.origin(module, key, function)
+    names = {p.name.value: p for p in parameters(function)}
+    if source not in names or _CONFIGURATION.search(source.removesuffix("s")):
+        return False
+    return not _plainly_typed(module, names[source])
+
+
+def _plainly_typed(module: Module, parameter: cst.Param) -> bool:
+    if parameter.annotation is None:
+        return False
+    written = parameter.annotation.annotation
+    kinds = {
+        module.qualified(n) or dotted(n)
+        for n in walk(written)
+        if isinstance(n, (cst.Name, cst.Attribute))
+    }
+    return bool(kinds & shape.api("plain-key-types"))

@@ -1,0 +1,251 @@
+"""What kind of thing is this? Questions about classes, loops and names that several rules ask.
+
+Everything is answered from the syntax of one module; "no" when it can't be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import cast
+
+import libcst as cst
+
+from leakcheck.static.module import Loop, Module
+from leakcheck.static.names import table
+from leakcheck.static.syntax import argument, children, dotted, parameters, walk
+
+_LOADER = re.compile(r"(^|_)(dl|dls)$|loader", re.IGNORECASE)
+_STEPS_TO_FOLLOW = 6  # names through which the origin of a value is followed
+
+
+@cache
+def api(group: str) -> frozenset[str]:
+    """Return one of the lists of names in resource_api.toml."""
+    groups = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["names"]
+    return frozenset(groups[group])
+
+
+def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the nodes of a function's body in source order, without those of nested functions."""
+    if isinstance(function, cst.Module):
+        stack: list[cst.CSTNode] = list(reversed(function.body))
+    else:
+        stack = [function.body if isinstance(function, cst.FunctionDef) else function]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            stack.extend(reversed(list(children(node))))
+
+
+def last_name(node: cst.CSTNode) -> str:
+    """Return the last word of a name, attribute or called name: "append" for `self.x.append(1)`."""
+    match node:
+        case cst.Call():
+            return last_name(node.func)
+        case cst.Attribute():
+            return node.attr.value
+        case cst.Name():
+            return node.value
+    return ""
+
+
+def mentions(node: cst.CSTNode, name: str) -> bool:
+    """Tell whether a dotted name, or something below it, is used anywhere in the node."""
+    head, _, _ = name.partition(".")
+    for inner in walk(node):
+        if isinstance(inner, cst.Attribute) and dotted(inner) == name:
+            return True
+        if isinstance(inner, cst.Name) and head == name and inner.value == name:
+            return True
+    return False
+
+
+def root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the name, or `self.x`, that an expression's value is reached through."""
+    while True:
+        match node:
+            case cst.Attribute(value=cst.Name(value="self")) | cst.Name():
+                return node
+            case cst.Attribute() | cst.Subscript():
+                node = node.value
+            case cst.Call(func=cst.Name()) if node.args:
+                node = node.args[0].value  # enumerate(x), list(x), zip(x, y)
+            case cst.Call():
+                node = node.func
+            case _:
+                return node
+
+
+def origin(module: Module, node: cst.BaseExpression, function: cst.CSTNode | None) -> str:
+    """Follow local names back to where a value comes from: a parameter, "self.x", or "".
+
+    Loop variables lead to what is looped over, assigned names to what was assigned.
+    """
+    for _ in range(_STEPS_TO_FOLLOW):
+        node = root(node)
+        if isinstance(node, cst.Attribute):
+            return dotted(node)
+        if not isinstance(node, cst.Name) or not isinstance(function, cst.FunctionDef):
+            return ""
+        source = _binding(function, node.value)
+        if source is None:
+            return node.value if node.value in parameter_names(function) else ""
+        if mentions(source, node.value):  # x = f(x): the parameter, seen through
+            return node.value if node.value in parameter_names(function) else ""
+        node = source
+    return ""
+
+
+def _binding(function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
+    for node in own_nodes(function):
+        match node:
+            case cst.For() | cst.CompFor() if name in target_names(node.target):
+                return node.iter
+            case cst.Assign() if any(name in target_names(t.target) for t in node.targets):
+                return node.value
+    return None
+
+
+def target_names(target: cst.BaseExpression) -> list[str]:
+    """List the plain names that an assignment target binds."""
+    match target:
+        case cst.Name():
+            return [target.value]
+        case cst.Tuple() | cst.List():
+            return [name for element in target.elements for name in target_names(element.value)]
+        case cst.StarredElement():
+            return target_names(target.value)
+    return []
+
+
+def binds(node: cst.CSTNode, name: str) -> bool:
+    """Tell whether a node is an assignment that binds a plain name."""
+    return isinstance(node, cst.Assign) and any(
+        name in target_names(target.target) for target in node.targets
+    )
+
+
+def parameter_names(function: cst.FunctionDef | cst.Lambda) -> list[str]:
+    """List the names of a function's parameters, without self and cls."""
+    names = [param.name.value for param in parameters(function)]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def is_method(function: cst.FunctionDef | None) -> bool:
+    """Tell whether a function's first parameter is `self`."""
+    listed = parameters(function) if function is not None else []
+    return bool(listed) and listed[0].name.value == "self"
+
+
+def method_of(module: Module, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """Return the method around a node, through functions nested in it."""
+    for above in module.ancestors(node):
+        if isinstance(above, cst.FunctionDef) and is_method(above):
+            return above
+        if isinstance(above, cst.ClassDef):
+            return None
+    return None
+
+
+def has_base(module: Module, node: cst.ClassDef | None, group: str) -> bool:
+    """Tell whether a class has a base of an api group, or one that is named like it."""
+    if node is None:
+        return False
+    known = api(group)
+    tails = {name.rpartition(".")[2] for name in known}
+    return any(
+        base in known or base.rpartition(".")[2].endswith(tuple(tails))
+        for base in module.bases(node)
+    )
+
+
+def holds_tensors(module: Module, node: cst.ClassDef | None) -> bool:
+    """Tell whether a class is a module, or stores what torch makes, on `self`."""
+    if node is None:
+        return False
+    if has_base(module, node, "module-classes"):
+        return True
+    for inner in walk(node.body):
+        if isinstance(inner, cst.Assign) and _stores_tensor(module, inner):
+            return True
+    return False
+
+
+def _stores_tensor(module: Module, assign: cst.Assign) -> bool:
+    on_self = any(dotted(t.target).startswith("self.") for t in assign.targets)
+    if not on_self or not isinstance(assign.value, cst.Call):
+        return False
+    return module.qualified(assign.value.func).startswith(("torch.", "torchvision."))
+
+
+def trains(module: Module, node: cst.CSTNode) -> bool:
+    """Tell whether a piece of code runs a backward pass, or takes optimizer steps, itself."""
+    for inner in walk(node):
+        if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
+            name = inner.func.attr.value
+            if name in ("backward", "manual_backward", "training_step"):
+                return True
+            if name == "step" and "optim" in last_name(inner.func.value):
+                return True
+    return False
+
+
+def training_loop(module: Module, node: cst.CSTNode) -> Loop | None:
+    """Return the innermost loop around the node that trains in its body."""
+    loop = module.loop_of(node)
+    while loop is not None and not trains(module, loop.body):
+        loop = module.loop_of(loop)
+    return loop
+
+
+def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:
+    """Tell whether an expression is a DataLoader, or plainly one by its name."""
+    match node:
+        case cst.Call(func=cst.Name(value="iter" | "enumerate" | "tqdm" | "list"), args=[arg, *_]):
+            return loader_like(module, arg.value, function)
+        case cst.Call():
+            called = module.qualified(node.func)
+            if called in api("loaders") or last_name(node) in ("DataLoader", "StatefulDataLoader"):
+                return True
+            return last_name(node) == "prepare" and any(
+                loader_like(module, a.value, function) for a in node.args
+            )
+    if _LOADER.search(last_name(node)):
+        return True
+    bound = _binding(function, node.value) if _is_local(node, function) else None  # type: ignore
+    return bound is not None and bound is not node and _is_loader_call(module, bound)
+
+
+def _is_local(node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Name) and isinstance(function, cst.FunctionDef)
+
+
+def _is_loader_call(module: Module, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and (
+        module.qualified(node.func) in api("loaders") or last_name(node) == "DataLoader"
+    )
+
+
+def gradients_off(module: Module, node: cst.CSTNode) -> bool:
+    """Tell whether a node stands under no_grad or inference_mode, as a block or a decorator."""
+    off = api("gradients-off")
+    for above in module.ancestors(node):
+        if isinstance(above, cst.With):
+            items = [item.item for item in above.items]
+        elif isinstance(above, cst.FunctionDef):
+            items = [decorator.decorator for decorator in above.decorators]
+        else:
+            continue
+        called = [item.func if isinstance(item, cst.Call) else item for item in items]
+        if any(module.qualified(name) in off for name in called):
+            return True
+    return False
+
+
+def keyword_value(call: cst.Call, keyword: str, position: int | None = None) -> cst.CSTNode | None:
+    """Return the value of an argument, None when it is not given."""
+    found = argument(call, keyword, position)
+    return found.value if found is not None else None

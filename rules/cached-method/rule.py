@@ -1,0 +1,50 @@
+"""functools.lru_cache on a method: the cache belongs to the class and keeps every `self`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.model import Severity
+from leakcheck.static import growth, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class CachedMethod(Rule):
+    """Cache decorators on methods with `self`, the unlimited and the heavy ones first."""
+
+    code = "LK301"
+    summary = "a cache decorator on a method keeps every instance alive"
+    help = "use functools.cached_property, or cache a function of plain values"
+    words = ("lru_cache", "functools", "cache")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at the decorators of each method."""
+        for function in module.functions:
+            decorator = growth.cache_decorator(module, function)
+            owner = module.parent(module.parent(function) or function)
+            if decorator is None or not isinstance(owner, cst.ClassDef):
+                continue
+            if shape.is_method(function) and not _few_instances(module, owner):
+                yield self.hit(
+                    decorator,
+                    f"the cache keeps every `{owner.name.value}` it was asked for",
+                    severity=_severity(module, owner, decorator),
+                )
+
+
+def _few_instances(module: Module, owner: cst.ClassDef) -> bool:
+    """Members of an enumeration, and classes, live as long as the program anyway."""
+    return any(base.rpartition(".")[2] in _IMMORTAL for base in module.bases(owner))
+
+
+_IMMORTAL = frozenset(["Enum", "IntEnum", "StrEnum", "Flag", "type", "EnumMeta", "ABCMeta"])
+
+
+def _severity(module: Module, owner: cst.ClassDef, decorator: cst.Decorator) -> Severity:
+    if growth.unlimited(module, decorator):
+        return "warning"
+    heavy = shape.has_base(module, owner, "dataset-classes") or shape.holds_tensors(module, owner)
+    return "warning" if heavy else "info"

@@ -1,0 +1,62 @@
+"""self.f = lambda: ... self ...: object and closure hold each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import hooks, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted
+
+
+class ClosureStoredOnSelf(Rule):
+    """Closures over `self` that `self` keeps, in classes that hold tensors."""
+
+    code = "LK204"
+    summary = "an object keeps a closure over itself, so only the garbage collector frees it"
+    help = "make it a method, or close over a weakref to the object"
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each method assigns to `self`, or appends to a container there."""
+        for assign in module.nodes(cst.Assign):
+            targets = [t.target for t in assign.targets]
+            if any(_own_attribute(target) for target in targets):
+                yield from self._judge(module, assign.value)
+        for call in module.calls:
+            if _appends_to_own(call):
+                yield from self._judge(module, call.args[0].value)
+
+    def _judge(self, module: Module, value: cst.BaseExpression) -> Iterator[Hit]:
+        if not _is_closure(module, value) or not hooks.holds_self(module, value, value):
+            return
+        if shape.method_of(module, value) is None:
+            return
+        if shape.holds_tensors(module, module.class_of(value)):
+            yield self.hit(
+                value, "the object holds this closure and the closure the object, with its tensors"
+            )
+
+
+def _own_attribute(target: cst.BaseExpression) -> bool:
+    if isinstance(target, cst.Subscript):
+        target = target.value
+    return dotted(target).startswith("self.")
+
+
+def _appends_to_own(call: cst.Call) -> bool:
+    match call:
+        case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append")), args=[_]):
+            return dotted(holder).startswith("self.")
+    return False
+
+
+def _is_closure(module: Module, value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.Lambda() | cst.Name():
+            return True
+        case cst.Call():
+            return module.qualified(value.func) == "functools.partial"
+    return False

@@ -1,0 +1,26 @@
+"""itertools.cycle over a loader keeps a copy of every batch of the first pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static import shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class CycledLoader(Rule):
+    """itertools.cycle whose argument is a DataLoader, or plainly a loader by its name."""
+
+    code = "LK501"
+    summary = "itertools.cycle keeps every batch of the loader's first pass"
+    help = "loop in a generator: while True: yield from loader"
+    words = ("cycle",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each call of itertools.cycle."""
+        for call in module.calls_of("itertools.cycle"):
+            if call.args and shape.loader_like(
+                module, call.args[0].value, module.function_of(call)
+            ):
+                yield self.hit(call, "the whole data set is kept, and replayed in the same order")

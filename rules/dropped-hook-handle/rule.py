@@ -1,0 +1,42 @@
+"""A hook is put on somebody else's module, or at every step, and its handle is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import hooks, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class DroppedHookHandle(Rule):
+    """Handles that nobody kept, where the hook will outlive the one who put it there."""
+
+    code = "LK201"
+    summary = "a hook's handle is thrown away although the module is not owned, or at every step"
+    help = "keep the handle and call its remove() when the object is done"
+    words = ("register_forward", "register_full_backward", "register_backward_hook")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each registration on a module."""
+        for call in hooks.registrations(module):
+            if not hooks.handle_dropped(module, call):
+                continue
+            if _per_step(module, call):
+                yield self.hit(call, "a hook is added at every step and none is ever removed")
+            elif hooks.foreign(module, call):
+                yield self.hit(call, "this hook stays on the module when its owner is gone")
+
+
+def _per_step(module: Module, call: cst.Call) -> bool:
+    function = module.function_of(call)
+    in_step = function is not None and function.name.value in shape.api("step-methods")
+    return (in_step or shape.training_loop(module, call) is not None) and not _once(module, call)
+
+
+def _once(module: Module, call: cst.Call) -> bool:
+    """Guarded by a test such as `if not self.hooked` or `if handle is None`."""
+    tests = [above.test for above in module.ancestors(call) if isinstance(above, cst.If)]
+    return any(word in module.code(test) for test in tests for word in ("not ", "None", "== 0"))

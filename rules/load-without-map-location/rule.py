@@ -1,0 +1,49 @@
+"""torch.load without map_location: tensors go back to the device they were saved from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import lifetime, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import walk
+
+
+class LoadWithoutMapLocation(Rule):
+    """Checkpoints for a live model that are loaded wherever they were saved."""
+
+    code = "LK403"
+    summary = "a checkpoint is restored onto the device that saved it, beside the live model"
+    help = 'pass map_location="cpu"; load_state_dict copies to where the model is'
+    default = False
+    severity = "info"
+    proof = "static only: a peak while the checkpoint is loaded, no growth from step to step"
+    words = ("torch.load",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each torch.load whose result reaches load_state_dict."""
+        for call in module.calls_of("torch.load"):
+            place = shape.keyword_value(call, "map_location", 1)
+            absent = place is None or (isinstance(place, cst.Name) and place.value == "None")
+            starred = any(arg.star for arg in call.args)
+            if absent and not starred and _restores(module, call):
+                yield self.hit(call, "the checkpoint is made on the device it was saved from")
+
+
+def _restores(module: Module, call: cst.Call) -> bool:
+    for above in module.ancestors(call):
+        if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
+            return True
+        if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            break
+    name = lifetime.bound_name(module, call)
+    scope = module.function_of(call) or module.tree
+    return bool(name) and any(
+        isinstance(node, cst.Call)
+        and shape.last_name(node) == "load_state_dict"
+        and any(shape.mentions(arg.value, name) for arg in node.args)
+        for node in walk(scope)
+    )

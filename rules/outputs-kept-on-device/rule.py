@@ -1,0 +1,114 @@
+"""Evaluation appends the model's outputs to a list without moving them off the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import growth, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted, walk
+
+
+class OutputsKeptOnDevice(Rule):
+    """Outputs collected over a loader, without gradients and without `.cpu()`."""
+
+    code = "LK401"
+    summary = "evaluation collects the model's outputs on the device"
+    help = "append output.cpu(), or reduce it to what is needed first"
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each append in a loop over a loader under no_grad."""
+        for call in module.calls:
+            loop = module.loop_of(call)
+            if not isinstance(loop, cst.For) or not _appends_to_local(module, call, loop):
+                continue
+            if not shape.gradients_off(module, call) or not _over_batches(module, loop):
+                continue
+            outputs = _outputs(module, loop)
+            if _is_output(module, call.args[0].value, outputs) and not _moved_later(module, call):
+                yield self.hit(call, "each batch's output stays on the device until the loop ends")
+
+
+def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
+    """`name.append(x)`, to a list made empty in the same function, outside the loop."""
+    match call:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attr), args=[_]):
+            function = module.function_of(call)
+            if attr.value != "append" or function is None:
+                return False
+            made = [
+                node
+                for node in shape.own_nodes(function)
+                if isinstance(node, cst.Assign)
+                and any(name in shape.target_names(t.target) for t in node.targets)
+            ]
+            inside = {id(node) for node in walk(loop.body)}
+            return (
+                len(made) == 1 and growth.starts_empty(made[0].value) and id(made[0]) not in inside
+            )
+    return False
+
+
+def _over_batches(module: Module, loop: cst.For) -> bool:
+    function = module.function_of(loop)
+    if any(
+        shape.loader_like(module, node, function)
+        for node in walk(loop.iter)
+        if isinstance(node, (cst.Name, cst.Attribute, cst.Call))
+    ):
+        return True
+    return isinstance(loop.iter, cst.Name) and loop.iter.value in ("batches", "loader")
+
+
+def _outputs(module: Module, loop: cst.For) -> set[str]:
+    """The names that hold what the model returned for this turn's batch, as it came."""
+    names: set[str] = set()
+    for node in shape.own_nodes(loop.body):
+        if not isinstance(node, cst.Assign):
+            continue
+        bound = {name for t in node.targets for name in shape.target_names(t.target)}
+        if _is_output(module, node.value, names):
+            names |= bound
+        else:
+            names -= bound
+    return names
+
+
+def _is_output(module: Module, value: cst.BaseExpression, names: set[str]) -> bool:
+    """The model's result, or a slot, attribute or detached version of it."""
+    match value:
+        case cst.Name():
+            return value.value in names
+        case cst.Subscript() | cst.Attribute():
+            return _is_output(module, value.value, names)
+        case cst.Call(func=cst.Attribute(value=inner, attr=attr)) if attr.value in shape.api(
+            "keeps-device"
+        ):
+            return _is_output(module, inner, names)
+        case cst.Call():
+            called = dotted(value.func)
+            return called in _MODELS or called.endswith(_MODEL_TAILS)
+    return False
+
+
+_MODELS = frozenset(["model", "net", "self", "self.model", "self.net", "module", "network"])
+_MODEL_TAILS = (".model", "_model", ".module", ".forward")
+
+
+def _moved_later(module: Module, call: cst.Call) -> bool:
+    """The list is emptied, or its entries are moved, inside the loop."""
+    assert isinstance(call.func, cst.Attribute)
+    name = dotted(call.func.value)
+    loop = module.loop_of(call)
+    assert loop is not None
+    for node in shape.own_nodes(loop.body):
+        match node:
+            case cst.Assign() if any(name in shape.target_names(t.target) for t in node.targets):
+                return True
+            case cst.Call(func=cst.Attribute(value=cst.Name(value=holder), attr=attr)):
+                if holder == name and attr.value in ("clear", "pop"):
+                    return True
+    return False

@@ -1,0 +1,23 @@
+"""The outputs of a step are dropped before the next step makes its own."""
+
+import torch
+from torch import nn
+
+STEPS = 300
+
+
+def main():
+    model = nn.Linear(64, 4096)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        logits = model(torch.ones(8, 64))
+        loss = logits.square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        del logits, loss
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The outputs of step i are bound while the forward pass of step i+1 runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted, walk
+
+
+class PreviousOutputOverlap(Rule):
+    """Model outputs of a training loop that are not dropped before the next forward pass."""
+
+    code = "LK405"
+    summary = "a step's outputs are alive until the next forward pass has ended"
+    help = "del the outputs and the loss at the end of the step"
+    default = False
+    severity = "info"
+    proof = "static only: a higher peak from the second step on, no growth from step to step"
+    words = (".backward(",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each training loop binds to a model's outputs."""
+        for loop in module.loops:
+            if not shape.trains(module, loop.body) or _has_inner_training(module, loop):
+                continue
+            batch = set(shape.target_names(loop.target)) if isinstance(loop, cst.For) else set()
+            for node in shape.own_nodes(loop.body):
+                name = _bound_output(node, batch)
+                if name and not _dropped(loop, name) and not _backwarded(loop, name):
+                    yield self.hit(node, f"`{name}` of this step overlaps the next one's")
+
+
+def _has_inner_training(module: Module, loop: cst.For | cst.While) -> bool:
+    return any(
+        isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body)
+        for node in shape.own_nodes(loop.body)
+    )
+
+
+def _bound_output(node: cst.CSTNode, batch: set[str]) -> str:
+    """`logits = model(x)`: the one name that the whole output of a model is bound to."""
+    match node:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Name(value=name))], value=cst.Call() as call
+        ) if dotted(call.func) in ("model", "net", "self.model", "self.net", "network"):
+            return name
+    return ""
+
+
+def _dropped(loop: cst.For | cst.While, name: str) -> bool:
+    for node in walk(loop.body):
+        if isinstance(node, cst.Del) and shape.mentions(node.target, name):
+            return True
+    return False
+
+
+def _backwarded(loop: cst.For | cst.While, name: str) -> bool:
+    """`loss = model(x)`: a number, not worth a line."""
+    return any(
+        isinstance(node, cst.Attribute)
+        and node.attr.value == "backward"
+        and shape.mentions(node.value, name)
+        for node in walk(loop.body)
+    )

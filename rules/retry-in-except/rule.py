@@ -1,0 +1,71 @@
+"""An out-of-memory handler retries while the exception still holds the failed attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted, walk
+
+
+class RetryInExcept(Rule):
+    """Handlers of out-of-memory errors that run the failed call again before they end."""
+
+    code = "LK402"
+    summary = "a retry inside `except` pays for the failed attempt as well"
+    help = "set a flag in the handler and retry after it, when the traceback is gone"
+    proof = "static only: a higher peak during the retry, no growth from step to step"
+    words = ("out of memory", "OutOfMemoryError")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each handler of an out-of-memory error."""
+        for attempt in module.nodes(cst.Try):
+            failed = _called_in(module, attempt.body)
+            function = module.function_of(attempt)
+            for handler in attempt.handlers:
+                if not _of_memory(module, handler):
+                    continue
+                for node in shape.own_nodes(handler.body):
+                    if isinstance(node, cst.Call) and _again(module, node, failed, function):
+                        yield self.hit(
+                            node, "the failed attempt's tensors are still held during this call"
+                        )
+
+
+def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:
+    """The type says out of memory, or the handler looks for it in the text."""
+    if handler.type is not None:
+        for node in walk(handler.type):
+            if isinstance(node, (cst.Name, cst.Attribute)):
+                named = module.qualified(node) or dotted(node)
+                if named in shape.api("out-of-memory") or named.endswith("OutOfMemoryError"):
+                    return True
+    return "out of memory" in module.code(handler.body).lower()
+
+
+def _called_in(module: Module, body: cst.CSTNode) -> set[str]:
+    """What the try block calls that has frames of its own: no builtins, nothing of torch."""
+    calls = (node for node in shape.own_nodes(body) if isinstance(node, cst.Call))
+    return {
+        dotted(call.func)
+        for call in calls
+        if dotted(call.func)
+        and not module.qualified(call.func).startswith(("torch.", "logging.", "warnings."))
+        and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
+    }
+
+
+def _again(
+    module: Module, call: cst.Call, failed: set[str], function: cst.FunctionDef | None
+) -> bool:
+    called = dotted(call.func)
+    if called in failed:
+        return True
+    if function is None:
+        return False
+    own = function.name.value
+    return called == own or (called == f"self.{own}" and shape.is_method(function))

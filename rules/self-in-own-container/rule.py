@@ -1,0 +1,61 @@
+"""self.handlers.append((handler, (self, *args))): the object is in its own container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import children, dotted
+
+
+class SelfInOwnContainer(Rule):
+    """`self` stored in a container that `self` holds."""
+
+    code = "LK206"
+    summary = "an object is filed in its own container, so only the garbage collector frees it"
+    help = "pass self when the entry is used, or store a weakref to it"
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each append to, and each store into, a container on self."""
+        for call in module.calls:
+            match call.func:
+                case cst.Attribute(value=holder, attr=cst.Name(value="append" | "add")):
+                    if _on_self(holder) and any(_holds_self(a.value) for a in call.args):
+                        yield from self._hit(module, call)
+        for assign in module.nodes(cst.Assign):
+            for target in assign.targets:
+                slot = isinstance(target.target, cst.Subscript) and _on_self(target.target)
+                if slot and _holds_self(assign.value):
+                    yield from self._hit(module, assign)
+
+    def _hit(self, module: Module, node: cst.CSTNode) -> Iterator[Hit]:
+        if shape.method_of(module, node) is not None:
+            yield self.hit(node, "the object holds this container and the container the object")
+
+
+def _on_self(holder: cst.BaseExpression) -> bool:
+    while isinstance(holder, cst.Subscript):
+        holder = holder.value
+    return dotted(holder).startswith("self.")
+
+
+def _holds_self(value: cst.BaseExpression) -> bool:
+    """`self` itself is an element, however deep in tuples, lists, dicts and sums of these."""
+    todo: list[cst.CSTNode] = [value]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, cst.Name) and node.value == "self":
+            return True
+        if isinstance(node, _DISPLAYS):
+            todo.extend(children(node))
+    return False
+
+
+_DISPLAYS = (
+    cst.Tuple, cst.List, cst.Set, cst.Dict, cst.Element, cst.DictElement, cst.StarredElement,
+    cst.BinaryOperation,
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""self.x.register_hook(<something that holds self>): a cycle through the graph's C++ nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import hooks, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted
+
+
+class TensorHookCycle(Rule):
+    """Gradient hooks over `self` on tensors that `self` holds."""
+
+    code = "LK203"
+    summary = "a tensor's gradient hook holds the object that holds the tensor"
+    help = "hook a local tensor, or let the hook hold a weakref to the object"
+    words = ("register_hook", "register_post_accumulate_grad_hook")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each registration on a tensor or graph node."""
+        for call in hooks.registrations(module, "tensor-hooks"):
+            assert isinstance(call.func, cst.Attribute)
+            if not hooks.handle_dropped(module, call):
+                continue
+            if not hooks.holds_self(module, hooks.hook_argument(call), call):
+                continue
+            if _reached_from_self(module, call, call.func.value):
+                yield self.hit(
+                    call, "the hook holds the object, and the object the hooked tensor: not freed"
+                )
+
+
+def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:
+    if "grad_fn" in module.code(tensor):
+        return True
+    function = module.function_of(call)
+    source = shape.origin(module, tensor, function)
+    if source.startswith("self."):
+        return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)
+    return isinstance(tensor, cst.Name) and _stored(module, function, tensor.value)
+
+
+def _walks_parameters(module: Module, call: cst.Call) -> bool:
+    """`for p in self.parameters()`: the loop variable is held by self."""
+    loop = module.enclosing(call, cst.For)
+    return loop is not None and shape.mentions(loop.iter, "self")
+
+
+def _stored(module: Module, function: cst.FunctionDef | None, name: str) -> bool:
+    """The local tensor is also kept: `self.x = name` or `self.xs.append(name)`."""
+    for node in shape.own_nodes(function) if function is not None else ():
+        match node:
+            case cst.Assign(value=cst.Name(value=value)) if value == name:
+                if any(dotted(t.target).startswith("self.") for t in node.targets):
+                    return True
+            case cst.Call(
+                func=cst.Attribute(value=holder, attr=cst.Name(value="append")),
+                args=[cst.Arg(value=cst.Name(value=value))],
+            ) if value == name and dotted(holder).startswith("self."):
+                return True
+    return False

@@ -1,0 +1,79 @@
+"""p.update = g for the parameters p of a module, and nothing ever takes it off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import growth, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import walk
+
+
+class TensorHungOnParameter(Rule):
+    """Attributes that are set on parameters in a loop and never reset."""
+
+    code = "LK310"
+    summary = "a tensor is hung on each parameter and never taken off"
+    help = "set the attribute to None once it is used, or keep the tensors in a local list"
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at loops over parameters that set an attribute of the loop variable."""
+        for loop in module.nodes(cst.For):
+            names = shape.target_names(loop.target)
+            function = module.function_of(loop)
+            if not names or not _over_parameters(module, loop, function):
+                continue
+            for node in shape.own_nodes(loop.body):
+                attribute = _hung(node, names)
+                if attribute and not _taken_off(module, attribute, node):
+                    yield self.hit(node, f"`{attribute}` stays on the parameter, with its graph")
+
+
+def _over_parameters(module: Module, loop: cst.For, function: cst.FunctionDef | None) -> bool:
+    """`in model.parameters()`, `in zip(params, grads)` with params = list(model.parameters())."""
+    if "parameters()" in module.code(loop.iter):
+        return True
+    if function is None:
+        return False
+    named = {n.value for n in walk(loop.iter) if isinstance(n, cst.Name)}
+    first = next(
+        (n.value for n in walk(loop.iter) if isinstance(n, cst.Name) and n.value not in _WRAPPERS),
+        "",
+    )
+    for node in shape.own_nodes(function):
+        if shape.binds(node, first) and "parameters()" in module.code(node):
+            return True
+    return first in ("params", "parameters") and first in named
+
+
+_WRAPPERS = ("zip", "enumerate", "list", "tqdm", "reversed")
+
+
+def _hung(node: cst.CSTNode, names: list[str]) -> str:
+    """The attribute that gets another loop variable or a tensor expression, not a constant."""
+    match node:
+        case cst.Assign(
+            targets=[
+                cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=owner), attr=attr))
+            ],
+            value=value,
+        ) if owner == names[0] and attr.value not in _ORDINARY:
+            others = set(names[1:])
+            if any(isinstance(n, cst.Name) and n.value in others for n in walk(value)):
+                return attr.value
+    return ""
+
+
+_ORDINARY = frozenset(["grad", "data", "requires_grad"])
+
+
+def _taken_off(module: Module, attribute: str, store: cst.CSTNode) -> bool:
+    if growth.named_in_text(module, attribute) and "delattr" in module.source:
+        return True
+    return any(
+        use.role == "drop" or (use.role == "bind" and use.act is not store)
+        for use in growth.uses(module, attribute)
+    )

@@ -1,0 +1,76 @@
+"""pyplot.figure() or subplots() in a function that saves the figure and leaves it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import lifetime, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import walk
+
+
+class UnclosedFigure(Rule):
+    """Figures of pyplot that are rendered and neither closed nor handed on."""
+
+    code = "LK601"
+    summary = "a pyplot figure is saved and never closed"
+    help = "call plt.close(fig) when it is saved, or make it with matplotlib.figure.Figure"
+    proof = "static only where matplotlib is not installed"
+    words = ("pyplot", "pylab")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each function that makes a figure."""
+        for call in module.calls:
+            if module.qualified(call.func) not in shape.api("figures") or _reuses(call):
+                continue
+            function = module.function_of(call)
+            if function is None or not _left_open(module, function, call):
+                continue
+            yield self.hit(call, "pyplot keeps this figure until it is closed")
+
+
+def _reuses(call: cst.Call) -> bool:
+    """`figure(1)` and `figure(num="loss")` give the same figure each time."""
+    position = 0 if shape.last_name(call) == "figure" else None
+    return shape.keyword_value(call, "num", position) is not None or any(
+        arg.star == "**" for arg in call.args
+    )
+
+
+def _left_open(module: Module, function: cst.FunctionDef, call: cst.Call) -> bool:
+    nodes = list(walk(function.body))
+    calls = [node for node in nodes if isinstance(node, cst.Call)]
+    if any(_closes_or_shows(module, other) for other in calls) or _closed_by_file(module):
+        return False
+    if not any(shape.last_name(other) in shape.api("figure-renders") for other in calls):
+        return False
+    names = [lifetime.bound_name(module, call, position) for position in (0, 1)]
+    if isinstance(module.parent(call), cst.Expr):
+        return not any(shape.last_name(other) in ("gcf", "gca") for other in calls)
+    harmless = ("plt.", "matplotlib.", "len", "print", "axes.")
+    return bool(names[0]) and all(
+        lifetime.fate(module, function, name, _CLOSERS, (*harmless, *_READERS)) == "left open"
+        for name in dict.fromkeys(names)
+        if name
+    )
+
+
+def _closes_or_shows(module: Module, call: cst.Call) -> bool:
+    """`show()` may block and close, or not: we can't tell."""
+    named = module.qualified(call.func)
+    return named in _CLOSERS or named.endswith((".pyplot.show", "pylab.show"))
+
+
+def _closed_by_file(module: Module) -> bool:
+    """`plt.close("all")` anywhere in the file."""
+    return any(
+        call.args and isinstance(call.args[0].value, cst.SimpleString)
+        for call in module.calls_of(*_CLOSERS)
+    )
+
+
+_CLOSERS = ("matplotlib.pyplot.close", "pylab.close")
+_READERS = ("wandb.Image", "numpy.array", "numpy.asarray", "numpy.ravel", "enumerate", "zip")

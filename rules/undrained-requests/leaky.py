@@ -1,0 +1,35 @@
+"""A scheduler takes requests in by id and never lets a finished one go."""
+
+import torch
+
+STEPS = 400
+
+
+class Scheduler:
+    def __init__(self):
+        self.requests = {}
+        self.running = []
+
+    def add_request(self, request_id, prompt):
+        self.requests[request_id] = {"prompt": prompt, "tokens": []}  # leak: undrained-requests
+        self.running.append(request_id)
+
+    def step(self):
+        for request_id in self.running:
+            self.requests[request_id]["tokens"].append(0)
+        self.finish()
+
+    def finish(self):
+        self.running = []
+
+
+def main():
+    scheduler = Scheduler()
+    for step in range(STEPS):
+        scheduler.add_request(f"request-{step}", torch.ones(2048))
+        scheduler.step()
+    print(f"requests held: {len(scheduler.requests)}")
+
+
+if __name__ == "__main__":
+    main()

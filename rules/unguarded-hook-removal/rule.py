@@ -1,0 +1,85 @@
+"""Hooks are registered, work is done, hooks are removed: an exception skips the last part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import hooks, lifetime, shape
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted, walk
+
+
+class UnguardedHookRemoval(Rule):
+    """Functions that add hooks, run the model and remove the hooks, without a finally."""
+
+    code = "LK207"
+    summary = "hooks are removed at the end of a function, but not when it raises"
+    help = "do the work in a try block and remove the hooks in its finally"
+    words = ("register_forward", "register_full_backward", "register_backward_hook")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look for functions with work between a registration and its removal."""
+        adding, removing = hooks.hooking_functions(module), hooks.unhooking_functions(module)
+        for function in module.functions:
+            nodes = list(shape.own_nodes(function))
+            added = [n for n in nodes if _is_adding(module, n, adding - removing)]
+            removed = [n for n in nodes if _is_removing(n, removing - adding)]
+            if not added or not removed or function.name.value in adding & _EXITS:
+                continue
+            if any(lifetime.removed_in_finally(module, n) for n in removed):
+                continue
+            if _work_between(module, nodes, added[-1], removed[0]):
+                for node in added:
+                    yield self.hit(node, "an exception before the removal leaves the hook there")
+
+
+_EXITS = frozenset(["__enter__", "__exit__"])
+
+
+def _is_adding(module: Module, node: cst.CSTNode, adding: set[str]) -> bool:
+    if isinstance(node, cst.Call):
+        direct = isinstance(node.func, cst.Attribute) and (
+            node.func.attr.value in shape.api("module-hooks")
+        )
+        if direct:
+            return not _on_itself(node) and not hooks.handle_dropped(module, node)
+        return _own(node.func) in adding
+    # model.apply(self._register_hooks)
+    return isinstance(node, cst.Arg) and _own(node.value) in adding
+
+
+def _on_itself(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and dotted(call.func.value) == "self"
+
+
+def _is_removing(node: cst.CSTNode, removing: set[str]) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "remove":
+        return not node.args
+    return _own(node.func) in removing
+
+
+def _own(name: cst.BaseExpression) -> str:
+    """`f` or `self.f`, without the self."""
+    spelled = dotted(name).removeprefix("self.")
+    return "" if "." in spelled else spelled
+
+
+def _work_between(
+    module: Module, nodes: list[cst.CSTNode], start: cst.CSTNode, end: cst.CSTNode
+) -> bool:
+    """A call that can fail lies between: the model, a function, anything but bookkeeping."""
+    inside = {id(n) for n in (*walk(start), *walk(end))}
+    first = next(i for i, n in enumerate(nodes) if n is start)
+    last = next((i for i, n in enumerate(nodes) if n is end), first)
+    between = nodes[first + 1 : last]
+    return any(
+        isinstance(n, cst.Call)
+        and id(n) not in inside
+        and shape.last_name(n) not in shape.api("bookkeeping-calls")
+        for n in between
+    )

@@ -1,0 +1,53 @@
+"""A writer, pool or log handler is made inside the training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.static import lifetime, shape
+from leakcheck.static.module import Loop, Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted, walk
+
+
+class WriterPerStep(Rule):
+    """Objects with threads, files or processes of their own, made anew at each step."""
+
+    code = "LK603"
+    summary = "a writer, pool or log handler is made at every step and never closed"
+    help = "make it once before the loop, or use it in a with block"
+    default = False
+    words = ("SummaryWriter", "PoolExecutor", "Pool(", "Handler(")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each construction inside a loop that trains, or in a per-step method."""
+        for call in module.calls_of(*shape.api("per-step-objects")):
+            loop = _step_loop(module, call)
+            if loop is None or isinstance(module.parent(call), cst.WithItem):
+                continue
+            if not _closed(module, loop, lifetime.bound_name(module, call)):
+                yield self.hit(call, "each step makes one more, and something global keeps it")
+
+
+def _step_loop(module: Module, call: cst.Call) -> Loop | None:
+    """The loop around it takes the steps itself: an inner one would make it once an epoch."""
+    loop = shape.training_loop(module, call)
+    if loop is None:
+        return None
+    inner = [
+        node
+        for node in shape.own_nodes(loop.body)
+        if isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body)
+    ]
+    return None if inner else loop
+
+
+def _closed(module: Module, loop: Loop, name: str) -> bool:
+    return bool(name) and any(
+        isinstance(node, cst.Attribute)
+        and dotted(node.value) == name
+        and node.attr.value in ("close", "shutdown", "terminate")
+        for node in walk(loop.body)
+    )
