@@ -180,7 +180,7 @@ def _explained(message: str) -> str:
         near = get_close_matches(unknown[1].replace("_", "-"), names, 1)
         hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(names)}"
         return f"has no setting `{unknown[1]}`; {hint}"
-    if wrong := re.match(r"Expected `(.+)`, got `(.+)`(?: - at `\$\.?(.*)`)?$", message):
+    if wrong := re.match(r"Expected `([^`]+)`, got `([^`]+)`(?: - at `\$\.?([^`]*)`)?", message):
         expected = " or ".join(_TYPES.get(name, name) for name in wrong[1].split(" | "))
         got = _TYPES.get(wrong[2], wrong[2])
         return f"{wrong[3] or 'settings'} must be {expected.removesuffix(' or null')}, not {got}"
