@@ -8,10 +8,11 @@ split from 512 bytes on. Not yet compared with a recording of a real device.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from leakcheck.memory.allocator import NativeAllocator
-from leakcheck.memory.blocks import FREE, UNMAPPED, Arena, Block, BlockView, SegmentView
+from leakcheck.memory.blocks import FREE, UNMAPPED, Arena, Block, BlockView, PoolId, SegmentView
+from leakcheck.memory.initial import Span
 from leakcheck.memory.rounding import ALIGN_BYTES, LARGE_SEGMENT_BYTES, SMALL_SEGMENT_BYTES
 
 ADDRESS_SPACE_BYTES = 1 << 42  # torch reserves 9/8 of the card; any size above the card behaves so
@@ -120,7 +121,19 @@ class ExpandableAllocator(NativeAllocator):
         return SMALL_SEGMENT_BYTES if arena.small else self.config.large_segment_bytes
 
 
-def one_range(mapped: Sequence[SegmentView]) -> SegmentView:
+def address_ranges(
+    segments: Sequence[SegmentView], spans: Iterable[Span]
+) -> tuple[SegmentView, ...]:
+    """Join expandable stretches, where any span is one, into the address range of their arena."""
+    if not any(span.expandable for span in spans):
+        return tuple(segments)
+    arenas: dict[tuple[int, PoolId, bool], list[SegmentView]] = {}
+    for segment in segments:
+        arenas.setdefault((segment.stream, segment.pool, segment.small), []).append(segment)
+    return tuple(_one_range(stretches) for stretches in arenas.values())
+
+
+def _one_range(mapped: Sequence[SegmentView]) -> SegmentView:
     """Join the mapped stretches of one arena into its address range, unmapped space between.
 
     A snapshot lists each mapped stretch as a segment of its own.

@@ -17,7 +17,7 @@ import msgspec
 
 from leakcheck.errors import RecordingError
 from leakcheck.memory.blocks import DEFAULT_POOL, PoolId, SegmentView
-from leakcheck.memory.expandable import one_range
+from leakcheck.memory.expandable import address_ranges
 from leakcheck.memory.initial import Span, initial_segments
 from leakcheck.memory.sites import SiteTable
 from leakcheck.memory.steps import Annotation, annotation_marks, metadata_marks
@@ -176,16 +176,7 @@ def _initial(segments: Sequence[_Segment], events: Sequence[Event]) -> tuple[Seg
         )
         for s in segments
     ]
-    if not any(span.expandable for span in spans):
-        return initial_segments(spans, _live(segments), events)
-    return _ranges(initial_segments(spans, _live(segments), events))
-
-
-def _ranges(segments: Sequence[SegmentView]) -> tuple[SegmentView, ...]:
-    arenas: dict[tuple[int, PoolId, bool], list[SegmentView]] = {}
-    for segment in segments:
-        arenas.setdefault((segment.stream, segment.pool, segment.small), []).append(segment)
-    return tuple(one_range(stretches) for stretches in arenas.values())
+    return address_ranges(initial_segments(spans, _live(segments), events), spans)
 
 
 def _live(segments: Sequence[_Segment]) -> dict[int, tuple[int, int]]:

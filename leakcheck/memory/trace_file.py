@@ -14,14 +14,16 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from leakcheck.errors import RecordingError
-from leakcheck.memory.blocks import DEFAULT_POOL, SegmentView
+from leakcheck.memory.blocks import DEFAULT_POOL, UNMAPPED, SegmentView
+from leakcheck.memory.expandable import address_ranges
 from leakcheck.memory.initial import Span, initial_segments
 from leakcheck.memory.trace import Event, EventKind, Mark, Trace
 
@@ -95,7 +97,7 @@ def _trace(name: str, stored: _StoredTrace) -> Trace:
     spans = [_span(*row) for row in stored.init_segments]
     return Trace(
         events=events,
-        initial=initial_segments(spans, live, ()),
+        initial=address_ranges(initial_segments(spans, live, ()), spans),
         marks=tuple(Mark(*mark) for mark in stored.marks),
         sites=tuple(stored.sites),
         name=name,
@@ -135,7 +137,7 @@ def _span(
 
 def _stored(trace: Trace) -> dict[str, Any]:
     stored: dict[str, Any] = {
-        "init_segments": [_segment_row(s) for s in trace.initial],
+        "init_segments": [row for s in trace.initial for row in _segment_rows(s)],
         "init_blocks": [[v.address, v.size, v.requested] for v in trace.initial_blocks()],
         "events": [_event_row(event) for event in trace.events],
         "final_allocated": trace.final_allocated_bytes,
@@ -152,8 +154,13 @@ def _event_row(event: Event) -> list[Any]:
     return row
 
 
-def _segment_row(segment: SegmentView) -> list[Any]:
-    row: list[Any] = [segment.address, segment.size, segment.small]
-    if segment.stream or segment.pool != DEFAULT_POOL:
-        row += [segment.stream, segment.pool]
-    return row
+def _segment_rows(segment: SegmentView) -> Iterator[list[Any]]:
+    """One row, or one for each mapped stretch of an expandable segment."""
+    expandable = any(view.state == UNMAPPED for view in segment.blocks)
+    more = [segment.stream, segment.pool, expandable]
+    plain = segment.stream == 0 and segment.pool == DEFAULT_POOL and not expandable
+    for mapped, views in groupby(segment.blocks, lambda view: view.state != UNMAPPED):
+        stretch = list(views)
+        if mapped:
+            size = sum(view.size for view in stretch)
+            yield [stretch[0].address, size, segment.small, *([] if plain else more)]

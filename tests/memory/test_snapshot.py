@@ -186,7 +186,7 @@ def test_the_optimizers_annotations_mark_the_steps():
     assert read.marks == (Mark(2, "after optimizer", 0),)
 
 
-def test_pages_mapped_while_recording_are_undone():
+def test_pages_mapped_while_recording_are_undone(tmp_path: Path):
     base, page = 1 << 40, 20 * MIB
     dump = {
         "segments": [
@@ -211,6 +211,9 @@ def test_pages_mapped_while_recording_are_undone():
 
     (read,) = snapshot_traces(dump)
 
+    write_traces(tmp_path / "mapped.json", [read])
+    (stored,) = read_traces(tmp_path / "mapped.json")
+    assert stored == read
     assert read.expandable
     assert [(b.size, b.state) for b in read.initial[0].blocks[:2]] == [
         (15 * MIB, "used"),

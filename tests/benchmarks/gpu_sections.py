@@ -1,0 +1,268 @@
+"""What gpu_capture.py records in each section; every function returns data for JSON."""
+
+from __future__ import annotations
+
+import gc
+import platform
+import threading
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from statistics import median
+from typing import Any
+
+import torch
+from gpu_loops import LOOPS, Loop, training
+from torch import nn
+
+from leakcheck.memory.history import allocation_stacks
+from leakcheck.memory.watch import Ledger
+
+
+def origin() -> dict[str, Any]:
+    """The device and the versions, so that the data says where it is from."""
+    properties = torch.cuda.get_device_properties(0)
+    return {
+        "device": properties.name,
+        "capability": [properties.major, properties.minor],
+        "total_bytes": properties.total_memory,
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
+    }
+
+
+def counts() -> list[int]:
+    """Allocated and reserved bytes now."""
+    gc.collect()
+    return [torch.cuda.memory_allocated(), torch.cuda.memory_reserved()]
+
+
+def seeds() -> dict[str, Any]:
+    """The printed values of the exact-accounting document, in its own order."""
+    told: dict[str, Any] = {"linear": [], "timeline": {}}
+    model = nn.Linear(256, 250, device="cuda")
+    told["linear"].append(["model", *counts()])
+    x = torch.randn(1, 256, device="cuda")
+    told["linear"].append(["input", *counts()])
+    y = model(x)
+    told["linear"].append(["forward", *counts()])
+    y.sum().backward()
+    told["linear"].append(["backward", *counts()])
+    del model, x, y
+    torch.cuda.empty_cache()
+    told["linear"].append(["deleted", *counts()])
+    told["layers"] = _two_layers()
+    small = torch.zeros(800, device="cuda")
+    told["rounding"] = [small.nbytes, torch.cuda.memory_allocated()]
+    for kind in ("SGD", "Adam"):
+        told["timeline"][kind] = _timeline(kind)
+    return told
+
+
+def _two_layers() -> dict[str, list[int]]:
+    rows = {}
+    for mode in ("training", "inference"):
+        start = torch.cuda.memory_allocated()
+        model = nn.Sequential(nn.Linear(200, 100), nn.ReLU(), nn.Linear(100, 200), nn.Sigmoid())
+        model = model.cuda()
+        x = torch.randn(5, 200, device="cuda")
+        with torch.inference_mode() if mode == "inference" else nullcontext():
+            y = model(x)
+        rows[mode] = [torch.cuda.memory_allocated() - start]
+        if mode == "training":
+            y.sum().backward()
+            rows[mode].append(torch.cuda.memory_allocated() - start)
+        del model, x, y
+    return rows
+
+
+def _timeline(kind: str) -> list[list[Any]]:
+    loop = Loop(lambda: nn.Linear(256, 250), lambda d: torch.randn(100, 256, device=d), kind)
+    model, optimizer = loop.make("cuda")
+    rows = []
+    with Ledger(model, optimizer) as ledger:
+        for phase, step, inputs, outputs in training(loop, "cuda", 4, model, optimizer):
+            page = ledger.take(phase, step, inputs=inputs, outputs=outputs)
+            rows.append([phase, step, torch.cuda.memory_allocated(), asdict(page)])
+    return rows
+
+
+def workspaces() -> dict[str, Any]:
+    """Allocated bytes after matmuls from more and more threads, and on more and more streams."""
+    a = torch.randn(256, 256, device="cuda")
+    told: dict[str, Any] = {"start": counts()[0], "threads": [], "streams": []}
+
+    def multiply() -> None:
+        (a @ a).sum().item()
+
+    multiply()
+    told["first"] = counts()[0]
+    for _ in range(4):
+        thread = threading.Thread(target=multiply)
+        thread.start()
+        thread.join()
+        told["threads"].append(counts()[0])
+    streams = []
+    for _ in range(4):
+        streams.append(torch.cuda.Stream())
+        with torch.cuda.stream(streams[-1]):
+            multiply()
+        told["streams"].append(counts()[0])
+    blocks = [b for s in torch.cuda.memory_snapshot() for b in s["blocks"]]
+    told["blocks"] = sorted(
+        b.get("requested_size", b["size"]) for b in blocks if "active" in b["state"]
+    )
+    torch._C._cuda_clearCublasWorkspaces()
+    told["cleared"] = counts()[0]
+    return told
+
+
+def context() -> dict[str, int]:
+    """Device bytes in use by this process beyond torch's reserved ones, as libraries are loaded."""
+    told = {}
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+
+    def outside() -> int:
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        return total - free - torch.cuda.memory_reserved()
+
+    told["context"] = outside()
+    x = torch.randn(512, 512, device="cuda")
+    (x @ x).sum().item()
+    told["cublas"] = outside()
+    nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device="cuda")).sum().backward()
+    told["cudnn"] = outside()
+    return told
+
+
+def peaks() -> dict[str, Any]:
+    """Peak allocated and reserved of three steps of each loop, for the predictor."""
+    return {name: _peak(loop) for name, loop in LOOPS.items()}
+
+
+def _peak(loop: Loop) -> dict[str, Any]:
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch._C._cuda_clearCublasWorkspaces()
+    start = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    model, optimizer = loop.make("cuda")
+    phases = [
+        [phase, step, torch.cuda.memory_allocated() - start]
+        for phase, step, _, _ in training(loop, "cuda", 3, model, optimizer)
+    ]
+    return {
+        "allocated": torch.cuda.max_memory_allocated() - start,
+        "reserved": torch.cuda.max_memory_reserved(),
+        "phases": phases,
+    }
+
+
+def ledgers() -> dict[str, Any]:
+    """A page for each phase of four steps of each loop, beside what torch says."""
+    told = {}
+    for name, loop in LOOPS.items():
+        model, optimizer = loop.make("cuda")
+        rows = []
+        with Ledger(model, optimizer) as ledger:
+            for phase, step, inputs, outputs in training(loop, "cuda", 4, model, optimizer):
+                page = ledger.take(phase, step, inputs=inputs, outputs=outputs)
+                rows.append([torch.cuda.memory_allocated(), asdict(replace(page, sites=()))])
+        told[name] = rows
+        del model, optimizer, ledger
+        gc.collect()
+    return told
+
+
+def scratch() -> dict[str, Any]:
+    """Requests of single operators that are not their outputs."""
+    x, w = torch.randn(512, 1024, device="cuda"), torch.randn(1024, 1024, device="cuda")
+    image, kernel = (
+        torch.randn(8, 32, 64, 64, device="cuda"),
+        torch.randn(64, 32, 3, 3, device="cuda"),
+    )
+    index = torch.randint(0, 1024, (4096,), device="cuda")
+    wide = torch.randn(4096, 1024, device="cuda")
+    operators: dict[str, Callable[[], Any]] = {
+        "sum": x.sum,
+        "sum(0)": lambda: x.sum(0),
+        "mean(-1)": lambda: x.mean(-1),
+        "cumsum": lambda: x.cumsum(-1),
+        "sort": lambda: x.sort(-1),
+        "topk": lambda: x.topk(8),
+        "argmax": lambda: x.argmax(-1),
+        "softmax": lambda: x.softmax(-1),
+        "norm": x.norm,
+        "matmul": lambda: x @ w,
+        "addmm": lambda: torch.addmm(w[0], x, w),
+        "conv2d": lambda: torch.conv2d(image, kernel),
+        "index_add": lambda: x.new_zeros(1024, 1024).index_add(0, index, wide),
+        "index_put": lambda: w.clone().index_put((index,), wide, accumulate=True),
+        "nonzero": lambda: (x > 0).nonzero(),
+        "unique": lambda: index.unique(),
+        "layer_norm": lambda: torch.layer_norm(x, (1024,)),
+        "cross_entropy": lambda: nn.functional.cross_entropy(x, index[:512]),
+        "multinomial": lambda: x.softmax(-1).multinomial(2),
+        "dropout": lambda: nn.functional.dropout(x),
+    }
+    return {name: _requests(operator) for name, operator in operators.items()}
+
+
+def _requests(operator: Callable[[], Any]) -> dict[str, list[int]]:
+    operator()  # workspaces and plans are made here
+    torch.cuda.memory._record_memory_history(context=None, max_entries=10_000)
+    out = operator()
+    entries = torch.cuda.memory._snapshot()["device_traces"][0]
+    torch.cuda.memory._record_memory_history(enabled=None)
+    leaves = out if isinstance(out, (tuple, list)) else [out]
+    return {
+        "requests": [e["size"] for e in entries if e["action"] == "alloc"],
+        "outputs": [leaf.untyped_storage().nbytes() for leaf in leaves],
+    }
+
+
+def overhead() -> dict[str, Any]:
+    """Median microseconds of a step, the variants taking turns in one process."""
+    loop = LOOPS["transformer"]
+    model, optimizer = loop.make("cuda")
+    times: dict[str, list[float]] = {}
+
+    def step(name: str, ledger: Ledger | None = None) -> None:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for phase, number, inputs, outputs in training(loop, "cuda", 1, model, optimizer):
+            if ledger is not None:
+                ledger.take(phase, number, inputs=inputs, outputs=outputs)
+        torch.cuda.synchronize()
+        times.setdefault(name, []).append((time.perf_counter() - start) * 1e6)
+
+    record = torch.cuda.memory._record_memory_history
+    for round_number in range(33):
+        step("bare" if round_number > 2 else "warm-up")
+        with allocation_stacks():
+            step("stacks of live blocks")
+        record(context=None, max_entries=100_000)
+        step("history without stacks")
+        record(context="all", stacks="python", max_entries=100_000)
+        step("history with stacks")
+        record(enabled=None)
+        with Ledger(model, optimizer) as ledger:
+            step("ledger", ledger)
+        step("bare again")
+    return {name: round(median(values), 1) for name, values in times.items() if name != "warm-up"}
+
+
+CAPTURES: dict[str, Callable[[], Any]] = {
+    "seeds": seeds,
+    "seeds-without-workspaces": seeds,
+    "workspaces": workspaces,
+    "context": context,
+    "peaks": peaks,
+    "ledgers": ledgers,
+    "scratch": scratch,
+    "overhead": overhead,
+}
