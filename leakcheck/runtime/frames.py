@@ -65,22 +65,22 @@ def own_caller(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def running(objects: Iterable[Any] = ()) -> Iterator[FrameType]:
-    """Yield the frames of every thread, and of the suspended generators among `objects`."""
+def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
+    """Yield the frames of every thread, and of the generators and coroutines given."""
     for top in sys._current_frames().values():
         frame: FrameType | None = top
         while frame is not None:
             if not is_ours(frame.f_code):
                 yield frame
             frame = frame.f_back
-    for thing in objects:
-        suspended = suspended_frame(thing)
-        if suspended is not None:
-            yield suspended
+    for thing in suspended:
+        frame = suspended_frame(thing)
+        if frame is not None:
+            yield frame
 
 
 def suspended_frame(thing: Any) -> FrameType | None:
-    """Return the frame of a generator, coroutine or async generator that has one."""
+    """Return the frame of a generator, coroutine or async generator, None when it has ended."""
     if type(thing) is GeneratorType:
         return thing.gi_frame
     if type(thing) is CoroutineType:
@@ -103,10 +103,10 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     return copied
 
 
-def named_values(objects: Iterable[Any]) -> dict[int, Local]:
+def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
     """Return id -> local name for everything a running function names; the user's names win."""
     found: dict[int, Local] = {}
-    for frame in running(objects):
+    for frame in running(suspended):
         function = frame.f_code.co_name
         own = is_own(frame.f_code.co_filename)
         for name, value in locals_of(frame).items():

@@ -5,14 +5,16 @@ Only ids, lengths and weak references are kept between two looks.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from leakcheck.runtime import objects
+from leakcheck.runtime.objects import Heap
 
 FEWEST_ELEMENTS = 2
+SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,68 +32,71 @@ class Growth:
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._first: dict[int, int] = {}
-        self._seen: list[dict[int, int]] = []  # lengths of what has grown, a look each
-        self._kinds: Counter[int] = Counter()
+        self._seen: list[dict[int, int]] = []  # lengths of what has not shrunk, a look each
+        self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
-    def look(self, step: int, alive: list[Any]) -> set[int]:
+    def look(self, step: int, heap: Heap) -> set[int]:
         """Take a look; returns the ids of the containers that have grown so far."""
-        lengths = objects.lengths(alive)
+        lengths = heap.lengths()
         if not self._steps:
-            self._first = lengths
-            self._kinds = kind_counts(alive)
-        else:
-            past = self._seen[-1] if self._seen else self._first
-            self._seen.append(
-                {
-                    key: length
-                    for key, length in lengths.items()
-                    if key in self._first and length >= past.get(key, self._first[key])
-                }
-            )
-        self._note_births(objects.tensors_and_nodes(alive)[0])
+            self._first, self._counts = lengths, heap.counts()
+        past = self._seen[-1] if self._seen else self._first
+        if self._steps:
+            never = sys.maxsize  # what is new since the first look is held by something older
+            kept = {key: now for key, now in lengths.items() if now >= past.get(key, never)}
+            self._seen.append(kept)
+        self._note_births(heap.tensors())
         self._steps.append(step)
         newest = self._seen[-1] if self._seen else {}
         return {key for key, length in newest.items() if length > self._first[key]}
 
-    def growers(self, alive: list[Any]) -> list[Grower]:
+    def growers(self, heap: Heap) -> list[Grower]:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
         if len(self._seen) < 2:
             return []
         steps = self._steps[-1] - self._steps[0]
         half = (self._steps[-1] + self._steps[0]) / 2
         middle = min(range(1, len(self._steps) - 1), key=lambda i: abs(self._steps[i] - half))
-        early, late = self._seen[middle - 1], self._seen[-1]
+        early = self._seen[middle - 1]
         found = {
             key: length
-            for key, length in late.items()
-            if self._first[key] < early.get(key, 0) < length
+            for key, length in self._seen[-1].items()
+            if self._first[key] < early[key] < length
             and length - self._first[key] >= FEWEST_ELEMENTS
-            and all(key in seen for seen in self._seen)
         }
-        growers = [
-            Grower(thing, found[id(thing)], (found[id(thing)] - self._first[id(thing)]) / steps)
-            for thing in alive
-            if id(thing) in found
-        ]
+        growers = []
+        for thing in heap.of_ids(found.keys()) if found else ():
+            grown = found[id(thing)] - self._first[id(thing)]
+            growers.append(Grower(thing, found[id(thing)], grown / steps))
         return sorted(growers, key=lambda grower: -grower.per_step)
 
     def survivors(self) -> list[Any]:
-        """Return the living tensors that were born in the window and seen at an earlier look."""
-        alive = [ref() for refs in self._born[1:-1] for ref in refs]
+        """Return the living tensors that were born in the window, but for its newest steps."""
+        alive = [ref() for refs in self._born[1 : self._settled + 1] for ref in refs]
         return [tensor for tensor in alive if tensor is not None]
+
+    @property
+    def steps(self) -> int:
+        """The number of steps between the first look and the last."""
+        return self._steps[-1] - self._steps[0]
 
     @property
     def survivors_span_steps(self) -> int:
         """The number of steps in which `survivors` were born."""
-        return self._steps[-2] - self._steps[0] if len(self._steps) > 2 else 0
+        return self._steps[self._settled] - self._steps[0]
 
-    def growing_kinds(self, alive: list[Any]) -> list[tuple[type, int]]:
+    @property
+    def _settled(self) -> int:
+        last = self._steps[-1] - SETTLING_STEPS
+        return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
+
+    def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
         """Return the types of which more objects live than at the first look, most first."""
-        now = kind_counts(alive)
-        kinds = objects.kinds_of(alive)
-        grown = [(kinds[key], count - self._kinds[key]) for key, count in now.items()]
+        grown = [
+            (heap.kinds[key], count - self._counts[key]) for key, count in heap.counts().items()
+        ]
         return sorted((pair for pair in grown if pair[1] > 0), key=lambda pair: -pair[1])
 
     def _note_births(self, tensors: list[Any]) -> None:
@@ -102,8 +107,3 @@ class Growth:
                 self._known[id(tensor)] = reference = weakref.ref(tensor)
                 born.append(reference)
         self._born.append(born)
-
-
-def kind_counts(alive: list[Any]) -> Counter[int]:
-    """Count the objects of each type, by the type's id."""
-    return Counter(map(id, map(type, alive)))

@@ -14,8 +14,9 @@ from time import perf_counter
 from types import FrameType, ModuleType
 from typing import Any
 
-from leakcheck.runtime import frames, objects
+from leakcheck.runtime import frames
 from leakcheck.runtime.frames import Local
+from leakcheck.runtime.objects import Heap
 
 DEEPEST = 24
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
@@ -50,13 +51,14 @@ class Chain:
 class Roots:
     """Every root of the process at one moment, by the id of what it names."""
 
-    def __init__(self, alive: list[Any]) -> None:
-        self._locals: dict[int, Local] = frames.named_values(alive)
+    def __init__(self, heap: Heap) -> None:
+        suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+        self._locals: dict[int, Local] = frames.named_values(suspended)
         self._modules: dict[int, ModuleType] = {}
         for module in list(sys.modules.values()):
             if type(module) is ModuleType:
                 self._modules[id(module.__dict__)] = module
-        self._grads = _grads(alive)
+        self._grads = _grads(heap.tensors())
         self._skipped = {id(self._locals), id(self._modules), id(self._grads)}
 
     def chain_to(self, target: Any, until_s: float) -> Chain:
@@ -136,9 +138,8 @@ def _chain(root: Root, top: Any, seen: dict[int, Any], holds: dict[int, int]) ->
     return chain
 
 
-def _grads(alive: list[Any]) -> dict[int, list[Any]]:
+def _grads(tensors: list[Any]) -> dict[int, list[Any]]:
     """Map a gradient to the parameter that holds it in C++, where the collector can't see."""
-    tensors, _ = objects.tensors_and_nodes(alive)
     if not tensors:
         return {}
     torch = sys.modules["torch"]

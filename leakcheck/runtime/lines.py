@@ -12,7 +12,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -67,9 +67,9 @@ class LineTracer:
             self._on = False
             sys.settrace(None)
 
-    def forget(self, objects: list[Any]) -> None:
+    def forget(self, suspended: Iterable[Any]) -> None:
         """Remove what tracing left in the frames that still run or are suspended."""
-        for frame in frames.running(objects):
+        for frame in frames.running(suspended):
             if getattr(frame.f_trace, "__self__", None) is self:
                 frame.f_trace = None
                 frames.locals_of(frame)

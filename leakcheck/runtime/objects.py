@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
+from itertools import compress
+from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
 from typing import Any
 
 LruCache = type(lru_cache(lambda: None))
@@ -24,6 +27,9 @@ LENGTHS: dict[type, Callable[[Any], int]] = {
     deque: deque.__len__,
     LruCache: lambda cache: cache.cache_info().currsize,
 }
+_SIMPLE = (len, None)
+# kinds that follow from others: what holds them is the lead
+NO_LEADS = {tuple, FrameType, CellType, MethodType, BuiltinMethodType, CodeType, weakref.ref}
 DEEPEST_SIZE = 2000  # objects visited to weigh one element
 
 
@@ -33,49 +39,69 @@ def tensor_type() -> type | None:
     return found
 
 
-def kinds_of(objects: Iterable[object]) -> dict[int, type]:
-    """Return the types of `objects` by their ids; a metaclass may forbid hashing."""
-    return {id(kind): kind for kind in map(type, objects)}
+class Heap:
+    """What the collector tracks at one moment, sorted by type; drop it soon, it is all strong."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = gc.get_objects()
+        self._keys = list(map(id, map(type, self.objects)))
+        self.kinds: dict[int, type] = dict(zip(self._keys, map(type, self.objects), strict=True))
+
+    def drop(self) -> None:
+        """Let go of every object."""
+        self.objects.clear()
+        self._keys.clear()
+
+    def pick(self, kinds: Set[int]) -> list[Any]:
+        """Return the objects whose type has one of these ids."""
+        return list(compress(self.objects, map(kinds.__contains__, self._keys)))
+
+    def of_ids(self, ids: Set[int]) -> list[Any]:
+        """Return the objects with these ids."""
+        return list(compress(self.objects, map(ids.__contains__, map(id, self.objects))))
+
+    def counts(self) -> Counter[int]:
+        """Return how many objects of each type there are, by the type's id."""
+        return Counter(self._keys)
+
+    def tensors(self) -> list[Any]:
+        """Return the tensors; none if the program has not imported torch."""
+        tensor = tensor_type()
+        if tensor is None:
+            return []
+        return self.pick({key for key, kind in self.kinds.items() if issubclass(kind, tensor)})
+
+    def nodes(self) -> list[Any]:
+        """Return the graph Nodes that Python objects refer to."""
+        keys = {key for key, kind in self.kinds.items() if _is_node(kind)}
+        return self.pick(keys) if keys else []
+
+    def lengths(self) -> dict[int, int]:
+        """Return id -> length of every container (60 ms for 290,000 objects)."""
+        readers = {key: length_reader(kind) for key, kind in self.kinds.items()}
+        plain = self.pick({key for key, reader in readers.items() if reader is len})
+        found = dict(zip(map(id, plain), map(len, plain), strict=True))
+        for thing in self.pick({key for key, reader in readers.items() if reader not in _SIMPLE}):
+            found[id(thing)] = readers[id(type(thing))](thing)  # type: ignore[misc]
+        return found
 
 
-def of_kinds(objects: Sequence[Any], kinds: set[int]) -> list[Any]:
-    """Return the objects whose type has one of these ids."""
-    return [thing for thing in objects if id(type(thing)) in kinds]
+def length_reader(kind: type) -> Callable[[Any], int] | None:
+    """Return how to read the length of a container of this kind, None for other objects.
 
-
-def tensors_and_nodes(objects: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Pick the tensors and the Python-held graph Nodes out of `objects`."""
-    tensor = tensor_type()
-    if tensor is None:
-        return [], []
-    kinds = kinds_of(objects)
-    tensors = {key for key, kind in kinds.items() if issubclass(kind, tensor)}
-    nodes = {key for key, kind in kinds.items() if _is_node(kind)}
-    return of_kinds(objects, tensors), of_kinds(objects, nodes) if nodes else []
+    It is `len` unless the kind has a `__len__` of its own: that is the program's code.
+    """
+    bases = type.__dict__["__mro__"].__get__(kind)
+    base = next((base for base in bases if base in LENGTHS), None)
+    if base is None:
+        return None
+    namesakes = (each for each in bases if "__len__" in type.__dict__["__dict__"].__get__(each))
+    return len if next(namesakes, None) in LENGTHS else LENGTHS[base]
 
 
 def _is_node(kind: type) -> bool:
-    return kind.__name__.endswith(("Backward", "Grad", "0", "1", "2", "3")) and (
-        "next_functions" in dir(kind) and "_sequence_nr" in dir(kind)
-    )
-
-
-def container_kinds(objects: Iterable[object]) -> dict[int, Callable[[Any], int]]:
-    """Return the container types among those of `objects`, by id, with how to read a length."""
-    found: dict[int, Callable[[Any], int]] = {}
-    for key, kind in kinds_of(objects).items():
-        for base in kind.__mro__:
-            if base in LENGTHS:
-                found[key] = LENGTHS[base]
-                break
-    return found
-
-
-def lengths(objects: Sequence[Any]) -> dict[int, int]:
-    """Return id -> length of every container among `objects`."""
-    kinds = container_kinds(objects)
-    keys = set(kinds)
-    return {id(thing): kinds[id(type(thing))](thing) for thing in of_kinds(objects, keys)}
+    named = kind.__name__.endswith("Backward") or kind.__name__[-1:].isdigit()
+    return named and hasattr(kind, "next_functions") and hasattr(kind, "_sequence_nr")
 
 
 def limit_of(container: Any) -> int | None:
@@ -100,6 +126,19 @@ def newest(container: Any, count: int) -> list[Any]:
     return list(container)[-count:]
 
 
+def is_scalar(thing: Any) -> bool:
+    """Say whether an object is a tensor with one element."""
+    tensor = tensor_type()
+    return tensor is not None and issubclass(type(thing), tensor) and thing.numel() == 1
+
+
+def has_tensor(things: Iterable[Any]) -> bool:
+    """Say whether a tensor is among the objects or right inside them."""
+    tensor = tensor_type()
+    reached = [part for thing in things for part in (thing, *gc.get_referents(thing))]
+    return tensor is not None and any(issubclass(type(part), tensor) for part in reached)
+
+
 def weigh_bytes(things: Iterable[Any]) -> int:
     """Return what the objects keep alive: themselves, their parts, tensor storages, each once.
 
@@ -113,16 +152,16 @@ def weigh_bytes(things: Iterable[Any]) -> int:
         if id(thing) in seen or issubclass(type(thing), _SHARED):
             continue
         seen.add(id(thing))
-        total += _own_bytes(thing)
-        if gc.is_tracked(thing):
-            stack.extend(gc.get_referents(thing))
+        total += weigh_own_bytes(thing)
+        stack.extend(gc.get_referents(thing))
     return total
 
 
 _SHARED = (type, type(sys), type(weigh_bytes), type(len), type(sys._getframe()), type(None), bool)
 
 
-def _own_bytes(thing: Any) -> int:
+def weigh_own_bytes(thing: Any) -> int:
+    """Return the size of an object alone, with the storage of a tensor."""
     try:
         own = sys.getsizeof(thing)
         tensor = tensor_type()

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import psutil
 
 from leakcheck.model import Kind, LeakTrace
 from leakcheck.runtime.lines import LineTracer, Probe
+from leakcheck.runtime.objects import length_reader
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import Told
 
 LEAST_SHARE = 0.5  # of a resource's growth that one line must show before it is named
 
 
-def of_length(container: Any, length: Callable[[Any], int]) -> Probe:
+def of_length(container: Any) -> Probe:
     """Read how many elements a container has."""
+    length = length_reader(type(container)) or len
     return lambda: length(container)
 
 
@@ -33,8 +33,6 @@ def of_resource(resource: str) -> Probe | None:
         return lambda: len(os.listdir("/proc/self/fd"))
     if resource == "processes":
         return _child_count
-    if resource == "python.blocks":
-        return sys.getallocatedblocks
     return None
 
 

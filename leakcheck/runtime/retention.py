@@ -16,8 +16,8 @@ from typing import Any
 
 from leakcheck.runtime import graph
 from leakcheck.runtime.frames import Site
+from leakcheck.runtime.growth import SETTLING_STEPS
 
-SETTLING_STEPS = 2  # the newest steps of a window, whose graphs may rightly be alive
 _Key = tuple[Site | None, str]
 
 

@@ -74,6 +74,16 @@ def describe(thing: Any) -> str:
     return f"{kind} ({shape}) {str(thing.dtype).removeprefix('torch.')}{device}"
 
 
+def is_namespace(chain: Chain, holder: Any) -> bool:
+    """Say whether a dictionary in the chain holds the names of a module, class or object."""
+    if not issubclass(type(holder), dict):
+        return False
+    if chain.objects[0] is holder or "__builtins__" in holder:
+        return True
+    owners = zip(chain.objects, chain.objects[1:], strict=False)
+    return any(down is holder and _is_namespace_of(holder, up) for up, down in owners)
+
+
 def _named_root(root: Root, first: _Hop) -> str:
     name = first.edge.lstrip(".")
     if root.kind == "module":

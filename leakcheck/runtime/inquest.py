@@ -1,0 +1,187 @@
+"""The search at the end of a window: graphs, tensors, containers and plain objects that grew.
+
+Each is followed to its holder. What sits in a container whose size does not change (a full ring
+buffer, the optimizer's state) is no leak, and a container with a limit is only filling up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from leakcheck.model import Kind, Link, Notice
+from leakcheck.runtime import graph, objects
+from leakcheck.runtime.frames import Site
+from leakcheck.runtime.growth import Grower, Growth
+from leakcheck.runtime.holders import Chain, Roots
+from leakcheck.runtime.lines import LineTracer
+from leakcheck.runtime.objects import Heap
+from leakcheck.runtime.retention import Keepers, keepers
+from leakcheck.runtime.suspects import Lead
+from leakcheck.runtime.trace import OUTSIDE, Told, describe, is_namespace, tell
+from leakcheck.units import format_count
+
+SEARCH_S = 1.0  # for all the searches for holders together
+MOST_LEADS = 6
+MOST_GROWERS = 16
+NEWEST = 8  # elements weighed to estimate what one costs
+FEWEST_TENSORS = 2
+FEWEST_OBJECTS = 3
+
+
+@dataclass(slots=True)
+class _Found:
+    """Who holds something, and what the containers on the way tell."""
+
+    told: Told
+    lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
+    grows: bool = False
+    bounded: bool = False
+    in_fixed_container: bool = False
+
+    @property
+    def outside(self) -> bool:
+        return self.told.trace.root == OUTSIDE
+
+    @property
+    def piles_up(self) -> bool:
+        return not self.bounded and (self.grows or not self.in_fixed_container)
+
+
+class Inquest:
+    """Finds leads and notices in the heap as it is at one moment."""
+
+    def __init__(self, tracer: LineTracer, growth: Growth, heap: Heap) -> None:
+        self.leads: list[Lead] = []
+        self.notices: list[Notice] = []
+        self._tracer = tracer
+        self._growth = growth
+        self._heap = heap
+        self._roots = Roots(heap)
+        self._growers = growth.growers(heap)[:MOST_GROWERS]
+        self._growing = {id(grower.container) for grower in self._growers}
+        self._until_s = perf_counter() + SEARCH_S
+
+    def find(self, marks: array[int]) -> None:
+        """Follow up graphs, tensors, containers, and last the types that grew."""
+        groups = self._keepers(marks)
+        explained = {id(each) for group in groups for each in (*group.tensors, *group.inner)}
+        kinds = self._growing_kinds()
+        self._heap.drop()
+        for group in groups[:MOST_LEADS]:
+            self._graph_lead(group)
+        del groups
+        self._tensor_leads(explained)
+        for grower in self._growers:
+            self._container_lead(grower)
+        if not self.leads and not self.notices:
+            for kind, grown, newest in kinds:
+                self._object_lead(kind, grown, newest)
+
+    def _keepers(self, marks: array[int]) -> list[Keepers]:
+        tensors, nodes = self._heap.tensors(), self._heap.nodes()
+        pairs = [*graph.grad_fns(tensors), *((node, node) for node in nodes)] if tensors else []
+        return keepers(pairs, marks, self._tracer.made_by)
+
+    def _growing_kinds(self) -> list[tuple[type, int, Any]]:
+        found: list[tuple[type, int, Any]] = []
+        for kind, grown in self._growth.growing_kinds(self._heap):
+            plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
+            if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
+                found.append((kind, grown, self._heap.pick({id(kind)})[-2]))
+        return found
+
+    def _follow(self, target: Any) -> _Found:
+        chain = self._roots.chain_to(target, self._until_s)
+        found = _Found(tell(chain, self._growing))
+        for holder in chain.objects[:-1]:
+            self._note_container(found, chain, holder)
+        return found
+
+    def _note_container(self, found: _Found, chain: Chain, holder: Any) -> None:
+        if objects.length_reader(type(holder)) is None:
+            return
+        found.bounded = found.bounded or objects.limit_of(holder) is not None
+        if id(holder) in self._growing:
+            found.grows = True
+            found.lines = self._lines_of(holder)
+        elif not is_namespace(chain, holder):
+            found.in_fixed_container = True
+
+    def _lines_of(self, container: Any) -> Counter[Site]:
+        return self._tracer.credits.get(str(id(container)), Counter())
+
+    def _graph_lead(self, group: Keepers) -> None:
+        middle = group.tensors[len(group.tensors) // 2]
+        found = self._follow(middle)
+        for other in (*group.tensors[:2], *group.inner[:4]):
+            if not found.outside:
+                break
+            found = self._follow(other)
+        if found.bounded or (len(group.tensors) > 1 and not found.piles_up):
+            return
+        names = ", ".join(name for name, _ in group.names.most_common(4))
+        self.leads.append(
+            Lead(
+                kind="graph",
+                what=f"{describe(middle)}, keeping Nodes of past steps: {names}",
+                told=found.told,
+                lines=found.lines,
+                made_at=Counter({group.site: group.nodes} if group.site else {}),
+                objects_per_step=group.nodes_per_step,
+                scalar=objects.is_scalar(middle),
+                evidence=f"{format_count(group.nodes_per_step)} Nodes of each past step are alive",
+            )
+        )
+
+    def _tensor_leads(self, explained: set[int]) -> None:
+        alike: dict[str, list[Any]] = {}
+        for tensor in self._growth.survivors():
+            if id(tensor) not in explained:
+                alike.setdefault(describe(tensor), []).append(tensor)
+        ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
+        for what, tensors in ranked[:MOST_LEADS]:
+            found = self._follow(tensors[len(tensors) // 2])
+            if len(tensors) < FEWEST_TENSORS or not found.piles_up:
+                continue
+            per_step = len(tensors) / self._growth.survivors_span_steps
+            weight = per_step * objects.weigh_bytes(tensors[:1])
+            lead = Lead("tensor", what, found.told, found.lines, Counter(), per_step, weight)
+            self.leads.append(lead)
+
+    def _container_lead(self, grower: Grower) -> None:
+        found = self._follow(grower.container)
+        elements = objects.newest(grower.container, NEWEST)
+        limit = objects.limit_of(grower.container)
+        if found.outside or found.bounded or not elements:
+            return
+        if limit is not None:
+            self.notices.append(_filling(found.told, grower, limit))
+            return
+        kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
+        weight = grower.per_step * objects.weigh_bytes(elements) / len(elements)
+        newest = describe(elements[-1])
+        told = found.told.extended(Link("[x]", newest, suspect=True))
+        what = f"{type(grower.container).__name__} of {newest}"
+        lines = self._lines_of(grower.container)
+        self.leads.append(Lead(kind, what, told, lines, Counter(), grower.per_step, weight))
+
+    def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
+        found = self._follow(newest)
+        if found.outside or found.told.library or not found.piles_up:
+            return
+        per_step = grown / self._growth.steps
+        weight = per_step * objects.weigh_own_bytes(newest)
+        lines = Counter(dict(self._tracer.credits.get("python.blocks", Counter()).most_common(1)))
+        lead = Lead("object", kind.__name__, found.told, lines, Counter(), per_step, weight)
+        self.leads.append(lead)
+
+
+def _filling(told: Told, grower: Grower, limit: int) -> Notice:
+    left = max(0, limit - grower.length)
+    steps = round(left / grower.per_step) if grower.per_step else 0
+    held = f"{told.holder} holds {grower.length} of at most {limit}"
+    return Notice("bounded", f"{held} and is full in {steps} steps")
