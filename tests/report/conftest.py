@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from leakcheck.model import (
+    Edit,
     Finding,
+    Fix,
     LeakTrace,
     Link,
     Location,
@@ -15,6 +19,7 @@ from leakcheck.model import (
     Sample,
     Suspect,
     Trend,
+    Unreadable,
 )
 
 
@@ -79,4 +84,42 @@ def growing_run() -> Report:
             )
             for step in range(0, 1000, 10)
         ),
+    )
+
+
+@pytest.fixture
+def checked() -> Report:
+    """What a check found: three findings, one of them twice, and a file that it could not read."""
+    sum_place = Location("src/train.py", 26, 13, 26, 31)
+    kept = Finding(
+        "undetached-collection",
+        "LK102",
+        Location("src/été, 1:2.py", 3, 1, 4, 9),
+        "`outputs` keeps 100 % of\nevery graph",
+        severity="error",
+        context="outputs.append(",
+    )
+    return Report(
+        findings=(
+            Finding(
+                "undetached-accumulator",
+                "LK101",
+                sum_place,
+                "`total_loss` keeps the graph of every `loss`",
+                help="use loss.item()",
+                fix=Fix("add a number", (Edit(26, 31, 26, 31, ".item()"),), "unsafe"),
+                context="            total_loss += loss",
+            ),
+            kept,
+            replace(kept, location=Location("src/été, 1:2.py", 9, 1, 9, 9)),
+            Finding(
+                "growing-log",
+                "LK310",
+                Location("nb.ipynb", 2, 1, 2, 4, 5),
+                "the log \x1b[31mgrows",
+                severity="info",
+            ),
+        ),
+        unreadable=(Unreadable("src/broken.py", "line 3: invalid syntax <&>"),),
+        checked_files=7,
     )
