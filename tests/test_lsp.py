@@ -1,0 +1,142 @@
+"""The language server, asked by a real client over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+pygls_client = pytest.importorskip("pygls.lsp.client")
+
+from lsprotocol import types as lsp  # noqa: E402
+
+TOY_RULES = Path(__file__).parent / "toy_rules"
+PATIENCE_S = 60  # how long a slow machine may take; nothing here depends on time
+LEAKY = "x = '😀'; keep(loss)\ntotal += loss\n"
+
+
+class Editor:
+    """A client that opens, changes and saves one document, and waits for its diagnostics."""
+
+    def __init__(self, client: pygls_client.LanguageClient, path: Path) -> None:
+        self.client, self.path, self.uri, self.version = client, path, path.as_uri(), 0
+        self._published: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
+
+        @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def published(params: lsp.PublishDiagnosticsParams) -> None:
+            self._published.put_nowait(params)
+
+    async def diagnostics(self) -> list[lsp.Diagnostic]:
+        published = await asyncio.wait_for(self._published.get(), PATIENCE_S)
+        assert published.uri == self.uri
+        return list(published.diagnostics)
+
+    async def open(self, text: str) -> list[lsp.Diagnostic]:
+        item = lsp.TextDocumentItem(self.uri, "python", self.version, text)
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        return await self.diagnostics()
+
+    async def change(self, text: str) -> list[lsp.Diagnostic]:
+        self.version += 1
+        self.client.text_document_did_change(
+            lsp.DidChangeTextDocumentParams(
+                lsp.VersionedTextDocumentIdentifier(self.version, self.uri),
+                [lsp.TextDocumentContentChangeWholeDocument(text)],
+            )
+        )
+        return await self.diagnostics()
+
+    async def save(self) -> list[lsp.Diagnostic]:
+        identifier = lsp.TextDocumentIdentifier(self.uri)
+        self.client.text_document_did_save(lsp.DidSaveTextDocumentParams(identifier))
+        return await self.diagnostics()
+
+    async def actions(self, line: int) -> dict[str, list[lsp.TextEdit]]:
+        place = lsp.Range(lsp.Position(line, 12), lsp.Position(line, 12))
+        answer = await self.client.text_document_code_action_async(
+            lsp.CodeActionParams(
+                lsp.TextDocumentIdentifier(self.uri), place, lsp.CodeActionContext([])
+            )
+        )
+        return {action.title: action.edit.changes[self.uri] for action in answer or ()}
+
+
+@pytest.fixture
+def edit(tmp_path):
+    """Run a conversation with a server that was started for it."""
+    settings = f'rule-sets = ["{TOY_RULES}"]\nselect = ["TOY1", "LK001"]\n'
+    (tmp_path / "leakcheck.toml").write_text(settings)
+
+    async def talk(conversation: Callable[[Editor], Awaitable[None]]) -> None:
+        client = pygls_client.LanguageClient("editor", "1")
+        await client.start_io(sys.executable, "-m", "leakcheck", "lsp")
+        parameters = lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=tmp_path.as_uri())
+        await asyncio.wait_for(client.initialize_async(parameters), PATIENCE_S)
+        client.initialized(lsp.InitializedParams())
+        await conversation(Editor(client, tmp_path / "train.py"))
+        await client.shutdown_async(None)
+        client.exit(None)
+        await client.stop()
+
+    return lambda conversation: asyncio.run(talk(conversation))
+
+
+def test_findings_are_diagnostics_in_the_clients_units(edit):
+    async def conversation(editor):
+        first, second = await editor.open(LEAKY)
+
+        assert first.range == lsp.Range(lsp.Position(0, 10), lsp.Position(0, 20))
+        assert (first.code, first.source) == ("keeps-loss", "leakcheck")
+        assert first.message == "`loss` is kept with its graph\ngive it loss.detach()"
+        assert first.severity == lsp.DiagnosticSeverity.Warning
+        assert (second.code, second.severity) == ("sums-loss", lsp.DiagnosticSeverity.Error)
+
+    edit(conversation)
+
+
+def test_diagnostics_follow_the_text_and_a_text_that_does_not_parse_has_none(edit):
+    async def conversation(editor):
+        await editor.open("x = 1\n")
+
+        assert [d.code for d in await editor.change(LEAKY)] == ["keeps-loss", "sums-loss"]
+        assert await editor.change("def f(:\n") == []
+        assert [d.code for d in await editor.change("keep(loss)\n")] == ["keeps-loss"]
+
+    edit(conversation)
+
+
+def test_fixes_and_comments_are_offered_as_quick_fixes(edit):
+    async def conversation(editor):
+        await editor.open(LEAKY)
+
+        actions = await editor.actions(0)
+
+        assert list(actions) == ["leakcheck: detach it", "leakcheck: ignore keeps-loss here"]
+        (fix,) = actions["leakcheck: detach it"]
+        assert (fix.range.start, fix.range.end) == (lsp.Position(0, 19), lsp.Position(0, 19))
+        assert fix.new_text == ".detach()"
+        (comment,) = actions["leakcheck: ignore keeps-loss here"]
+        assert (comment.range.start, comment.new_text) == (
+            lsp.Position(0, 20), "  # leakcheck: ignore[keeps-loss]"
+        )  # fmt: skip
+        assert list(await editor.actions(1)) == [
+            "leakcheck: add a number", "leakcheck: ignore sums-loss here"
+        ]  # fmt: skip
+
+    edit(conversation)
+
+
+def test_saving_reads_imported_files_and_settings_anew(edit):
+    async def conversation(editor):
+        assert await editor.open("from meters import add\nadd(1)\n") == []
+
+        (editor.path.parent / "meters.py").write_text("def add(x):\n    keep(x)\n")
+        assert [d.code for d in await editor.save()] == ["calls-keeper"]
+
+        (editor.path.parent / "leakcheck.toml").write_text("select = ['LK001']\n")
+        assert await editor.save() == []
+
+    edit(conversation)
