@@ -20,6 +20,7 @@ from leakcheck.static.fix import split_lines
 from leakcheck.static.names import Names
 
 if TYPE_CHECKING:
+    from leakcheck.static.graphs import GraphLeak
     from leakcheck.static.project import Project
     from leakcheck.static.summaries import Analysis
 
@@ -161,6 +162,13 @@ class Module:
         from leakcheck.static.summaries import Analysis
 
         return Analysis(self)
+
+    @cached_property
+    def graph_leaks(self) -> list[GraphLeak]:
+        """Places where autograd graphs pile up; the LK1xx rules each take their kind."""
+        from leakcheck.static import graphs
+
+        return graphs.find(self)
 
     def methods(self, node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Map the names of a class's own methods to their definitions."""

@@ -1,0 +1,238 @@
+"""Putting values in places, and noticing when a place takes in its own earlier contents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.expressions import operate, slot_of, subscript_key
+from leakcheck.static.values import EMPTY, LIKELY, NONE, UNKNOWN, Value, join
+
+if TYPE_CHECKING:
+    from leakcheck.static.calls import Arguments
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.records import How
+
+_MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
+
+
+def rebind(
+    flow: Flow, node: cst.CSTNode, targets: list[cst.BaseExpression], right: cst.BaseExpression
+) -> None:
+    """Walk `target = right`, or several targets."""
+    value = flow.evaluate(right)
+    for target in targets:
+        place = _base(target) if isinstance(target, cst.Subscript) else target
+        if isinstance(target, cst.Tuple):
+            _note_carried(flow, node, target, value, right)
+        elif (value.carries or value.parameters) and _reads(flow, right, place):
+            old = flow.evaluate(target)
+            if isinstance(target, cst.Subscript) and not old.entries:
+                old = join(old, flow.evaluate(place))
+            how: How = "sum" if _is_sum(right) else "carry"
+            added = _without(flow, place, right) if how == "sum" else value
+            value = note_sum(flow, node, target, old, value, added, right, how)
+        assign(flow, target, value, node)
+
+
+def augment(flow: Flow, node: cst.AugAssign) -> None:
+    """Walk `target += value`."""
+    added = flow.evaluate(node.value)
+    old = flow.evaluate(node.target)
+    value = operate(flow, node.operator, old, added)
+    if isinstance(node.operator, cst.AddAssign) and "list" in (old.kind, added.kind):
+        note_collected(flow, node, node.target, old, added.contents, node.value)
+        value = replace(value, kind="list", element=_sunk(value.contents, node))
+    else:
+        value = note_sum(flow, node, node.target, old, value, added.contents, node.value)
+    assign(flow, node.target, value, node)
+
+
+def note_sum(
+    flow: Flow,
+    node: cst.CSTNode,
+    target: cst.BaseExpression,
+    old: Value,
+    value: Value,
+    added: Value,
+    expression: cst.BaseExpression | None,
+    how: How = "sum",
+) -> Value:
+    """Record a sum that keeps its own past; return it marked as growing here."""
+    if value.floats or value.graph == NONE:
+        return value
+    place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
+    loops = frozenset(id(f.node) for f in flow.frames) & old.stale if old.carries else frozenset()
+    per_call = any(entry == place or entry == flow.path(target) for entry in old.entries)
+    per_call = per_call and place.startswith("self.")
+    from leakcheck.static.records import Growth
+
+    grows = value.carries or value.parameters
+    if grows and (loops or (per_call and (added.carries or added.parameters))):
+        spelled = flow.code(target)
+        flow.grow(Growth(how, node, spelled, value, added, loops, per_call, expression))
+    return _sunk(value, node)
+
+
+def note_collected(
+    flow: Flow,
+    node: cst.CSTNode,
+    container: cst.BaseExpression,
+    base: Value,
+    added: Value,
+    expression: cst.BaseExpression | None,
+    *,
+    keyed: bool = False,
+) -> None:
+    """Record that a container takes in a value, with the loops it outlives."""
+    from leakcheck.static.records import Growth
+
+    place = flow.path(container)
+    held = base.contents
+    loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
+    per_call = place in base.entries and place.startswith("self.")
+    if (added.carries or added.parameters) and (loops or per_call):
+        spelled = flow.code(container)
+        flow.grow(
+            Growth("collect", node, spelled, added, added, loops, per_call, expression, keyed)
+        )
+
+
+def extend_container(
+    flow: Flow,
+    call: cst.Call,
+    receiver: cst.BaseExpression,
+    base: Value,
+    method: str,
+    arguments: Arguments,
+) -> Value:
+    """Apply append, extend, insert, update ... to what is, or may be, a container."""
+    from leakcheck.static.calls import _opaque
+
+    listlike = method in ("append", "appendleft", "extend")
+    if base.kind == "unknown" and not (listlike and flow.path(receiver)):
+        return _opaque(flow, call, arguments, method, base)
+    if not arguments.all:
+        return EMPTY
+    added = arguments.all[-1].contents
+    expression = call.args[-1].value
+    keyed = method in ("update", "add")
+    note_collected(flow, call, receiver, base, added, expression, keyed=keyed)
+    kind = base.kind if base.kind in ("list", "dict") else "list"
+    element = join(base.element, added) if base.element is not None else added
+    grown = replace(base, graph=NONE, kind=kind, element=_sunk(element, call))
+    flow.assign(receiver, grown, None)
+    return EMPTY
+
+
+def assign(flow: Flow, target: cst.CSTNode, value: Value, node: cst.CSTNode | None) -> None:
+    """Put a value in a place: a name, an attribute, a slot, or several by unpacking."""
+    match target:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            _unpack(flow, list(elements), value, node)
+        case cst.Subscript():
+            _assign_slot(flow, target, value, node)
+        case cst.Name() | cst.Attribute():
+            if path := flow.path(target):
+                _hold(flow, path, value, node)
+
+
+def _hold(flow: Flow, path: str, value: Value, node: cst.CSTNode | None) -> None:
+    below = [held for held in flow.env if held.startswith((f"{path}.", f"{path}["))]
+    for held in below:
+        del flow.env[held]
+    flow.env[path] = value
+    flow.changed[path] = node
+
+
+def _unpack(
+    flow: Flow, elements: list[cst.BaseElement], value: Value, node: cst.CSTNode | None
+) -> None:
+    starred = any(isinstance(element, cst.StarredElement) for element in elements)
+    for index, element in enumerate(elements):
+        key: object = ... if starred else index
+        part = slot_of(flow, value, key, f"*{index}")
+        if value.carries and value.kind == "tensor":
+            part = replace(value, items=(), element=None)
+        name = flow.path(element.value)
+        if part.graph == UNKNOWN and flow.analysis.sibling_of_evident(part, name):
+            part = replace(part, graph=LIKELY)
+        assign(flow, element.value, flow.made(part), node)
+
+
+def _assign_slot(flow: Flow, target: cst.Subscript, value: Value, node: cst.CSTNode | None) -> None:
+    base = flow.evaluate(target.value)
+    key = subscript_key(flow, target)
+    if base.kind == "object" and base.ref is not None and node is not None:
+        base.ref.feed_slot(flow, node, value)
+        return
+    if base.kind in ("list", "dict", "tuple"):
+        if key is ... and node is not None:
+            note_collected(flow, node, target.value, base, value.contents, None, keyed=True)
+        flow.assign(target.value, base.with_slot(key, _sunk(value, node)), None)
+        return
+    if path := flow.path(target):
+        _hold(flow, path, value, node)
+
+
+def in_place_receiver(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return the tensor a chain of in-place methods works on: `x` of `x.mul_(2).add_(y)`."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=method))):
+            return in_place_receiver(inner) if method.endswith("_") else node
+    return node
+
+
+def _base(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node
+
+
+def _reads(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -> bool:
+    """Whether the right side reads the place that is assigned."""
+    wanted = flow.path(place)
+    return bool(wanted) and any(
+        flow.path(node) == wanted
+        for node in syntax.walk(right)
+        if isinstance(node, (cst.Name, cst.Attribute))
+    )
+
+
+def _without(flow: Flow, place: cst.BaseExpression, right: cst.BaseExpression) -> Value:
+    """Return what the right side adds to the place's own earlier contents."""
+    path = flow.path(place)
+    before = flow.env.get(path)
+    flow.env[path] = EMPTY
+    added = flow.evaluate(right)
+    flow.env.pop(path)
+    if before is not None:
+        flow.env[path] = before
+    return added.contents
+
+
+def _is_sum(right: cst.BaseExpression) -> bool:
+    """Whether the expression mixes old and new by arithmetic rather than by a model."""
+    if isinstance(right, cst.Call):
+        return syntax.dotted(right.func).rpartition(".")[2] in _MIXING_FUNCTIONS
+    return True
+
+
+def _note_carried(
+    flow: Flow, node: cst.CSTNode, target: cst.Tuple, value: Value, right: cst.BaseExpression
+) -> None:
+    """Record state that goes into a call and comes back: `out, self.h = self.rnn(x, self.h)`."""
+    for element in target.elements:
+        place = element.value
+        if isinstance(place, cst.Attribute) and value.carries and _reads(flow, right, place):
+            old = flow.evaluate(place)
+            note_sum(flow, node, place, old, value, value, right, "carry")
+
+
+def _sunk(value: Value, node: cst.CSTNode | None) -> Value:
+    if node is None or value.graph == NONE:
+        return value
+    return replace(value, sinks=value.sinks | {id(node)})

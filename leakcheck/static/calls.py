@@ -1,0 +1,314 @@
+"""What a call gives back, and what it does to what it is given.
+
+Asked in this order: a switch of gradient mode, torch's own functions and modules, definitions of
+the project, methods of a value; anything else gives back something unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax, torch_api
+from leakcheck.static.torch_api import framework, words
+from leakcheck.static.values import (
+    DETACHED,
+    EMPTY,
+    LIKELY,
+    NONE,
+    PLAIN,
+    SURE,
+    UNKNOWN,
+    Value,
+    derive,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from leakcheck.static.flow import Flow
+
+_LOSS_LIKE = re.compile(r"criterion|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE)
+_PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
+                             "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
+_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train"})
+_SAME_BUILTINS = frozenset({"list", "tuple", "set", "reversed", "sorted", "iter"})
+
+
+class Arguments:
+    """The evaluated arguments of one call."""
+
+    def __init__(self, flow: Flow, call: cst.Call) -> None:
+        """Evaluate every argument, in order."""
+        self.positional: list[Value] = []
+        self.named: dict[str, Value] = {}
+        self.spread = False
+        for arg in call.args:
+            value = flow.evaluate(arg.value)
+            if arg.keyword is not None:
+                self.named[arg.keyword.value] = value
+            elif arg.star:
+                self.spread = True
+                self.positional.append(value.contents)
+            else:
+                self.positional.append(value)
+
+    @property
+    def all(self) -> list[Value]:
+        """Every argument's value."""
+        return [*self.positional, *self.named.values()]
+
+    @property
+    def first(self) -> Value:
+        """The first argument; EMPTY when there is none."""
+        return self.all[0] if self.all else EMPTY
+
+    @property
+    def sinks(self) -> frozenset[int]:
+        """The growing places whose contents are handed over."""
+        return frozenset().union(*(value.contents.sinks for value in self.all))
+
+
+def evaluate_call(flow: Flow, call: cst.Call) -> Value:
+    """Return what a call gives back; its effects on names, loops and evidence are applied."""
+    qualified = flow.module.qualified(call.func)
+    arguments = Arguments(flow, call)
+    if flow.switch_gradient(call, qualified):
+        return EMPTY
+    if qualified.startswith("torch"):
+        return _torch_call(flow, call, qualified, arguments)
+    if qualified in words("functions", "keep_graph"):
+        return flow.made(derive(arguments.all, flow.born))
+    if any(qualified.startswith(name) for name in framework("metrics", "detaching_calls")):
+        return Value(NONE, "unknown")
+    definition = flow.analysis.definition(call.func, flow)
+    if definition is not None:
+        return definition.call(flow, call, arguments)
+    match call.func:
+        case cst.Name(value=name):
+            return _named_call(flow, call, name, arguments)
+        case cst.Attribute(value=receiver, attr=cst.Name(value=method)):
+            return _method_call(flow, call, receiver, method, arguments)
+    called = flow.evaluate(call.func)
+    return _called_value(flow, call, called, arguments)
+
+
+def _torch_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> Value:
+    function = torch_api.torch_function(name)
+    if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+        return Value(SURE, "tensor", leaf=True)
+    if name == "torch.autograd.backward":
+        flow.backward(arguments.first, call)
+        return EMPTY
+    if name == "torch.autograd.grad":
+        return _gradients(flow, call, arguments)
+    if torch_api.is_loss_module(name):
+        return Value(NONE, "loss")
+    if torch_api.is_learnable_module(name):
+        return Value(NONE, "module", ref=None)
+    if torch_api.is_loss_function(name):
+        return _loss(flow, call, arguments)
+    if function in words("functions", "without_graph") or not function:
+        wants = syntax.argument(call, "requires_grad")
+        if wants is not None and syntax.constant(wants.value) is True:
+            return flow.made(Value(SURE, "tensor", born=flow.born, leaf=True))
+        return Value(NONE, "tensor", born=flow.born) if function else _opaque(flow, call, arguments)
+    result = flow.made(derive(arguments.all, flow.born)) if arguments.all else DETACHED
+    if function in words("functions", "values_and_indices") and len(call.args) > 1:
+        return Value(NONE, "tuple", items=((0, result), (1, DETACHED)))
+    return result
+
+
+def _gradients(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+    flow.differentiated(arguments.first, call)
+    create = syntax.argument(call, "create_graph")
+    keeps = create is not None and syntax.constant(create.value) is not False
+    graph = SURE if keeps and create and syntax.constant(create.value) is True else UNKNOWN
+    inner = Value(graph if keeps else NONE, "tensor", born=flow.born)
+    return Value(NONE, "list", born=flow.born, element=flow.made(inner))
+
+
+def _loss(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+    known = [value.contents for value in arguments.all[:2]]
+    graph = max((value.graph for value in known), default=UNKNOWN)
+    if known and known[0].graph == NONE and graph <= UNKNOWN:
+        return Value(NONE, "tensor")
+    made = derive(known, flow.born)
+    graph = max(graph, LIKELY) if not made.parameters else max(graph, UNKNOWN)
+    own = frozenset({id(call)}) | (known[0].origins if known else frozenset())
+    likely = replace(made, graph=graph, origins=own, kind="tensor", floats=False)
+    if made.parameters and graph == UNKNOWN:
+        likely = replace(likely, graph=LIKELY)
+    return flow.seen(flow.made(likely))
+
+
+def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> Value:
+    called = flow.held(name)
+    if called is not None and called.kind not in ("unknown", "function", "number"):
+        return _called_value(flow, call, called, arguments)
+    if flow.is_module(name):
+        return _module_result(flow, call, arguments)
+    if name in _PLAIN_BUILTINS:
+        return PLAIN
+    if name in _SAME_BUILTINS:
+        inner = arguments.first
+        return Value(NONE, "list", born=flow.born, element=inner.contents) if call.args else (
+            Value(NONE, "dict" if name == "set" else "list", born=flow.born)
+        )  # fmt: skip
+    if name in ("dict", "defaultdict", "OrderedDict"):
+        value = Value(NONE, "dict", born=flow.born)
+        for key, item in arguments.named.items():
+            value = value.with_slot(key, item)
+        return value
+    if name == "deque":
+        return Value(NONE, "unknown" if len(call.args) > 1 else "list", born=flow.born)
+    if name in ("sum", "max", "min", "abs", "pow"):
+        return flow.made(derive(arguments.all, flow.born))
+    if name in ("zip", "enumerate", "tqdm", "map", "filter"):
+        return Value(NONE, "list", element=join_all(v.contents for v in arguments.all))
+    return _opaque(flow, call, arguments, name)
+
+
+def _called_value(flow: Flow, call: cst.Call, called: Value, arguments: Arguments) -> Value:
+    if called.kind == "loss":
+        return _loss(flow, call, arguments)
+    if called.kind == "module":
+        return _module_result(flow, call, arguments)
+    if called.kind == "object" and called.ref is not None:
+        answer = called.ref.call_method("__call__", flow, call, arguments)
+        if answer is not None:
+            return answer
+    return _opaque(flow, call, arguments)
+
+
+def _module_result(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+    value = Value(SURE, "tensor", frozenset({id(call)}), born=flow.born, sinks=arguments.sinks)
+    stale = derive(arguments.all, flow.born)
+    return flow.seen(flow.made(replace(value, stale=stale.stale, entries=stale.entries)))
+
+
+def _method_call(
+    flow: Flow, call: cst.Call, receiver: cst.BaseExpression, method: str, arguments: Arguments
+) -> Value:
+    path = flow.path(call.func)
+    called = flow.held(path) if path else None
+    if called is None and path.startswith("self.") and path.count(".") == 1:
+        called = flow.entry(path)
+    if called is not None and called.kind in ("module", "loss", "object"):
+        return _called_value(flow, call, called, arguments)
+    if path and flow.is_module(path):
+        return _module_result(flow, call, arguments)
+    if method in framework("backward", "methods"):
+        return _backward(flow, call, receiver, method, arguments)
+    base = flow.evaluate(receiver)
+    if base.kind == "object" and base.ref is not None:
+        answer = base.ref.call_method(method, flow, call, arguments)
+        if answer is not None:
+            return answer
+    if base.kind == "module" and method in ("forward", "__call__"):
+        return _module_result(flow, call, arguments)
+    if method in _MOVES and base.kind in ("module", "loss", "object"):
+        return base
+    if method in framework("modules", "factory_methods"):
+        return Value(NONE, "module")
+    if method in words("methods", "grow") and base.kind in ("list", "dict", "unknown"):
+        return flow.grow_container(call, receiver, base, method, arguments)
+    if base.kind in ("list", "dict", "tuple"):
+        return _container_method(flow, receiver, base, method, arguments)
+    return _tensor_method(flow, call, receiver, base, method, arguments)
+
+
+def _backward(
+    flow: Flow, call: cst.Call, receiver: cst.BaseExpression, method: str, arguments: Arguments
+) -> Value:
+    base = flow.evaluate(receiver)
+    if arguments.positional and base.kind not in ("tensor",) and not base.carries:
+        flow.backward(arguments.first, call)  # accelerator.backward(loss), engine.backward(loss)
+    flow.backward(base, call)
+    return EMPTY
+
+
+def _container_method(
+    flow: Flow, receiver: cst.BaseExpression, base: Value, method: str, arguments: Arguments
+) -> Value:
+    if method in ("clear",):
+        flow.assign(receiver, Value(NONE, base.kind, born=base.born), None)
+        return EMPTY
+    if method in ("values", "copy", "pop", "popleft", "get", "setdefault"):
+        inner = base.contents
+        if method == "values":
+            return Value(NONE, "list", element=inner)
+        return base if method == "copy" else inner
+    if method == "items":
+        pair = Value(NONE, "tuple", items=((0, PLAIN), (1, base.contents)))
+        return Value(NONE, "list", element=pair)
+    return PLAIN if method in ("keys", "index", "count", "sort", "remove") else base.contents
+
+
+def _tensor_method(
+    flow: Flow,
+    call: cst.Call,
+    receiver: cst.BaseExpression,
+    base: Value,
+    method: str,
+    arguments: Arguments,
+) -> Value:
+    if method == "requires_grad_":
+        return _require_gradient(flow, call, receiver, base)
+    if method in words("methods", "cut"):
+        if method == "detach_":
+            flow.assign(receiver, DETACHED, None)
+        return PLAIN if method in words("methods", "plain") else DETACHED
+    if method in words("methods", "in_place_sums"):
+        return flow.sum_in_place(call, receiver, base, arguments)
+    if method in words("methods", "show"):
+        return EMPTY
+    if method in framework("backward", "wrappers") and arguments.all and not base.carries:
+        return arguments.first  # scaler.scale(loss)
+    if base.carries or (base.graph == UNKNOWN and (base.parameters or base.entries)):
+        result = derive([base, *_tensors(arguments)], flow.born)
+        if result.graph == UNKNOWN:
+            result = replace(result, origins=result.origins | {id(call)})
+        result = flow.seen(flow.made(result))
+        if method in words("methods", "values_and_indices") and arguments.all:
+            return Value(NONE, "tuple", items=((0, result), (1, DETACHED)))
+        return result
+    if base.graph == NONE and base.kind == "tensor":
+        return flow.made(derive([base, *_tensors(arguments)], flow.born))
+    if base.graph == UNKNOWN and not arguments.all and base.origins:
+        return base if method not in ("next",) else Value()
+    return _opaque(flow, call, arguments, method, base)
+
+
+def _tensors(arguments: Arguments) -> list[Value]:
+    return [value for value in arguments.positional if value.carries]
+
+
+def _require_gradient(
+    flow: Flow, call: cst.Call, receiver: cst.BaseExpression, base: Value
+) -> Value:
+    wanted = syntax.constant(call.args[0].value) if call.args else True
+    if wanted is not True or base.kind in ("module", "object"):
+        return base
+    value = Value(SURE, "tensor", born=flow.born, leaf=True)
+    if flow.path(receiver):
+        flow.assign(receiver, value, None)
+    return value
+
+
+def _opaque(
+    flow: Flow, call: cst.Call, arguments: Arguments, name: str = "", base: Value = EMPTY
+) -> Value:
+    flow.hand_over(call, name, arguments)
+    graph = UNKNOWN
+    if name and _LOSS_LIKE.search(name) and any(value.graph == SURE for value in arguments.all):
+        graph = LIKELY
+    value = Value(
+        graph,
+        origins=frozenset({id(call)}),
+        born=flow.born,
+        sinks=arguments.sinks | base.contents.sinks,
+    )
+    return flow.seen(flow.made(value))

@@ -1,0 +1,186 @@
+"""What a class does with what it is given: attributes, methods, and what piles up on self."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.torch_api import framework, makes_module
+from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
+
+if TYPE_CHECKING:
+    from leakcheck.static.calls import Arguments
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.records import Growth
+    from leakcheck.static.summaries import Analysis, Definition
+
+_BEGINNINGS = ("__init__", "build", "setup", "reset", "_build", "__post_init__")
+
+
+class ClassInfo:
+    """A class of the project; asked by the flow of its own methods and by its users'."""
+
+    def __init__(self, analysis: Analysis, node: cst.ClassDef) -> None:
+        """Refer to a class; its methods are walked when they matter."""
+        self.analysis = analysis
+        self.node = node
+        self._busy = False
+        self.answers: set[int] = set()  # calls of methods that gave something back
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.node.name.value
+
+    @cached_property
+    def bases(self) -> tuple[str, ...]:
+        """Qualified names of the bases, through those of the same project."""
+        found = list(self.analysis.module.bases(self.node))
+        for parent in self.parents:
+            found += parent.bases
+        return tuple(found)
+
+    @cached_property
+    def parents(self) -> list[ClassInfo]:
+        """The base classes that the project defines."""
+        if self._busy:
+            return []
+        self._busy = True
+        found = [self.analysis.resolve_class(base.value) for base in self.node.bases]
+        self._busy = False
+        return [parent for parent in found if parent is not None and parent is not self]
+
+    @cached_property
+    def is_module(self) -> bool:
+        """Whether it is a torch.nn.Module."""
+        return any(makes_module(base) for base in self.bases)
+
+    @cached_property
+    def is_lightning(self) -> bool:
+        """Whether Lightning calls its hooks."""
+        return any(base in framework("lightning", "bases") for base in self.bases)
+
+    @cached_property
+    def is_detached_metric(self) -> bool:
+        """Whether its base runs update without gradient."""
+        prefixes = framework("metrics", "bases_without_grad")
+        return any(base.startswith(prefix) for base in self.bases for prefix in prefixes)
+
+    @cached_property
+    def methods(self) -> dict[str, cst.FunctionDef]:
+        """Its own methods, by name."""
+        return self.analysis.module.methods(self.node)
+
+    def method(self, name: str, depth: int = 0) -> Definition | None:
+        """Return a method, its own or a base's."""
+        from leakcheck.static.summaries import Definition
+
+        if name in self.methods:
+            return Definition(self.analysis, self.methods[name])
+        if depth > 6:
+            return None
+        found = (parent.method(name, depth + 1) for parent in self.parents)
+        return next((method for method in found if method is not None), None)
+
+    def attribute(self, name: str) -> Value:
+        """Return what an attribute holds after the object was made."""
+        if self._busy:
+            return ANYTHING
+        value = self._attributes.get(name)
+        if value is not None:
+            return value
+        for parent in self.parents:
+            if name in parent._attributes:
+                return parent._attributes[name]
+        return ANYTHING
+
+    @cached_property
+    def _attributes(self) -> dict[str, Value]:
+        self._busy = True
+        found: dict[str, Value] = {}
+        for method in _BEGINNINGS:
+            function = self.methods.get(method)
+            flow = self.analysis.flow(function) if function is not None else None
+            for path, value in (flow.env if flow else {}).items():
+                name = path.removeprefix("self.")
+                if name != path and "." not in name and "[" not in name:
+                    found[name] = join(found[name], value) if name in found else value
+        self._busy = False
+        return found
+
+    @cached_property
+    def learns(self) -> bool:
+        """Whether it has parameters of its own, as far as its attributes show."""
+        values = self._attributes.values()
+        return any(
+            (value.kind == "module" and (value.ref is None or value.ref.learns)) or value.leaf
+            for value in values
+        ) or any(parent.learns for parent in self.parents)
+
+    # ---- as its users see it
+
+    def call(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+        """Return a new object."""
+        return Value(NONE, "object", ref=self, born=flow.born)
+
+    def call_method(
+        self, name: str, flow: Flow, call: cst.Call, arguments: Arguments
+    ) -> Value | None:
+        """Return what a method gives back, and note what it keeps; None when it is not ours."""
+        if name == "__call__" and self.is_module:
+            return self._forward(flow, call, arguments)
+        method = self.method(name)
+        if method is None:
+            return None
+        self.answers.add(id(call))
+        bound = method.bind(arguments)
+        for growth in self.keeps(method):
+            self._feed(flow, call, growth, bound)
+        return method.apply(flow, call, bound, arguments.sinks)
+
+    def feed_slot(self, flow: Flow, node: cst.CSTNode, value: Value) -> None:
+        """Take note of `object[key] = value`."""
+        method = self.method("__setitem__")
+        if method is None or not isinstance(node, cst.Assign):
+            return
+        names = [p.name.value for p in syntax.parameters(method.function)]
+        for growth in self.keeps(method):
+            if growth.added.parameters & set(names[2:]):
+                self._note(flow, node, growth, value.contents)
+
+    def keeps(self, method: Definition) -> list[Growth]:
+        """List what a method piles up on self out of its parameters."""
+        flow = method.flow
+        if flow is None:
+            return []
+        return [g for g in flow.growths.values() if g.per_call and g.value.parameters]
+
+    def _feed(self, flow: Flow, call: cst.Call, growth: Growth, bound: dict[str, Value]) -> None:
+        for name in growth.added.parameters:
+            if name in bound:
+                self._note(flow, call, growth, bound[name].contents)
+
+    def _note(self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value) -> None:
+        from leakcheck.static.records import Feed
+
+        if flow.recording and argument.carries:
+            flow.feeds.append(Feed(node, argument, self, growth, flow.born))
+
+    def _forward(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+        forward = self.method("forward")
+        if forward is None:
+            return flow.seen(
+                flow.made(Value(SURE, "tensor", frozenset({id(call)}), born=flow.born))
+            )
+        result = forward.apply(flow, call, forward.bind(arguments), arguments.sinks)
+        if self.learns and result.graph in (UNKNOWN, LIKELY) and flow.gradient is True:
+            return self._with_graph(result)
+        return result
+
+    def _with_graph(self, value: Value) -> Value:
+        from dataclasses import replace
+
+        return replace(value, graph=SURE, parameters=frozenset())

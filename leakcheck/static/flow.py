@@ -1,0 +1,306 @@
+"""Flow-sensitive walk of one function: which values carry a graph, and where they pile up.
+
+A function is walked twice: once to gather evidence (what is backward called on?), once to record
+what grows. Each loop body is walked twice in a row; what the first turn leaves behind is *stale* in
+the second, and a stale graph inside a new value is a chain that grows with every turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static.expressions import evaluate, operate
+from leakcheck.static.gradient import decorated_mode, mode_of
+from leakcheck.static.records import Backward, Env, Feed, Frame, Growth
+from leakcheck.static.refine import plain_when
+from leakcheck.static.values import (
+    ANYTHING,
+    EMPTY,
+    NONE,
+    SURE,
+    UNKNOWN,
+    Ids,
+    Value,
+    age,
+    join,
+)
+
+if TYPE_CHECKING:
+    from leakcheck.static.calls import Arguments
+    from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.summaries import Analysis
+
+
+class Flow:
+    """The walk of one function, method or module body."""
+
+    def __init__(
+        self, analysis: Analysis, scope: cst.FunctionDef | cst.Module, owner: ClassInfo | None
+    ) -> None:
+        """Prepare the walk; `owner` is the class the function is a method of."""
+        self.analysis = analysis
+        self.module = analysis.module
+        self.scope = scope
+        self.owner = owner
+        self._reset()
+
+    def run(self) -> Flow:
+        """Walk the scope and keep what was found."""
+        if self.analysis.calls_backward(self.scope):
+            self._walk(record=False)
+        self._walk(record=True)
+        return self
+
+    def _reset(self) -> None:
+        self.env: Env = {}
+        self.gradient: bool | None = True
+        self.frames: list[Frame] = []
+        self.born: Ids = frozenset()
+        self.growths: dict[tuple[int, str], Growth] = {}
+        self.backwards: list[Backward] = []
+        self.differentiations: list[Backward] = []
+        self.feeds: list[Feed] = []
+        self.returned: list[Value] = []
+        self.uses: dict[int, set[str]] = {}
+        self.freed: set[str] = set()  # parameters that backward is called on
+        self.changed: dict[str, cst.CSTNode | None] = {}
+        self.exits: list[Env] = []  # what names hold at each way out
+        self.dead = False
+
+    def _walk(self, *, record: bool) -> None:
+        self._reset()
+        self.recording = record
+        if isinstance(self.scope, cst.FunctionDef):
+            self.gradient = decorated_mode(self.scope, self.module, self.owner)
+            self.env = self.analysis.parameters(self.scope, self.owner)
+        self.block(self.scope.body)
+        if not self.dead:
+            self.exits.append(self.env)
+
+    def keeps_graph(self, path: str) -> bool:
+        """Whether a place may still hold a graph, or a parameter's, when the scope is left."""
+        ends = [env[path].contents for env in self.exits if path in env]
+        return any(value.carries or value.parameters for value in ends) or not ends
+
+    # ---- names
+
+    def path(self, node: cst.CSTNode) -> str:
+        """Name a place values are kept in: "total", "self.sum", "stats['loss']"; empty if none."""
+        if isinstance(node, cst.Name):
+            return node.value
+        if isinstance(node, cst.Attribute):
+            inner = self.path(node.value)
+            return f"{inner}.{node.attr.value}" if inner else ""
+        if isinstance(node, cst.Subscript):
+            inner = self.path(node.value)
+            return f"{inner}[{self._slice_text(node)}]" if inner else ""
+        return ""
+
+    def _slice_text(self, node: cst.Subscript) -> str:
+        return ",".join(self.analysis.code(element.slice) for element in node.slice)
+
+    def held(self, path: str) -> Value | None:
+        """Return what a place holds since it was last set here; None when it was not."""
+        return self.env.get(path)
+
+    def read(self, name: str) -> Value:
+        """Return what a plain name holds: here, in the module, or nothing known."""
+        if name in self.env:
+            return self.env[name]
+        return self.analysis.module_level(name, self)
+
+    def entry(self, path: str) -> Value:
+        """Return what an attribute of self holds when the method begins."""
+        name = path.partition(".")[2]
+        value = self.owner.attribute(name) if self.owner else ANYTHING
+        if value.kind in ("module", "loss", "object", "function", "class") or value.leaf:
+            return value
+        graph = value.graph if value.graph == SURE and value.leaf else UNKNOWN
+        kind = value.kind if value.kind in ("list", "dict", "tensor") else "unknown"
+        element = replace(ANYTHING, entries=frozenset({path})) if kind in ("list", "dict") else None
+        return Value(graph, kind, entries=frozenset({path}), element=element)
+
+    def is_module(self, path: str) -> bool:
+        """Whether the file treats this name as a torch module: .train(), .parameters() ..."""
+        return path in self.analysis.module_names
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Write a node as in the source."""
+        return self.analysis.code(node)
+
+    # ---- values
+
+    def evaluate(self, node: cst.CSTNode) -> Value:
+        """Return what an expression's value carries."""
+        return evaluate(self, node)
+
+    def made(self, value: Value) -> Value:
+        """Return a computed value as the current gradient mode leaves it."""
+        if self.gradient is True or value.graph == NONE:
+            return value
+        if self.gradient is False:
+            return Value(NONE, value.kind, items=value.items, ref=value.ref, floats=value.floats)
+        evident = value.origins & self.analysis.evident
+        if value.carries and not evident:
+            return replace(value, graph=UNKNOWN)
+        return value
+
+    def seen(self, value: Value) -> Value:
+        """Return the value with what is known of its origins: backward was called on one."""
+        if value.graph == SURE or self.gradient is False:
+            return value
+        known = value.origins & self.analysis.evident
+        return replace(value, graph=SURE) if known else value
+
+    def backward(self, value: Value, call: cst.Call) -> None:
+        """Take note that backward is called on a value."""
+        value = value.contents
+        self._differentiate(value, call)
+        self.backwards.append(Backward(call, value, self.born))
+
+    def differentiated(self, value: Value, call: cst.Call) -> None:
+        """Take note that autograd.grad is asked about a value."""
+        value = value.contents
+        self._differentiate(value, call)
+        self.differentiations.append(Backward(call, value, self.born))
+
+    def _differentiate(self, value: Value, call: cst.Call) -> None:
+        self.analysis.evident.update(value.origins)
+        self.freed |= value.parameters
+
+    def give_back(self, value: Value) -> None:
+        """Take note that the function returns or yields a value."""
+        self.returned.append(value)
+        for sink in value.contents.sinks:
+            self.uses.setdefault(sink, set()).add("return")
+
+    def hand_over(self, call: cst.Call, name: str, arguments: Arguments) -> None:
+        """Take note that what grows is handed to a function we do not know."""
+        for sink in arguments.sinks:
+            self.uses.setdefault(sink, set()).add("escape")
+
+    def switch_gradient(self, call: cst.Call, qualified: str) -> bool:
+        """Apply a bare torch.set_grad_enabled(...) statement; False when the call is none."""
+        if not qualified.startswith("torch.set_grad"):
+            return False
+        self.gradient = mode_of(call, self.module)[0]
+        return True
+
+    @contextmanager
+    def assuming(self, test: cst.BaseExpression, truth: bool) -> Iterator[None]:
+        """Walk what follows with what the test's outcome says about types."""
+        before = dict(self.env)
+        self.refine(test, truth)
+        yield
+        for path in plain_when(test, truth, self.path):
+            if path in before:
+                self.env[path] = before[path]
+            else:
+                self.env.pop(path, None)
+
+    def refine(self, test: cst.BaseExpression, truth: bool) -> None:
+        """Drop the graph of names that the test shows to be no tensor."""
+        for path in plain_when(test, truth, self.path):
+            self.env[path] = EMPTY
+
+    @contextmanager
+    def comprehending(self, clause: cst.CompFor) -> Iterator[None]:
+        """Bind a comprehension's names, innermost clause last."""
+        before = dict(self.env)
+        inner: cst.CompFor | None = clause
+        while inner is not None:
+            self.bind(inner.target, self.evaluate(inner.iter))
+            for condition in inner.ifs:
+                self.evaluate(condition.test)
+            inner = inner.inner_for_in
+        yield
+        self.env = before
+
+    def bind(self, target: cst.BaseExpression, iterated: Value) -> None:
+        """Give a loop's target what one turn takes from the iterated value."""
+        item = iterated.element if iterated.kind in ("list", "dict") else None
+        if iterated.kind == "tuple":
+            item = iterated.contents
+        if item is None:
+            item = replace(iterated, kind="unknown", items=(), element=None)
+        if iterated.kind == "dict":
+            item = EMPTY
+        if isinstance(target, cst.Tuple) and item.kind not in ("tuple",):
+            item = replace(item, items=(), element=item.contents, kind="list")
+        self.assign(target, item, None)
+
+    # ---- statements (see statements.py)
+
+    def block(self, body: cst.BaseSuite | Sequence[cst.BaseStatement]) -> None:
+        """Walk the statements of a suite until the flow ends."""
+        from leakcheck.static.statements import execute
+
+        statements = body if isinstance(body, Sequence) else body.body
+        for statement in statements:
+            if self.dead:
+                return
+            execute(self, statement)
+
+    def assign(self, target: cst.CSTNode, value: Value, node: cst.CSTNode | None) -> None:
+        """Put a value in a place."""
+        from leakcheck.static.assignments import assign
+
+        assign(self, target, value, node)
+
+    def grow(self, growth: Growth) -> None:
+        """Record a growing place, once per statement and target."""
+        if self.recording:
+            key = (id(growth.node), growth.target)
+            old = self.growths.get(key)
+            loops = growth.loops | old.loops if old else growth.loops
+            better = old if old and old.value.graph > growth.value.graph else growth
+            self.growths[key] = replace(better, loops=loops)
+
+    def grow_container(
+        self,
+        call: cst.Call,
+        receiver: cst.BaseExpression,
+        base: Value,
+        method: str,
+        arguments: Arguments,
+    ) -> Value:
+        """Apply append, extend, update ... to a container."""
+        from leakcheck.static.assignments import extend_container
+
+        return extend_container(self, call, receiver, base, method, arguments)
+
+    def sum_in_place(
+        self, call: cst.Call, receiver: cst.BaseExpression, base: Value, arguments: Arguments
+    ) -> Value:
+        """Apply add_, mul_ ...: the place keeps its name and takes the operands' graph."""
+        from leakcheck.static.assignments import in_place_receiver, note_sum
+
+        receiver = in_place_receiver(receiver)
+        value = self.made(operate(self, cst.Add(), base, join(EMPTY, arguments.first.contents)))
+        if self.path(receiver) and arguments.first.contents.carries:
+            note_sum(self, call, receiver, base, value, arguments.first.contents, None)
+            self.assign(receiver, value, None)
+        return value
+
+    def after_turn(self, frame: Frame) -> None:
+        """Record what was carried from the turn before into a new value of the same name."""
+        loop = id(frame.node)
+        for path, value in self.env.items():
+            node = self.changed.get(path)
+            if node is None or any(id(node) == key[0] for key in self.growths):
+                continue
+            if loop in value.stale and loop in value.born and value.carries:
+                self.grow(Growth("carry", node, path, value, value, frozenset({loop})))
+
+    def next_turn(self, before: Env, loop: int) -> Env:
+        """Return what the next turn starts with: what was there, joined with what is left over."""
+        merged = dict(before)
+        for path, value in self.env.items():
+            aged = age(value, loop)
+            merged[path] = join(merged[path], aged) if path in merged else aged
+        return merged

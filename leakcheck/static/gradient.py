@@ -1,0 +1,68 @@
+"""Is autograd recording here? no_grad blocks, decorators, switches and framework hooks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.torch_api import framework, grad_mode
+
+if TYPE_CHECKING:
+    from leakcheck.static.module import Module
+    from leakcheck.static.classes import ClassInfo
+
+_SWITCHES_OFF = re.compile(r"no_?grad|inference_?mode|without_grad|eval_mode", re.IGNORECASE)
+
+
+def mode_of(node: cst.BaseExpression, module: Module) -> tuple[bool | None, bool]:
+    """Return (the mode a context manager or decorator sets, whether it sets one at all).
+
+    The mode is True or False, or None when it depends on a value we do not know.
+    """
+    if isinstance(node, cst.IfExp):
+        modes = [mode_of(part, module) for part in (node.body, node.orelse)]
+        return None, any(sets for _, sets in modes)
+    function = node.func if isinstance(node, cst.Call) else node
+    mode = grad_mode(module.qualified(function))
+    if mode == "set":
+        wanted = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+        value = syntax.constant(wanted)
+        return (value if isinstance(value, bool) else None), True
+    if mode == "off" and isinstance(node, cst.Call) and node.args:
+        value = syntax.constant(node.args[0].value)  # inference_mode(mode)
+        return (not value if isinstance(value, bool) else None), True
+    if mode:
+        return mode == "on", True
+    spelled = syntax.dotted(function)
+    if _SWITCHES_OFF.search(spelled.rpartition(".")[2]):
+        return (None if isinstance(node, cst.Call) and node.args else False), True
+    return True, False
+
+
+def decorated_mode(
+    function: cst.FunctionDef, module: Module, owner: ClassInfo | None
+) -> bool | None:
+    """Return the gradient mode a function's body starts with."""
+    for decorator in function.decorators:
+        mode, sets = mode_of(decorator.decorator, module)
+        if sets:
+            return mode
+    if owner is not None:
+        if owner.is_lightning and function.name.value in framework("lightning", "under_no_grad"):
+            return False
+        if owner.is_detached_metric and function.name.value in ("update", "compute", "forward"):
+            return False
+    return module_mode(module)
+
+
+def module_mode(module: Module) -> bool:
+    """Return False when the module switches gradients off for good, at its top level."""
+    for call in module.calls_of("torch.set_grad_enabled"):
+        argument = call.args[0].value if call.args else None
+        bare = not isinstance(module.parent(call), cst.WithItem)
+        if bare and module.function_of(call) is None and syntax.constant(argument) is False:
+            return False
+    return True

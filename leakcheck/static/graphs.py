@@ -1,0 +1,312 @@
+"""From growing places to leaks: is what piles up needed, freed in time, or simply kept?
+
+An accumulator that is itself backwarded inside the loop, or handed to the caller of a function that
+does not train, is how losses are built; what is left is kept for a number nobody differentiates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.flow import Flow
+from leakcheck.static.gradient import mode_of
+from leakcheck.static.records import Feed, Growth
+from leakcheck.static.values import LIKELY, SURE, Ids
+
+if TYPE_CHECKING:
+    from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.module import Loop, Module
+
+Leak = Literal[
+    "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
+    "evaluation",
+]  # fmt: skip
+_DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
+                   re.IGNORECASE)  # fmt: skip
+_EVALUATING = re.compile(r"eval|valid|test|predict|infer|score", re.IGNORECASE)
+_SETTING_UP = re.compile(r"__init__$|__post_init__$|_?build|_?setup|_?reset|register|_?init")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLeak:
+    """A place where graphs pile up for nothing, with what a message needs to say."""
+
+    leak: Leak
+    node: cst.CSTNode
+    growth: Growth
+    flow: Flow
+    feed: Feed | None = None
+
+
+def find(module: Module) -> list[GraphLeak]:
+    """List the module's graph leaks, each place once, in the order of its scopes."""
+    found: dict[tuple[int, str], GraphLeak] = {}
+    for flow in _flows(module):
+        for leak in (*_own(flow), *_fed(flow)):
+            found.setdefault((id(leak.node), leak.growth.target), leak)
+    return list(found.values())
+
+
+def _flows(module: Module) -> list[Flow]:
+    scopes = module.analysis.scopes()
+    return [flow for flow in map(module.analysis.flow, scopes) if flow is not None]
+
+
+def _own(flow: Flow) -> Iterator[GraphLeak]:
+    for growth in flow.growths.values():
+        leak = _judge_call(flow, growth) if growth.per_call else None
+        if leak is None and growth.loops:
+            leak = _judge_loop(flow, growth)
+        if leak is not None:
+            yield GraphLeak(leak, growth.node, growth, flow)
+
+
+# ---- inside loops
+
+
+def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
+    if not growth.value.carries:
+        return None
+    if growth.how == "carry":
+        return _judge_carried(flow, growth)
+    freed = _freed(flow, growth)
+    if freed is not None:
+        return freed or None
+    trains = any(growth.loops & backward.loops for backward in flow.backwards)
+    if growth.how == "collect":
+        if growth.keyed and not _keyed_by_turn(flow, growth):
+            return None
+        if trains:
+            return "collection"
+        return "evaluation" if _evaluates(flow, growth) else None
+    if growth.value.graph == SURE and _grows_by_itself(growth):
+        return "in-place" if not flow.uses.get(id(growth.node)) else None
+    if trains:
+        return "accumulator"
+    if _evaluates(flow, growth):
+        return "evaluation"
+    kept = not flow.uses.get(id(growth.node))
+    return "accumulator" if kept and growth.value.graph == SURE else None
+
+
+def _freed(flow: Flow, growth: Growth) -> Leak | Literal[""] | None:
+    """Say what backward on the place means: "" is harmless, None is no backward at all."""
+    sink = id(growth.node)
+    passes = [b for b in (*flow.backwards, *flow.differentiations) if sink in b.value.sinks]
+    if not passes:
+        return None
+    if growth.how != "sum" or any(growth.loops & backward.loops for backward in passes):
+        return ""
+    loops = _loops(flow, growth.loops)
+    return "epoch-long" if any(is_data_loop(flow, loop) for loop in loops) else ""
+
+
+def _grows_by_itself(growth: Growth) -> bool:
+    """Whether no loss or model output is added: the place itself requires a gradient."""
+    return growth.added.leaf or not growth.added.carries
+
+
+def _judge_carried(flow: Flow, growth: Growth) -> Leak | None:
+    if growth.value.graph < SURE:
+        return None
+    inside = [b for b in flow.backwards if growth.loops & b.loops]
+    retaining = [b for b in inside if growth.loops & b.value.stale and retains(b.node)]
+    if retaining:
+        return "carried"
+    return "carried" if not inside and _evaluates(flow, growth) else None
+
+
+def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
+    """Whether the slot's key is new at each turn of the loop that grows."""
+    if not isinstance(growth.node, cst.Assign):
+        return False
+    target = growth.node.targets[0].target
+    if not isinstance(target, cst.Subscript):
+        return False
+    names = {n.value for n in syntax.walk(target) if isinstance(n, cst.Name)}
+    for loop in _loops(flow, growth.loops):
+        if isinstance(loop, cst.For):
+            turning = {n.value for n in syntax.walk(loop.target) if isinstance(n, cst.Name)}
+            if names & turning and any(id(loop) in b.loops for b in flow.backwards):
+                return True
+    return False
+
+
+def _evaluates(flow: Flow, growth: Growth) -> bool:
+    """Whether an evaluation over data runs here with gradients on."""
+    scope = flow.scope
+    if flow.backwards or not any(is_data_loop(flow, x) for x in _loops(flow, growth.loops)):
+        return False
+    if isinstance(scope, cst.Module):
+        return growth.value.graph == SURE
+    named = _EVALUATING.search(scope.name.value) or _calls_eval(flow, scope)
+    return bool(named) and not called_without_gradient(flow.module, scope)
+
+
+def _calls_eval(flow: Flow, scope: cst.FunctionDef) -> bool:
+    return any(
+        isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
+        for call in flow.module.calls
+        if flow.module.function_of(call) is scope
+    )
+
+
+def called_without_gradient(module: Module, function: cst.FunctionDef, depth: int = 0) -> bool:
+    """Whether some caller in the module runs the function under no_grad."""
+    name = function.name.value
+    for call in module.calls:
+        spelled = call.func
+        called = spelled.attr.value if isinstance(spelled, cst.Attribute) else None
+        called = spelled.value if isinstance(spelled, cst.Name) else called
+        if called == name and _under_no_grad(module, call, depth):
+            return True
+    return False
+
+
+def _under_no_grad(module: Module, node: cst.CSTNode, depth: int) -> bool:
+    for above in module.ancestors(node):
+        modes: list[tuple[bool | None, bool]] = []
+        if isinstance(above, cst.With):
+            modes = [mode_of(item.item, module) for item in above.items]
+        if isinstance(above, cst.FunctionDef):
+            modes = [mode_of(mark.decorator, module) for mark in above.decorators]
+        if any(sets and mode is not True for mode, sets in modes):
+            return True
+        if isinstance(above, cst.FunctionDef):
+            return depth < 2 and called_without_gradient(module, above, depth + 1)
+    return False
+
+
+def is_data_loop(flow: Flow, loop: Loop) -> bool:
+    """Whether the loop goes over a data loader or data set."""
+    return isinstance(loop, cst.For) and bool(_DATA.search(flow.code(loop.iter)))
+
+
+def retains(call: cst.Call) -> bool:
+    """Whether a backward call keeps the graph: retain_graph=True."""
+    found = syntax.argument(call, "retain_graph")
+    return found is not None and syntax.constant(found.value) is True
+
+
+def _loops(flow: Flow, ids: Ids) -> list[Loop]:
+    return [loop for loop in flow.module.loops if id(loop) in ids]
+
+
+# ---- across calls
+
+
+def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
+    owner, scope = flow.owner, flow.scope
+    if owner is None or isinstance(scope, cst.Module) or _SETTING_UP.match(scope.name.value):
+        return None
+    place = attribute_of(growth)
+    if not growth.value.carries or not flow.keeps_graph(f"self.{place}"):
+        return None
+    if differentiated(owner, place) or _freed(flow, growth) is not None:
+        return None
+    if called_without_gradient(flow.module, scope):
+        return None
+    trains = bool(flow.backwards)
+    if growth.how == "carry":
+        carried = growth.value.graph == SURE and not reassigned(flow, place, growth.node)
+        return "carried" if carried else None
+    if growth.how == "collect":
+        return "collection" if trains and not reassigned(flow, place, growth.node) else None
+    if owner.is_module:
+        returned = _returned_by_methods(owner, place)
+        forward = scope.name.value == "forward" and not reassigned(flow, place, growth.node)
+        return "statistics" if forward and not returned else None
+    if trains and growth.value.graph == SURE:
+        return "accumulator"
+    if growth.added.parameters and growth.value.graph >= LIKELY:
+        return "meter"
+    return None
+
+
+def attribute_of(growth: Growth) -> str:
+    """Name the attribute of self that grows."""
+    return re.split(r"[.\[]", growth.target.removeprefix("self."))[0]
+
+
+def differentiated(owner: ClassInfo, attribute: str) -> bool:
+    """Whether a method of the class, or a caller of one, backwards what the attribute holds."""
+    if owner.answers & owner.analysis.evident:
+        return True
+    for function in owner.methods.values():
+        flow = owner.analysis.flow(function)
+        passes = (*flow.backwards, *flow.differentiations) if flow is not None else ()
+        if any(f"self.{attribute}" in p.value.entries for p in passes):
+            return True
+    return False
+
+
+def reassigned(flow: Flow, attribute: str, node: cst.CSTNode) -> bool:
+    """Whether the attribute is given another value, or emptied, between two calls.
+
+    Looks at the class's other methods, set-up and resets aside, and at code outside of it that
+    writes `object.attribute`.
+    """
+    module = flow.module
+    own = flow.owner.node if flow.owner else None
+    statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
+    for statement in statements:
+        function = module.function_of(statement)
+        if statement is node or function is flow.scope:
+            continue
+        inside = module.class_of(statement) is own
+        if inside and function is not None and _SETTING_UP.match(function.name.value):
+            continue
+        for target in _targets(statement):
+            if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
+                return True
+    return any(_empties(call, attribute) for call in module.calls)
+
+
+def _empties(call: cst.Call, attribute: str) -> bool:
+    match call.func:
+        case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name)), attr=cst.Name(value=m)):
+            return name == attribute and m in ("clear", "pop", "popleft")
+    return False
+
+
+def _targets(statement: cst.Assign | cst.Del) -> list[cst.BaseExpression]:
+    if isinstance(statement, cst.Del):
+        return [statement.target]
+    return [target.target for target in statement.targets]
+
+
+def _sets(target: cst.BaseExpression, attribute: str) -> bool:
+    if isinstance(target, cst.Tuple):
+        return any(_sets(element.value, attribute) for element in target.elements)
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return isinstance(target, cst.Attribute) and target.attr.value == attribute
+
+
+def _returned_by_methods(owner: ClassInfo, attribute: str) -> bool:
+    for name, function in owner.methods.items():
+        flow = owner.analysis.flow(function)
+        if flow is None or name == "forward":
+            continue
+        if any(f"self.{attribute}" in value.contents.entries for value in flow.returned):
+            return True
+    return False
+
+
+def _fed(flow: Flow) -> Iterator[GraphLeak]:
+    for feed in flow.feeds:
+        if feed.owner.is_module or feed.owner.is_detached_metric:
+            continue
+        if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):
+            continue
+        if differentiated(feed.owner, attribute_of(feed.growth)):
+            continue
+        keeper = feed.owner.analysis
+        here = keeper.module is flow.module
+        yield GraphLeak("meter", feed.growth.node if here else feed.call, feed.growth, flow, feed)

@@ -1,0 +1,60 @@
+"""What a walk takes note of: places that grow, backward passes, arguments that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
+
+from leakcheck.static.values import Ids, Value
+
+if TYPE_CHECKING:
+    from leakcheck.static.classes import ClassInfo
+
+How = Literal["sum", "collect", "carry"]
+Env = dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A place whose contents grow: at every turn of the loops, or with every call of the method."""
+
+    how: How
+    node: cst.CSTNode
+    target: str
+    value: Value  # what the place holds afterwards
+    added: Value  # what is put in
+    loops: Ids
+    per_call: bool = False
+    expression: cst.BaseExpression | None = None  # the source of `added`, for a fix
+    keyed: bool = False  # a slot chosen by a key, which may come round again
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A backward pass: what it frees, and inside which loops."""
+
+    node: cst.Call
+    value: Value
+    loops: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A graph-carrying argument handed to an object that piles up what it is given."""
+
+    call: cst.CSTNode
+    argument: Value
+    owner: ClassInfo
+    growth: Growth
+    loops: Ids
+
+
+@dataclass(slots=True)
+class Frame:
+    """One loop being walked."""
+
+    node: cst.CSTNode
+    continues: list[Env] = field(default_factory=list)
+    breaks: list[Env] = field(default_factory=list)

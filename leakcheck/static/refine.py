@@ -1,0 +1,64 @@
+"""What a condition says about types: in which branch is a name certainly no tensor?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from leakcheck.static import syntax
+
+_TENSOR_MEMBERS = frozenset({"item", "detach", "grad_fn", "backward", "cpu", "requires_grad"})
+_PLAIN_TYPES = frozenset({"int", "float", "str", "bool", "Number", "numbers.Number", "np.ndarray",
+                          "numpy.ndarray"})  # fmt: skip
+
+PathOf = Callable[[cst.CSTNode], str]
+
+
+def plain_when(test: cst.BaseExpression, truth: bool, path: PathOf) -> list[str]:
+    """Name the places that hold no tensor with a graph when the test comes out as `truth`."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return plain_when(inner, not truth, path)
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            if isinstance(operator, cst.And) == truth:
+                return plain_when(left, truth, path) + plain_when(right, truth, path)
+        case cst.Call(func=function, args=[cst.Arg(value=subject), *rest]):
+            return _by_type(syntax.dotted(function), path(subject), rest, truth)
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as compared]):
+            return _by_none(path(left), compared, truth)
+        case cst.Attribute(value=subject, attr=cst.Name(value="requires_grad")) if not truth:
+            return [place for place in (path(subject),) if place]
+    return []
+
+
+def _by_type(function: str, place: str, rest: list[cst.Arg], truth: bool) -> list[str]:
+    if not place:
+        return []
+    if function.endswith("is_tensor") and not truth:
+        return [place]
+    if not rest:
+        return []
+    about = rest[0].value
+    if function == "hasattr":
+        return [place] if syntax.constant(about) in _TENSOR_MEMBERS and not truth else []
+    if function != "isinstance":
+        return []
+    names = _type_names(about)
+    if any(name.rpartition(".")[2].endswith("Tensor") for name in names):
+        return [] if truth else [place]
+    plain = bool(names) and all(name in _PLAIN_TYPES for name in names)
+    return [place] if truth and plain else []
+
+
+def _type_names(node: cst.BaseExpression) -> list[str]:
+    if isinstance(node, cst.Tuple):
+        return [syntax.dotted(element.value) for element in node.elements]
+    return [syntax.dotted(node)]
+
+
+def _by_none(place: str, compared: cst.ComparisonTarget, truth: bool) -> list[str]:
+    if not place or syntax.constant(compared.comparator) is not None:
+        return []
+    is_none = isinstance(compared.operator, (cst.Is, cst.Equal))
+    return [place] if is_none == truth else []

@@ -1,0 +1,247 @@
+"""What statements do to the flow: branches join, loops go round, blocks switch gradient mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.assignments import augment, rebind
+from leakcheck.static.gradient import mode_of
+from leakcheck.static.values import ANYTHING, EMPTY, join
+
+if TYPE_CHECKING:
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.records import Env, Frame
+
+
+def execute(flow: Flow, node: cst.CSTNode) -> None:
+    """Walk one statement."""
+    executor = _EXECUTORS.get(type(node))
+    if executor:
+        executor(flow, node)
+
+
+def merge(one: Env, other: Env) -> Env:
+    """Join what two branches leave; a place only one of them set may be missing in the other."""
+    merged = dict(one)
+    for path, value in other.items():
+        merged[path] = join(merged[path], value) if path in merged else value
+    return merged
+
+
+def _line(flow: Flow, node: cst.SimpleStatementLine) -> None:
+    for small in node.body:
+        if flow.dead:
+            return
+        execute(flow, small)
+
+
+def _expression(flow: Flow, node: cst.Expr) -> None:
+    flow.evaluate(node.value)
+
+
+def _annotated(flow: Flow, node: cst.AnnAssign) -> None:
+    if node.value is not None:
+        rebind(flow, node, [node.target], node.value)
+
+
+def _assign(flow: Flow, node: cst.Assign) -> None:
+    rebind(flow, node, [target.target for target in node.targets], node.value)
+
+
+def _return(flow: Flow, node: cst.Return) -> None:
+    flow.give_back(flow.evaluate(node.value) if node.value is not None else EMPTY)
+    flow.exits.append(flow.env)
+    flow.dead = True
+
+
+def _raise(flow: Flow, node: cst.Raise) -> None:
+    flow.dead = True
+
+
+def _continue(flow: Flow, node: cst.Continue) -> None:
+    if flow.frames:
+        flow.frames[-1].continues.append(flow.env)
+    flow.dead = True
+
+
+def _break(flow: Flow, node: cst.Break) -> None:
+    if flow.frames:
+        flow.frames[-1].breaks.append(flow.env)
+    flow.dead = True
+
+
+def _delete(flow: Flow, node: cst.Del) -> None:
+    targets = node.target.elements if isinstance(node.target, cst.Tuple) else [node]
+    for element in targets:
+        target = element.value if isinstance(element, cst.BaseElement) else node.target
+        if isinstance(target, cst.Subscript):
+            target = target.value  # `del self.rewards[:]`
+            flow.assign(target, replace(flow.evaluate(target), element=None, items=()), None)
+        elif path := flow.path(target):
+            flow.env[path] = EMPTY
+
+
+def _if(flow: Flow, node: cst.If) -> None:
+    flow.evaluate(node.test)
+    before, gradient = dict(flow.env), flow.gradient
+    flow.refine(node.test, True)
+    flow.block(node.body)
+    after_body, body_dead, body_gradient = flow.env, flow.dead, flow.gradient
+    flow.env, flow.dead, flow.gradient = before, False, gradient
+    flow.refine(node.test, False)
+    match node.orelse:
+        case cst.If():
+            _if(flow, node.orelse)
+        case cst.Else(body=body):
+            flow.block(body)
+    if flow.dead:
+        flow.env, flow.dead, flow.gradient = after_body, body_dead, body_gradient
+    elif not body_dead:
+        flow.env = merge(after_body, flow.env)
+        flow.gradient = flow.gradient if flow.gradient == body_gradient else None
+
+
+def _for(flow: Flow, node: cst.For) -> None:
+    iterated = flow.evaluate(node.iter)
+    _loop(flow, node, lambda: flow.bind(node.target, iterated))
+
+
+def _while(flow: Flow, node: cst.While) -> None:
+    _loop(flow, node, lambda: flow.evaluate(node.test))
+
+
+def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
+    from leakcheck.static.records import Frame
+
+    before, recording = dict(flow.env), flow.recording
+    gradient = flow.gradient
+    frame = Frame(node)
+    if recording or not flow.frames:
+        flow.recording = False
+        _turn(flow, frame, start)
+        flow.env = flow.next_turn(before, id(node))
+        flow.recording = recording
+        flow.gradient = gradient if flow.gradient == gradient else flow.gradient
+    frame = Frame(node)
+    _turn(flow, frame, start)
+    if recording:
+        flow.after_turn(frame)
+    after = flow.next_turn(before, id(node))
+    for env in frame.breaks:
+        after = merge(after, env)
+    flow.env = after
+    if node.orelse is not None:
+        flow.block(node.orelse.body)
+
+
+def _turn(flow: Flow, frame: Frame, start: Callable[[], Any]) -> None:
+    outer = flow.born
+    flow.frames.append(frame)
+    flow.born = outer | {id(frame.node)}
+    start()
+    flow.block(frame.node.body)  # type: ignore[attr-defined]
+    ended = flow.dead
+    for env in frame.continues:
+        flow.env = dict(env) if ended else merge(flow.env, env)
+        ended = False
+    flow.dead = False
+    flow.frames.pop()
+    flow.born = outer
+
+
+def _with(flow: Flow, node: cst.With) -> None:
+    gradient = flow.gradient
+    for item in node.items:
+        mode, sets = mode_of(item.item, flow.module)
+        if sets:
+            flow.gradient = mode
+            continue
+        value = flow.evaluate(item.item)
+        if item.asname is not None:
+            flow.assign(item.asname.name, _managed(flow, item.item, value), None)
+    flow.block(node.body)
+    flow.gradient = gradient
+
+
+def _managed(flow: Flow, item: cst.BaseExpression, value: Any) -> Any:
+    match item:
+        case cst.Call(func=function, args=[cst.Arg(value=first), *_]):
+            if syntax.dotted(function).endswith("scale_loss"):
+                return flow.evaluate(first)
+    return value if value.kind == "object" else ANYTHING
+
+
+def _try(flow: Flow, node: cst.Try | cst.TryStar) -> None:
+    before = dict(flow.env)
+    flow.block(node.body)
+    if not flow.dead and node.orelse is not None:
+        flow.block(node.orelse.body)
+    outcomes = [] if flow.dead else [flow.env]
+    start = merge(before, flow.env)
+    for handler in node.handlers:
+        flow.env, flow.dead = dict(start), False
+        flow.block(handler.body)
+        if not flow.dead:
+            outcomes.append(flow.env)
+    flow.dead = not outcomes
+    flow.env = outcomes[0] if outcomes else start
+    for env in outcomes[1:]:
+        flow.env = merge(flow.env, env)
+    if node.finalbody is not None:
+        ended, flow.dead = flow.dead, False
+        flow.block(node.finalbody.body)
+        flow.dead = flow.dead or ended
+
+
+def _match(flow: Flow, node: cst.Match) -> None:
+    flow.evaluate(node.subject)
+    before, outcomes = dict(flow.env), [dict(flow.env)]
+    for case in node.cases:
+        flow.env, flow.dead = dict(before), False
+        flow.block(case.body)
+        if not flow.dead:
+            outcomes.append(flow.env)
+    flow.env, flow.dead = outcomes[0], False
+    for env in outcomes[1:]:
+        flow.env = merge(flow.env, env)
+
+
+def _definition(flow: Flow, node: cst.FunctionDef | cst.ClassDef) -> None:
+    flow.env.pop(node.name.value, None)
+
+
+def _augment(flow: Flow, node: cst.AugAssign) -> None:
+    augment(flow, node)
+
+
+def _assert(flow: Flow, node: cst.Assert) -> None:
+    flow.evaluate(node.test)
+
+
+_EXECUTORS: dict[type, Callable[[Flow, Any], None]] = {
+    cst.SimpleStatementLine: _line,
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _annotated,
+    cst.AugAssign: _augment,
+    cst.Return: _return,
+    cst.Raise: _raise,
+    cst.Continue: _continue,
+    cst.Break: _break,
+    cst.Del: _delete,
+    cst.Assert: _assert,
+    cst.If: _if,
+    cst.For: _for,
+    cst.While: _while,
+    cst.With: _with,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.Match: _match,
+    cst.FunctionDef: _definition,
+    cst.ClassDef: _definition,
+}

@@ -1,0 +1,325 @@
+"""Flow results of a whole module, function by function, and what calls learn from them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.classes import ClassInfo
+from leakcheck.static.flow import Flow
+from leakcheck.static.torch_api import framework, is_learnable_module, words
+from leakcheck.static.values import (
+    ANYTHING,
+    EMPTY,
+    LIKELY,
+    NONE,
+    PLAIN,
+    SURE,
+    UNKNOWN,
+    Ids,
+    Value,
+    derive,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from leakcheck.static.calls import Arguments
+    from leakcheck.static.module import Module
+
+DEEPEST_CALLS = 12  # call chains longer than this are unknown
+Scope = cst.FunctionDef | cst.Module
+
+
+class Analysis:
+    """The flow analysis of one module; results are kept, evidence only grows."""
+
+    def __init__(self, module: Module) -> None:
+        """Start with nothing walked."""
+        self.module = module
+        self.evident: set[int] = set()  # origins that backward was called on
+        self._slots: dict[tuple[int, str], int] = {}
+        self._slot_base: dict[int, int] = {}
+        self._flows: dict[int, Flow | None] = {}
+        self._classes: dict[int, ClassInfo] = {}
+        self._code: dict[int, str] = {}
+        self._depth = 0
+
+    # ---- results
+
+    def flow(self, scope: Scope) -> Flow | None:
+        """Walk a function, or the module's top level, once; None while that is under way."""
+        key = id(scope)
+        if key not in self._flows:
+            self._flows[key] = None
+            if self._depth < DEEPEST_CALLS:
+                self._depth += 1
+                owner = self.class_info(self.method_owner(scope))
+                self._flows[key] = Flow(self, scope, owner).run()
+                self._depth -= 1
+        return self._flows[key]
+
+    def scopes(self) -> list[Scope]:
+        """Every scope worth walking: the module, and each function."""
+        return [self.module.tree, *self.module.functions]
+
+    def method_owner(self, scope: Scope) -> cst.ClassDef | None:
+        """Return the class a function is directly a method of."""
+        if isinstance(scope, cst.Module):
+            return None
+        around = self.module.enclosing(scope, cst.FunctionDef, cst.ClassDef)
+        return around if isinstance(around, cst.ClassDef) else None
+
+    def class_info(self, node: cst.ClassDef | None) -> ClassInfo | None:
+        """Return what is known of a class of this module."""
+        if node is None:
+            return None
+        if id(node) not in self._classes:
+            self._classes[id(node)] = ClassInfo(self, node)
+        return self._classes[id(node)]
+
+    # ---- evidence
+
+    def slot(self, origin: int, name: str) -> int:
+        """Return the origin of one slot, "[0]" or ".loss", of what a call gave back."""
+        key = (origin, name)
+        if key not in self._slots:
+            self._slots[key] = -len(self._slots) - 1
+            self._slot_base[self._slots[key]] = origin
+        return self._slots[key]
+
+    def sibling_of_evident(self, value: Value, name: str) -> bool:
+        """Whether a slot named like a loss has a sibling that backward was called on."""
+        if "loss" not in name.lower():
+            return False
+        bases = {self._slot_base.get(origin) for origin in value.origins} - {None}
+        return any(self._slot_base.get(origin) in bases for origin in self.evident)
+
+    @cached_property
+    def module_names(self) -> frozenset[str]:
+        """Names the file treats as torch modules: model.train(), self.net.parameters() ..."""
+        evidence = words("methods", "module_evidence") - {"zero_grad", "load_state_dict"}
+        found = set()
+        for call in self.module.calls:
+            match call:
+                case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method))):
+                    if method in evidence and (len(call.args) == 0 or method == "train"):
+                        found.add(syntax.dotted(receiver))
+        return frozenset(found - {""})
+
+    def calls_backward(self, scope: Scope) -> bool:
+        """Whether the scope has a call whose name speaks of backward or of gradients."""
+        return id(scope) in self._backward_scopes
+
+    @cached_property
+    def _backward_scopes(self) -> set[int]:
+        found: set[int] = set()
+        for call in self.module.calls:
+            name = syntax.dotted(call.func).rpartition(".")[2]
+            if isinstance(call.func, cst.Attribute):
+                name = call.func.attr.value
+            if "backward" in name or name == "grad":
+                scope: Any = self.module.function_of(call) or self.module.tree
+                found.add(id(scope))
+        return found
+
+    # ---- names
+
+    def code(self, node: cst.CSTNode) -> str:
+        """Write a node as in the source, without its comments' lines."""
+        if id(node) not in self._code:
+            self._code[id(node)] = " ".join(self.module.code(node).split())
+        return self._code[id(node)]
+
+    def module_level(self, name: str, flow: Flow) -> Value:
+        """Return what a name holds at the module's top level."""
+        if flow.scope is self.module.tree:
+            return ANYTHING
+        top = self.flow(self.module.tree)
+        if top is None:
+            return ANYTHING
+        value = top.env.get(name, ANYTHING)
+        known = ("module", "loss", "object", "class", "function")
+        return value if value.kind in known else ANYTHING
+
+    def parameters(self, function: cst.FunctionDef, owner: ClassInfo | None) -> dict[str, Value]:
+        """Return the values a function's parameters start with."""
+        inputs = owner is not None and owner.is_module and function.name.value == "forward"
+        values: dict[str, Value] = {}
+        for parameter in syntax.parameters(function):
+            name = parameter.name.value
+            graph = LIKELY if inputs else UNKNOWN
+            graph = SURE if id(parameter) in self.evident else graph
+            origin = frozenset({id(parameter)})
+            value = Value(graph, origins=origin, parameters=frozenset({name}))
+            annotation = parameter.annotation.annotation if parameter.annotation else None
+            if annotation is not None:
+                value = self._annotated(annotation, value)
+            values[name] = value
+        values.pop("self", None)
+        values.pop("cls", None)
+        return values
+
+    def _annotated(self, annotation: cst.BaseExpression, value: Value) -> Value:
+        qualified = self.module.qualified(annotation)
+        if qualified in framework("modules", "bases") or is_learnable_module(qualified):
+            return Value(NONE, "module")
+        if syntax.dotted(annotation) in ("float", "int", "str", "bool"):
+            return PLAIN
+        info = self.resolve_class(annotation)
+        return Value(NONE, "object", ref=info) if info else value
+
+    # ---- definitions
+
+    def resolve_class(self, node: cst.BaseExpression) -> ClassInfo | None:
+        """Return the class of the project a name stands for."""
+        own = self.module.class_named(syntax.dotted(node))
+        if own is not None:
+            return self.class_info(own)
+        found = self._imported(node)
+        if found is None:
+            return None
+        analysis, name = found
+        return analysis.class_info(analysis.module.class_named(name))
+
+    def definition(self, node: cst.BaseExpression, flow: Flow) -> Definition | ClassInfo | None:
+        """Return the function or class of the project that a call's name stands for."""
+        spelled = syntax.dotted(node)
+        if not spelled or spelled in flow.env:
+            return None
+        if spelled.startswith("self.") and flow.owner is not None and spelled.count(".") == 1:
+            return flow.owner.method(spelled[5:])
+        if spelled == "self" and flow.owner is not None:
+            return flow.owner.method("forward") or flow.owner.method("__call__")
+        own = self.module.top_function(spelled) or self._nested(spelled, flow.scope)
+        if own is not None:
+            return Definition(self, own)
+        if (info := self.resolve_class(node)) is not None:
+            return info
+        found = self._imported(node)
+        if found is None:
+            return None
+        analysis, name = found
+        function = analysis.module.top_function(name)
+        return Definition(analysis, function) if function is not None else None
+
+    def _nested(self, name: str, scope: Scope) -> cst.FunctionDef | None:
+        """Return a function of this name defined inside the scope."""
+        if isinstance(scope, cst.Module) or "." in name:
+            return None
+        found = (f for f in self.module.functions if f.name.value == name)
+        return next((f for f in found if self.module.function_of(f) is scope), None)
+
+    def _imported(self, node: cst.BaseExpression) -> tuple[Analysis, str] | None:
+        project, qualified = self.module.project, self.module.qualified(node)
+        if project is None or not qualified:
+            return None
+        where, _, name = qualified.rpartition(".")
+        where = where or "." * (len(qualified) - len(qualified.lstrip(".")))
+        module = project.find(where, self.module.path)
+        for _ in range(4):  # follow re-exports
+            if module is None or module.defines(name):
+                break
+            again = module.names.imported.get(name, "")
+            where, _, name = again.rpartition(".")
+            module = project.find(where, module.path) if where else None
+        return (module.analysis, name) if module is not None else None
+
+
+class Definition:
+    """A function of the project, as its callers see it."""
+
+    def __init__(self, analysis: Analysis, function: cst.FunctionDef) -> None:
+        """Refer to a function; it is walked when first called."""
+        self.analysis = analysis
+        self.function = function
+
+    @property
+    def flow(self) -> Flow | None:
+        """The walked function; None while it calls itself."""
+        return self.analysis.flow(self.function)
+
+    def call(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+        """Return what a call gives back; evidence inside the function reaches the arguments."""
+        return self.apply(flow, call, self.bind(arguments), arguments.sinks)
+
+    def bind(self, arguments: Arguments) -> dict[str, Value]:
+        """Match arguments to the function's parameters."""
+        names = [p.name.value for p in syntax.parameters(self.function)]
+        if names[:1] in (["self"], ["cls"]):
+            names = names[1:]
+        bound = dict(zip(names, arguments.positional, strict=False))
+        return {**bound, **{k: v for k, v in arguments.named.items() if k in names}}
+
+    def apply(self, flow: Flow, call: cst.Call, bound: dict[str, Value], sinks: Ids) -> Value:
+        """Return what the function gives back for these parameters."""
+        inner = self.flow
+        if inner is None or self.is_generator or self.is_abstract:
+            unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
+            return flow.seen(flow.made(unknown))
+        for name in inner.freed:
+            if name in bound:
+                flow.backward(bound[name], call)
+        for sink in sinks:
+            flow.uses.setdefault(sink, set()).add("escape")
+        if flow.gradient is False:
+            return flow.made(substitute(join_all(inner.returned), bound, flow, id(call), sinks))
+        result = join_all(inner.returned) if inner.returned else EMPTY
+        return flow.seen(flow.made(substitute(result, bound, flow, id(call), sinks)))
+
+    @cached_property
+    def is_abstract(self) -> bool:
+        """Whether the body does nothing but wait for a subclass."""
+        body = [s for s in self.function.body.body if not _says_nothing(s)]
+        return not body
+
+    @cached_property
+    def is_generator(self) -> bool:
+        """Whether the function yields."""
+        return any(isinstance(node, cst.Yield) for node in syntax.walk(self.function.body))
+
+
+def _says_nothing(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a docstring, pass, `...` or raise NotImplementedError."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Pass()]):
+            return True
+        case cst.SimpleStatementLine(body=[cst.Expr(value=value)]):
+            return isinstance(value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+        case cst.SimpleStatementLine(body=[cst.Raise()]):
+            return True
+    return False
+
+
+def substitute(
+    value: Value, bound: dict[str, Value], flow: Flow, origin: int, sinks: Ids, depth: int = 0
+) -> Value:
+    """Return a function's result as its caller sees it: parameters replaced by arguments."""
+    given = [bound[name].contents for name in value.parameters if name in bound]
+    made = derive(given, flow.born) if given else Value(NONE, born=flow.born)
+    graph = value.graph
+    if value.parameters and graph < SURE:
+        graph = made.graph if given else UNKNOWN
+    if value.kind in ("module", "loss", "object", "class", "function") or value.floats:
+        return value
+    again = depth < 3
+    return Value(
+        graph=graph,
+        kind=value.kind,
+        origins=made.origins | {origin} if graph != NONE else frozenset(),
+        parameters=made.parameters if graph < SURE else frozenset(),
+        entries=made.entries,
+        born=flow.born,
+        stale=made.stale,
+        sinks=made.sinks | sinks,
+        items=tuple(
+            (k, substitute(v, bound, flow, flow.analysis.slot(origin, f"{k!r}"), sinks, depth + 1))
+            for k, v in value.items
+            if again
+        ),
+        element=substitute(value.element, bound, flow, origin, sinks, depth + 1)
+        if value.element is not None and again
+        else None,
+    )

@@ -1,0 +1,96 @@
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def sums_before_backward(tasks):
+    for batch in tasks:
+        total = 0.0
+        for x, y in batch:
+            total += criterion(model(x), y)
+        total.backward()
+        optimizer.step()
+
+
+def rebound(loader):
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        loss = loss.detach()
+        total += loss
+    return total
+
+
+def guarded(loader):
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        if isinstance(loss, torch.Tensor):
+            loss = loss.item()
+        total += loss
+    return total
+
+
+def in_a_slot(loader):
+    stats = {"loss": 0.0}
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        stats["loss"] += loss  # leak: undetached-accumulator
+    return stats
+
+
+def spelled_out(loader):
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total = total + loss / len(x)  # leak: undetached-accumulator
+    return total
+
+
+def moving_average(loader):
+    average = None
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        if average is None:
+            average = loss
+        else:
+            average = 0.9 * average + 0.1 * loss  # leak: undetached-accumulator
+    return average
+
+
+def several(loader):
+    total, count = 0.0, 0
+    for x, y in loader:
+        if (loss := criterion(model(x), y)).requires_grad:
+            loss.backward()
+        total, count = total, count + 1
+        total += loss if count > 3 else 0.0  # leak: undetached-accumulator
+    return total
+
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(4, 1)
+        self.running = 0.0
+
+    def step(self, x, y):
+        loss = criterion(self.model(x), y)
+        loss.backward()
+        self.running += loss  # leak: undetached-accumulator
+
+
+def without_gradient(loader):
+    total = 0.0
+    for x, y in loader:
+        with torch.no_grad():
+            loss = criterion(model(x), y)
+        total += loss
+    return total

@@ -1,0 +1,77 @@
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+criterion = nn.MSELoss()
+
+
+def stacked_then_backward(tasks):
+    for batch in tasks:
+        losses = []
+        for x, y in batch:
+            losses.append(criterion(model(x), y))
+        torch.stack(losses).mean().backward()
+
+
+def emptied(loader):
+    losses = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        losses.append(loss)
+        sum(losses).backward()
+        losses.clear()
+
+
+def as_numbers(loader):
+    losses = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        losses.append(float(loss))
+    return losses
+
+
+def cloned(loader):
+    history = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        history.append(loss.clone())  # leak: undetached-collection
+    return history
+
+
+def as_list(loader):
+    history = []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        history += [loss]  # leak: undetached-collection
+    return history
+
+
+def by_step(loader):
+    history = {}
+    for step, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()
+        history[step] = loss  # leak: undetached-collection
+    return history
+
+
+def in_a_record(loader):
+    records = []
+    for x, y in loader:
+        output = model(x)
+        loss = criterion(output, y)
+        loss.backward()
+        records.append({"size": len(x), "loss": loss})  # leak: undetached-collection
+    return records
+
+
+def overwritten(loader):
+    latest = {}
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        latest["loss"] = loss
+    return latest
