@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 from array import array
+from time import perf_counter
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import frames, graph, probes
@@ -34,11 +35,19 @@ class Window:
         self._growth = Growth()
         self._marks = array("Q")
         self._step = 0
+        self._looking_s = 0.0
         self._probed: set[int] = set()
+
+    @property
+    def spent_s(self) -> float:
+        """What the window has cost the program so far, in seconds."""
+        return self._looking_s + self._tracer.spent_s
 
     def open(self) -> None:
         """Begin at a step boundary (60-100 ms)."""
+        began_s = perf_counter()
         self._growth.look(0, Heap())
+        self._looking_s += perf_counter() - began_s
         self._mark()
         if self._tracer.start():
             for name in (*self._growing, "host.heap"):
@@ -51,7 +60,9 @@ class Window:
         self._step += 1
         self._mark()
         if self._step in LOOKS:
+            began_s = perf_counter()
             self._probe(Heap())
+            self._looking_s += perf_counter() - began_s
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """End the window and return what grows, who holds it, and what only fills up."""

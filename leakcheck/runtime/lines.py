@@ -43,6 +43,11 @@ class LineTracer:
         self._stop_at_s = 0.0
         self._on = False
 
+    @property
+    def spent_s(self) -> float:
+        """About how long the trace functions have run, in seconds."""
+        return self._events * _EVENT_S
+
     def start(self) -> bool:
         """Begin; False when something else traces this thread."""
         if sys.gettrace() is not None:
@@ -131,7 +136,7 @@ class LineTracer:
         self._number = number
 
     def _keep_to_budget(self) -> None:
-        if self._events * _EVENT_S > BUDGET_S or perf_counter() > self._stop_at_s:
+        if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
             self._on = False
             sys.settrace(None)
 

@@ -1,0 +1,72 @@
+"""Which findings did the run prove? Findings and suspects in, the same two out, joined by place.
+
+A suspect names lines of source and a holder. A finding is proved when it flags one of these lines,
+or, in the same file, a line about the very name that holds what leaks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from leakcheck.model import Finding, Suspect
+
+_NAMES = re.compile(r"`([^`]+)`")
+_GRAPH_CODES = "LK1"  # rules about autograd graphs
+
+
+def confirm(
+    findings: Iterable[Finding], suspects: Iterable[Suspect]
+) -> tuple[tuple[Finding, ...], tuple[Suspect, ...]]:
+    """Mark the findings that a suspect proves, and give each suspect the rules that name it.
+
+    A finding that no suspect touches keeps `proved` as it was: the run may not have come by.
+    """
+    findings, suspects = tuple(findings), tuple(suspects)
+    pairs = [
+        (finding, suspect) for suspect in suspects for finding in _proved_by(suspect, findings)
+    ]
+    proved = [
+        replace(finding, proved=True) if any(each is finding for each, _ in pairs) else finding
+        for finding in findings
+    ]
+    named = [
+        replace(suspect, rules=_rules(suspect, [f for f, each in pairs if each is suspect]))
+        for suspect in suspects
+    ]
+    return tuple(proved), tuple(named)
+
+
+def _rules(suspect: Suspect, findings: list[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*suspect.rules, *(finding.rule for finding in findings))))
+
+
+def _proved_by(suspect: Suspect, findings: tuple[Finding, ...]) -> list[Finding]:
+    """Return the findings on the suspect's lines; without one, those about its holder's name."""
+    on_line = [finding for finding in findings if _same_line(finding, suspect)]
+    return on_line or [finding for finding in findings if _same_holder(finding, suspect)]
+
+
+def _same_line(finding: Finding, suspect: Suspect) -> bool:
+    where = finding.location
+    return any(
+        where.line <= place.line <= max(where.line, where.end_line)
+        and _same_file(where.path, place.path)
+        for place in suspect.locations
+    )
+
+
+def _same_holder(finding: Finding, suspect: Suspect) -> bool:
+    if suspect.kind == "graph" and not finding.code.startswith(_GRAPH_CODES):
+        return False
+    if not any(_same_file(finding.location.path, place.path) for place in suspect.locations):
+        return False
+    names = {name.rpartition(".")[2] for name in _NAMES.findall(suspect.holder)}
+    flagged = {name.rpartition(".")[2] for name in _NAMES.findall(finding.message)}
+    return bool(names & flagged)
+
+
+def _same_file(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
