@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -99,10 +100,12 @@ def workspaces() -> dict[str, Any]:
 
     multiply()
     told["first"] = counts()[0]
-    for _ in range(4):
-        thread = threading.Thread(target=multiply)
-        thread.start()
-        thread.join()
+    end = threading.Event()
+    for _ in range(4):  # a thread that ends hands its cuBLAS handle on, so these stay
+        done = threading.Event()
+        work = partial(_multiply_and_wait, multiply, done, end)
+        threading.Thread(target=work, daemon=True).start()
+        done.wait(30)
         told["threads"].append(counts()[0])
     streams = []
     for _ in range(4):
@@ -114,9 +117,18 @@ def workspaces() -> dict[str, Any]:
     told["blocks"] = sorted(
         b.get("requested_size", b["size"]) for b in blocks if "active" in b["state"]
     )
+    end.set()
     torch._C._cuda_clearCublasWorkspaces()
     told["cleared"] = counts()[0]
     return told
+
+
+def _multiply_and_wait(
+    multiply: Callable[[], None], done: threading.Event, end: threading.Event
+) -> None:
+    multiply()
+    done.set()
+    end.wait(60)
 
 
 def context() -> dict[str, int]:

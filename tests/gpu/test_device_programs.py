@@ -1,0 +1,179 @@
+"""Programs that leak on a device, and programs that do not, under the sentinel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.cuda, pytest.mark.slow]
+
+Told = Callable[[str], dict[str, Any]]
+WATCHED = """\
+import json
+import threading
+import torch
+from torch import nn
+import leakcheck
+
+device = "cuda"
+kept = []
+{setup}
+with leakcheck.Sentinel(steps=300) as sentinel:
+    for i in range({steps}):
+{body}
+        sentinel.step()
+report = sentinel.report()
+trends = {{trend.resource: [trend.verdict, trend.per_step] for trend in report.trends}}
+suspects = [
+    [s.kind, s.holder, [[place.line, place.code] for place in s.locations]] for s in report.suspects
+]
+told = {{"verdict": report.verdict, "trends": trends, "suspects": suspects}}
+print("\\n" + json.dumps(told))
+"""
+
+
+def program(setup: str, body: str, steps: int = 500) -> str:
+    indented = "\n".join(" " * 8 + line for line in body.splitlines())
+    return WATCHED.format(setup=setup, body=indented, steps=steps)
+
+
+MODEL = """
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).to(device)
+optimizer = torch.optim.Adam(model.parameters())
+total = 0.0
+def train(batch=32):
+    optimizer.zero_grad()
+    loss = model(torch.randn(batch, 64, device=device)).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+
+
+def allocated_per_step(told: dict[str, Any]) -> float:
+    trend = told["trends"].get("cuda:0.allocated", ["steady", 0.0])
+    return float(trend[1])
+
+
+def test_the_minimal_leak_costs_512_device_bytes_a_step(told: Told):
+    answer = told(
+        program("val = torch.rand(1, device=device)",
+                "val += torch.rand(1, device=device).requires_grad_()")
+    )  # fmt: skip
+
+    assert answer["verdict"] == "growing"
+    assert allocated_per_step(answer) == pytest.approx(512, rel=0.01)
+    assert "graph" in [suspect[0] for suspect in answer["suspects"]]
+    lines = [place for s in answer["suspects"] for place in s[2]]
+    assert any("val +=" in code for _, code in lines)
+
+
+def test_the_leak_made_far_away_grows_the_graph_and_no_device_byte(told: Told):
+    answer = told(program("val = torch.rand(1, device=device).requires_grad_() * 1", "val += 1"))
+
+    assert answer["verdict"] == "growing"
+    assert allocated_per_step(answer) == pytest.approx(0, abs=1)
+    assert "graph" in [suspect[0] for suspect in answer["suspects"]]
+
+
+LEAKS = {
+    "sum of losses": (MODEL, "total = total + train()"),
+    "list of losses": (MODEL, "kept.append(train())"),
+    "detached outputs": (MODEL, "train(); kept.append(torch.zeros(256, device=device))"),
+    "growing param groups": (
+        MODEL,
+        "train()\nextra = nn.Parameter(torch.zeros(64, device=device))\n"
+        "extra.grad = torch.zeros_like(extra)\noptimizer.add_param_group({'params': [extra]})",
+    ),
+    "hook closures": (
+        MODEL,
+        "model.register_forward_hook(\n"
+        "    lambda m, i, o, t=torch.zeros(64, device=device): None\n"
+        ")\ntrain()",
+    ),
+    "cycle in C++": (
+        "",
+        "weight = torch.ones(64, device=device, requires_grad=True)\n"
+        "(weight * weight).sum().backward(create_graph=True)",
+    ),
+    "CUDA graphs captured again": (
+        "x = torch.zeros(64, device=device)",
+        "graph = torch.cuda.CUDAGraph()\n"
+        "with torch.cuda.graph(graph):\n"
+        "    y = x + 1\n"
+        "kept.append(graph)",
+    ),
+    "pinned buffers": ("", "kept.append(torch.zeros(4096).pin_memory())"),
+    "workspaces of threads": (
+        "x = torch.randn(64, 64, device=device)\nend = threading.Event()\n"
+        "def work():\n    x @ x\n    end.wait(60)",
+        "kept.append(threading.Thread(target=work, daemon=True))\nkept[-1].start()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_leak_on_the_device_grows(name: str, told: Told):
+    setup, body = LEAKS[name]
+
+    answer = told(program(setup, body, steps=200 if "workspaces" in name else 500))
+
+    assert answer["verdict"] == "growing"
+
+
+NEIGHBOUR = """
+import time, torch
+kept = []
+for _ in range(200):
+    kept.append(torch.zeros(10**6, device="cuda"))
+    time.sleep(0.02)
+"""
+
+CLEAN = {
+    "training": (MODEL, "train()"),
+    "detached sum": (MODEL, "total = total + train().item()"),
+    "ragged batches": (MODEL, "train(1 + i * 37 % 200)"),
+    "a bounded list": (MODEL, "kept.append(train().detach())\ndel kept[:-50]"),
+    "mixed precision": (
+        MODEL,
+        "with torch.autocast('cuda', torch.bfloat16):\n    train()",
+    ),
+    "emptied cache": (MODEL, "train()\nif i % 50 == 0:\n    torch.cuda.empty_cache()"),
+    "one thread a step": (
+        MODEL,
+        "thread = threading.Thread(target=lambda: torch.zeros(8, device=device))\n"
+        "thread.start()\nthread.join()\ntrain()",
+    ),
+    "a neighbour on the card": (
+        MODEL
+        + "import subprocess, sys\n"
+        + f"neighbour = subprocess.Popen([sys.executable, '-c', {NEIGHBOUR!r}])",
+        "train()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_clean_program_on_the_device_does_not_grow(name: str, told: Told):
+    setup, body = CLEAN[name]
+
+    answer = told(program(setup, body))
+
+    assert answer["verdict"] == "steady"
+    assert answer["suspects"] == []
+
+
+def test_ragged_shapes_fragment_and_are_not_called_a_leak(told: Told):
+    setup = "import random\nrandom.seed(3)\nkept = [None] * 8"
+    body = (
+        "size = random.randrange(2 << 20, 60 << 20)\n"
+        "kept[i % 8] = torch.empty(size, dtype=torch.uint8, device=device)\n"
+    )
+
+    answer = told(program(setup, body))
+
+    assert "device" not in [suspect[0] for suspect in answer["suspects"]]
+    assert "tensor" not in [suspect[0] for suspect in answer["suspects"]]
