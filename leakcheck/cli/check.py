@@ -153,7 +153,8 @@ def without_accepted(report: Report, chosen: Chosen, options: Options) -> Report
         findings = compared.new
         if compared.stale and not options.quiet:
             count = sum(entry.count for entry in compared.stale)
-            note(f"{path.name}: {count} accepted findings are gone; run `leakcheck baseline`")
+            gone = "finding is gone" if count == 1 else "findings are gone"
+            note(f"{path.name}: {count} accepted {gone}; run `leakcheck baseline`")
     return replace(report, findings=findings)
 
 

@@ -135,6 +135,7 @@ def _prove(program: Path) -> Proof:
 
 def _rate(suspect: Mapping[str, Any]) -> str:
     objects, size = suspect["objects_per_step"], suspect["bytes_per_step"]
-    parts = [f"{format_count(objects)} objects"] if objects is not None else []
+    noun = "object" if objects == 1 else "objects"
+    parts = [f"{format_count(objects)} {noun}"] if objects is not None else []
     parts += [format_bytes(size)] if size is not None else []
     return f"{suspect['kind']}: {' and '.join(parts)} a step" if parts else ""

@@ -1,4 +1,4 @@
-"""`leakcheck rules`: list the rules; `leakcheck rules new SLUG`: begin one."""
+"""`leakcheck rules`: list the rules; `rules new`: begin one; `rules index`: tabulate them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ import click
 
 from leakcheck.cli.choice import Choice, locate, settings
 from leakcheck.cli.output import COLORS, emit, wants_color
+from leakcheck.errors import UsageError
 
 if TYPE_CHECKING:
     from leakcheck.static.rule import Rule
 
+BEGIN, END = "<!-- begin: leakcheck rules index -->", "<!-- end -->"
 FAMILIES = {
-    "0": "Comments",
-    "1": "Autograd graphs",
-    "2": "Hooks and reference cycles",
-    "3": "Containers and caches",
-    "4": "Device memory",
-    "5": "Data loading",
-    "6": "Other resources",
+    "LK0": "Comments",
+    "LK1": "Autograd graphs",
+    "LK2": "Hooks and reference cycles",
+    "LK3": "Containers and caches",
+    "LK4": "Device memory",
+    "LK5": "Data loading",
+    "LK6": "Other resources",
 }
 
 
 @click.group(invoke_without_command=True)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
-@click.option("--markdown", is_flag=True, help="Write the tables of rules/README.md.")
 @click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
 @click.option("--color", type=click.Choice(COLORS), default="auto", help="Colour the output.")
@@ -36,7 +37,6 @@ FAMILIES = {
 def command(
     ctx: click.Context,
     output_format: str,
-    markdown: bool,
     config: tuple[str, ...],
     isolated: bool,
     color: str,
@@ -44,10 +44,8 @@ def command(
     """List the rules; those that run by default are marked with `*`."""
     if ctx.invoked_subcommand is not None:
         return
-    rules = known_rules(Choice(config=config, isolated=isolated or markdown))
-    if markdown:
-        emit(_markdown(rules))
-    elif output_format == "json":
+    rules = known_rules(Choice(config=config, isolated=isolated))
+    if output_format == "json":
         emit(json.dumps([rule_as_json(rule) for rule in rules], indent=2, ensure_ascii=False))
     else:
         emit(_table(rules, wants_color(color)), color=wants_color(color))
@@ -63,6 +61,33 @@ def new(slug: str, to: Path, code: str | None) -> None:
 
     folder = scaffold(slug, to, code)
     click.echo(f"{folder}: edit rule.py, README.md, leaky.py and fixed.py")
+
+
+@command.command()
+@click.option("--to", type=click.Path(path_type=Path), default=Path("rules"), help="The rule set.")
+def index(to: Path) -> None:
+    """Bring the tables in a rule set's README.md up to date."""
+    file = to / "README.md"
+    try:
+        text = file.read_text(encoding="utf-8")
+        if BEGIN not in text or END not in text:
+            raise UsageError(f"{file}: has no lines {BEGIN} and {END}")
+        file.write_text(with_index(text, to), encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise UsageError(f"{file}: {(reason or '').lower()}") from None
+
+
+def with_index(text: str, rule_set: Path) -> str:
+    """Return the text of a rule set's README.md with the present rules between its two marks."""
+    from leakcheck.static.registry import builtin_rule_set, load_rules
+    from leakcheck.static.suppress import UnusedSuppression
+
+    rules: tuple[type[Rule], ...] = load_rules([rule_set])
+    if rule_set.resolve() == builtin_rule_set():
+        rules = (UnusedSuppression, *rules)
+    before, rest = text.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{_tables(rules, rule_set)}\n\n{END}{rest.split(END, 1)[1]}"
 
 
 def known_rules(choice: Choice) -> tuple[type[Rule], ...]:
@@ -93,19 +118,17 @@ def _table(rules: tuple[type[Rule], ...], color: bool) -> str:
     return "\n".join(lines)
 
 
-def _markdown(rules: tuple[type[Rule], ...]) -> str:
+def _tables(rules: tuple[type[Rule], ...], rule_set: Path) -> str:
     lines: list[str] = []
-    for family, members in groupby(rules, key=lambda rule: rule.code[2]):
-        lines += ["", f"### LK{family}xx {FAMILIES.get(family, 'Others')}", ""]
+    for family, members in groupby(rules, key=lambda rule: rule.code[:-2]):
+        lines += ["", f"## {family}xx {FAMILIES.get(family, 'Others')}", ""]
         lines += ["| code | rule | default | finds |", "|---|---|---|---|"]
-        lines += [_row(rule) for rule in members]
-    return "\n".join(lines[1:])
+        lines += [_row(rule, rule_set) for rule in members]
+    return "\n".join(lines)
 
 
-def _row(rule: type[Rule]) -> str:
-    from leakcheck.static.registry import builtin_rule_set
-
-    page = builtin_rule_set() / rule.slug / "README.md"
+def _row(rule: type[Rule], rule_set: Path) -> str:
+    page = rule_set / rule.slug / "README.md"
     name = f"[{rule.slug}]({rule.slug}/README.md)" if page.is_file() else rule.slug
     summary = rule.summary.replace("|", "\\|")
     return f"| {rule.code} | {name} | {'yes' if rule.default else ''} | {summary} |"

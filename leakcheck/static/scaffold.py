@@ -29,7 +29,7 @@ class $name(Rule):
     """A tensor made at every step is appended to a list that is never emptied."""
 
     code = "$code"
-    summary = "a new tensor is appended to a list at every step"
+    summary = "a tensor from every step is kept in a list"
     help = "keep only the newest, or a number in its place"
 
     def check(self, module: Module) -> Iterator[Hit]:
