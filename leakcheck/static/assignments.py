@@ -65,9 +65,9 @@ def note_sum(
     if value.floats or value.graph == NONE:
         return value
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
-    loops = frozenset(id(f.node) for f in flow.frames) & old.stale if old.carries else frozenset()
-    per_call = any(entry == place or entry == flow.path(target) for entry in old.entries)
-    per_call = per_call and place.startswith("self.")
+    turning = frozenset(id(frame.node) for frame in flow.frames)
+    loops = turning & old.stale & value.stale if old.carries else frozenset()
+    per_call = place.startswith("self.") and place in value.entries
     from leakcheck.static.records import Growth
 
     grows = value.carries or value.parameters

@@ -145,8 +145,8 @@ def _loss(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
 
 
 def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> Value:
-    called = flow.held(name)
-    if called is not None and called.kind not in ("unknown", "function", "number"):
+    called = flow.read(name)
+    if called.kind in ("module", "loss", "object"):
         return _called_value(flow, call, called, arguments)
     if flow.is_module(name):
         return _module_result(flow, call, arguments)

@@ -28,7 +28,8 @@ class ClassInfo:
         self.analysis = analysis
         self.node = node
         self._busy = False
-        self.answers: set[int] = set()  # calls of methods that gave something back
+        self.answers: dict[int, str] = {}  # calls of its methods -> the method
+        self.evidence: list[set[int]] = []  # the callers' evidence, as it grows
 
     @property
     def name(self) -> str:
@@ -135,7 +136,9 @@ class ClassInfo:
         method = self.method(name)
         if method is None:
             return None
-        self.answers.add(id(call))
+        self.answers[id(call)] = name
+        if not any(known is flow.analysis.evident for known in self.evidence):
+            self.evidence.append(flow.analysis.evident)
         bound = method.bind(arguments)
         for growth in self.keeps(method):
             self._feed(flow, call, growth, bound)

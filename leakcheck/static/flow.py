@@ -70,6 +70,7 @@ class Flow:
         self.freed: set[str] = set()  # parameters that backward is called on
         self.changed: dict[str, cst.CSTNode | None] = {}
         self.exits: list[Env] = []  # what names hold at each way out
+        self.before: dict[int, Env] = {}  # what names hold when a loop is reached
         self.dead = False
 
     def _walk(self, *, record: bool) -> None:

@@ -11,8 +11,8 @@ from leakcheck.static import syntax
 from leakcheck.static.torch_api import framework, grad_mode
 
 if TYPE_CHECKING:
-    from leakcheck.static.module import Module
     from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.module import Module
 
 _SWITCHES_OFF = re.compile(r"no_?grad|inference_?mode|without_grad|eval_mode", re.IGNORECASE)
 

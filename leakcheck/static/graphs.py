@@ -14,23 +14,29 @@ from typing import TYPE_CHECKING, Literal
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.attributes import (
+    attribute_of,
+    differentiated,
+    reassigned,
+    returned_by_methods,
+    sets_up,
+)
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.records import Feed, Growth
+from leakcheck.static.torch_api import framework
 from leakcheck.static.values import LIKELY, SURE, Ids
 
 if TYPE_CHECKING:
-    from leakcheck.static.classes import ClassInfo
     from leakcheck.static.module import Loop, Module
 
 Leak = Literal[
     "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
-    "evaluation",
+    "evaluation", "step-output",
 ]  # fmt: skip
 _DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
                    re.IGNORECASE)  # fmt: skip
 _EVALUATING = re.compile(r"eval|valid|test|predict|infer|score", re.IGNORECASE)
-_SETTING_UP = re.compile(r"__init__$|__post_init__$|_?build|_?setup|_?reset|register|_?init")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,7 @@ def _loops(flow: Flow, ids: Ids) -> list[Loop]:
 
 def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     owner, scope = flow.owner, flow.scope
-    if owner is None or isinstance(scope, cst.Module) or _SETTING_UP.match(scope.name.value):
+    if owner is None or isinstance(scope, cst.Module) or sets_up(scope):
         return None
     place = attribute_of(growth)
     if not growth.value.carries or not flow.keeps_graph(f"self.{place}"):
@@ -213,90 +219,23 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     if called_without_gradient(flow.module, scope):
         return None
     trains = bool(flow.backwards)
+    if owner.is_lightning and scope.name.value in framework("lightning", "per_step"):
+        return "step-output"
     if growth.how == "carry":
         carried = growth.value.graph == SURE and not reassigned(flow, place, growth.node)
         return "carried" if carried else None
     if growth.how == "collect":
         return "collection" if trains and not reassigned(flow, place, growth.node) else None
-    if owner.is_module:
-        returned = _returned_by_methods(owner, place)
-        forward = scope.name.value == "forward" and not reassigned(flow, place, growth.node)
-        return "statistics" if forward and not returned else None
+    if owner.is_module and scope.name.value == "forward":
+        used = returned_by_methods(owner, place) or reassigned(
+            flow, place, growth.node, statistics=True
+        )
+        return None if used else "statistics"
     if trains and growth.value.graph == SURE:
         return "accumulator"
     if growth.added.parameters and growth.value.graph >= LIKELY:
         return "meter"
     return None
-
-
-def attribute_of(growth: Growth) -> str:
-    """Name the attribute of self that grows."""
-    return re.split(r"[.\[]", growth.target.removeprefix("self."))[0]
-
-
-def differentiated(owner: ClassInfo, attribute: str) -> bool:
-    """Whether a method of the class, or a caller of one, backwards what the attribute holds."""
-    if owner.answers & owner.analysis.evident:
-        return True
-    for function in owner.methods.values():
-        flow = owner.analysis.flow(function)
-        passes = (*flow.backwards, *flow.differentiations) if flow is not None else ()
-        if any(f"self.{attribute}" in p.value.entries for p in passes):
-            return True
-    return False
-
-
-def reassigned(flow: Flow, attribute: str, node: cst.CSTNode) -> bool:
-    """Whether the attribute is given another value, or emptied, between two calls.
-
-    Looks at the class's other methods, set-up and resets aside, and at code outside of it that
-    writes `object.attribute`.
-    """
-    module = flow.module
-    own = flow.owner.node if flow.owner else None
-    statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
-    for statement in statements:
-        function = module.function_of(statement)
-        if statement is node or function is flow.scope:
-            continue
-        inside = module.class_of(statement) is own
-        if inside and function is not None and _SETTING_UP.match(function.name.value):
-            continue
-        for target in _targets(statement):
-            if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
-                return True
-    return any(_empties(call, attribute) for call in module.calls)
-
-
-def _empties(call: cst.Call, attribute: str) -> bool:
-    match call.func:
-        case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name)), attr=cst.Name(value=m)):
-            return name == attribute and m in ("clear", "pop", "popleft")
-    return False
-
-
-def _targets(statement: cst.Assign | cst.Del) -> list[cst.BaseExpression]:
-    if isinstance(statement, cst.Del):
-        return [statement.target]
-    return [target.target for target in statement.targets]
-
-
-def _sets(target: cst.BaseExpression, attribute: str) -> bool:
-    if isinstance(target, cst.Tuple):
-        return any(_sets(element.value, attribute) for element in target.elements)
-    while isinstance(target, cst.Subscript):
-        target = target.value
-    return isinstance(target, cst.Attribute) and target.attr.value == attribute
-
-
-def _returned_by_methods(owner: ClassInfo, attribute: str) -> bool:
-    for name, function in owner.methods.items():
-        flow = owner.analysis.flow(function)
-        if flow is None or name == "forward":
-            continue
-        if any(f"self.{attribute}" in value.contents.entries for value in flow.returned):
-            return True
-    return False
 
 
 def _fed(flow: Flow) -> Iterator[GraphLeak]:

@@ -120,6 +120,7 @@ def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
 
     before, recording = dict(flow.env), flow.recording
     gradient = flow.gradient
+    flow.before[id(node)] = before
     frame = Frame(node)
     if recording or not flow.frames:
         flow.recording = False

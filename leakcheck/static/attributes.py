@@ -1,0 +1,98 @@
+"""What happens to an attribute of self between two calls: read, reset, or differentiated?"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static.records import Growth
+
+if TYPE_CHECKING:
+    from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.flow import Flow
+
+_SETTING_UP = re.compile(r"(__init__|__post_init__|_?build\w*|_?setup|register\w*|_?init_weights)$")
+_RESETTING = re.compile(r"_?reset")
+
+
+def attribute_of(growth: Growth) -> str:
+    """Name the attribute of self that grows."""
+    return re.split(r"[.\[]", growth.target.removeprefix("self."))[0]
+
+
+def differentiated(owner: ClassInfo, attribute: str) -> bool:
+    """Whether a method of the class, or a caller of one, backwards what the attribute holds."""
+    for call, method in owner.answers.items():
+        function = owner.methods.get(method)
+        evident = any(call in origins for origins in owner.evidence)
+        if evident and function is not None and _returns(owner, function, attribute):
+            return True
+    for function in owner.methods.values():
+        flow = owner.analysis.flow(function)
+        passes = (*flow.backwards, *flow.differentiations) if flow is not None else ()
+        if any(f"self.{attribute}" in p.value.entries for p in passes):
+            return True
+    return False
+
+
+def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: bool = False) -> bool:
+    """Whether the attribute is given another value, or emptied, between two calls.
+
+    Looks at the class's other methods, set-up (and for statistics resets) aside, and at code
+    outside of it that writes `object.attribute`.
+    """
+    module = flow.module
+    own = flow.owner.node if flow.owner else None
+    statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
+    for statement in statements:
+        function = module.function_of(statement)
+        if statement is node or function is flow.scope:
+            continue
+        inside = module.class_of(statement) is own
+        if inside and function is not None and sets_up(function, resets_too=statistics):
+            continue
+        for target in _targets(statement):
+            if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
+                return True
+    return any(_empties(call, attribute) for call in module.calls)
+
+
+def sets_up(function: cst.FunctionDef, *, resets_too: bool = False) -> bool:
+    """Whether a method gives attributes their first values."""
+    name = function.name.value
+    return bool(_SETTING_UP.match(name) or (resets_too and _RESETTING.match(name)))
+
+
+def _empties(call: cst.Call, attribute: str) -> bool:
+    match call.func:
+        case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name)), attr=cst.Name(value=m)):
+            return name == attribute and m in ("clear", "pop", "popleft")
+    return False
+
+
+def _targets(statement: cst.Assign | cst.Del) -> list[cst.BaseExpression]:
+    if isinstance(statement, cst.Del):
+        return [statement.target]
+    return [target.target for target in statement.targets]
+
+
+def _sets(target: cst.BaseExpression, attribute: str) -> bool:
+    if isinstance(target, cst.Tuple):
+        return any(_sets(element.value, attribute) for element in target.elements)
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return isinstance(target, cst.Attribute) and target.attr.value == attribute
+
+
+def returned_by_methods(owner: ClassInfo, attribute: str) -> bool:
+    """Whether a method other than forward gives back what the attribute holds."""
+    others = (function for name, function in owner.methods.items() if name != "forward")
+    return any(_returns(owner, function, attribute) for function in others)
+
+
+def _returns(owner: ClassInfo, function: cst.FunctionDef, attribute: str) -> bool:
+    flow = owner.analysis.flow(function)
+    returned = flow.returned if flow is not None else []
+    return any(f"self.{attribute}" in value.contents.entries for value in returned)

@@ -1,0 +1,41 @@
+"""Is retain_graph=True of any use? Only a second pass over the same graph needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.values import Value
+
+if TYPE_CHECKING:
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.module import Loop
+
+
+def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
+    """Whether a backward(retain_graph=True) in a loop is the only pass over graphs of one turn."""
+    passes = {id(p.node): p for p in (*flow.backwards, *flow.differentiations)}
+    own = passes.pop(id(call), None)
+    loop = flow.module.loop_of(call)
+    if own is None or passes or loop is None or own.value.stale & own.loops:
+        return False
+    outside = flow.before.get(id(loop), {})
+    return not any(_brings_graph(value) for value in _read_in(flow, loop, outside))
+
+
+def _read_in(flow: Flow, loop: Loop, outside: Mapping[str, Value]) -> Iterator[Value]:
+    for node in syntax.walk(loop.body):
+        if isinstance(node, cst.Name) and node.value in outside:
+            above = flow.module.parent(node)
+            called = isinstance(above, cst.Call) and above.func is node
+            if not called and not (isinstance(above, cst.Attribute) and above.value is node):
+                yield outside[node.value]
+
+
+def _brings_graph(value: Value) -> bool:
+    """Whether a value from before the loop may be part of a graph made before it."""
+    inner = value.contents
+    return inner.carries and not inner.leaf and inner.kind != "module"

@@ -1,0 +1,51 @@
+import torch
+from torch import nn
+
+
+class Reset(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(4, 8)
+        self.state = torch.zeros(1, 8)
+
+    def init_hidden(self):
+        self.state = torch.zeros(1, 8)
+
+    def forward(self, x):
+        self.state = self.cell(x, self.state)
+        return self.state
+
+
+class Unpacked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 8)
+        self.hidden = None
+
+    def forward(self, x):
+        out, self.hidden = self.rnn(x, self.hidden)  # leak: carried-state
+        return out
+
+
+def truncated(loader):
+    rnn = nn.GRU(4, 8)
+    state = None
+    for x in loader:
+        out, state = rnn(x, state)
+        out.sum().backward()
+        state = state.detach()
+
+
+def retained(loader):
+    rnn = nn.GRUCell(4, 8)
+    state = torch.zeros(1, 8)
+    for x in loader:
+        state = rnn(x, state)  # leak: carried-state
+        state.sum().backward(retain_graph=True)
+
+
+def layers(blocks, x):
+    stack = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+    for block in stack:
+        x = block(x)
+    return x

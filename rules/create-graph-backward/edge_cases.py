@@ -1,0 +1,30 @@
+import torch
+
+
+def reset_by_hand(model, x):
+    model(x).sum().backward(create_graph=True)
+    norm = sum(p.grad.norm() for p in model.parameters())
+    for p in model.parameters():
+        p.grad = None
+    return norm
+
+
+def in_a_loop(model, optimizer, batches):
+    for x in batches:
+        optimizer.zero_grad()
+        model(x).sum().backward(create_graph=True)
+        optimizer.step()
+
+
+def first_order(model, x):
+    model(x).sum().backward(create_graph=False)
+
+
+def by_parameter(model, x, create_graph):
+    model(x).sum().backward(create_graph=create_graph)
+
+
+def returned(model, x):
+    out = model(x)
+    out.backward(torch.ones_like(out), create_graph=True)  # leak: create-graph-backward
+    return x.grad

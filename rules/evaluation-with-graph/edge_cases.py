@@ -1,0 +1,51 @@
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+model = nn.Linear(4, 2)
+
+
+@torch.no_grad()
+def evaluate_decorated(loader):
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        total += F.cross_entropy(model(x), y)
+    return total
+
+
+def validate_numbers(loader):
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        total += F.cross_entropy(model(x), y).item()
+    return total
+
+
+def inner(loader):
+    model.eval()
+    outputs = []
+    for x, _ in loader:
+        outputs.append(model(x))
+    return outputs
+
+
+def outer(loader):
+    with torch.inference_mode():
+        return inner(loader)
+
+
+def collect(test_loader):
+    model.eval()
+    outputs = []
+    for x, _ in test_loader:
+        outputs.append(model(x).cpu())  # leak: evaluation-with-graph
+    return torch.cat(outputs)
+
+
+def count_right(test_loader):
+    model.eval()
+    right = 0
+    for x, y in test_loader:
+        right += (model(x).argmax(1) == y).sum()
+    return right

@@ -1,0 +1,30 @@
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+encoder = nn.Linear(4, 4)
+
+
+def two_losses(loader):
+    for x in loader:
+        out = model(x)
+        out.mean().backward(retain_graph=True)
+        out.std().backward()
+
+
+def shared_encoding(x, steps):
+    code = encoder(x)
+    for _ in range(steps):
+        model(code).sum().backward(retain_graph=True)
+
+
+def carried(loader):
+    state = torch.zeros(4)
+    for x in loader:
+        state = encoder(x + state)
+        state.sum().backward(retain_graph=True)
+
+
+def alone(loader):
+    for x in loader:
+        model(x).sum().backward(retain_graph=True)  # leak: needless-retain-graph

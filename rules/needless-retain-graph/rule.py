@@ -1,0 +1,44 @@
+"""backward(retain_graph=True) where no second backward needs the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.model import Edit, Fix
+from leakcheck.static import graphs, retained, syntax
+from leakcheck.static.flow import Flow
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class NeedlessRetainGraph(Rule):
+    """retain_graph=True in a loop that calls backward only once and carries no graph round."""
+
+    code = "LK112"
+    summary = "retain_graph=True keeps saved activations alive, and nothing uses them again"
+    help = "leave retain_graph out"
+    words = ("retain_graph",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Yield each call that is its function's only backward, in a loop of its own graphs."""
+        for call in module.calls:
+            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "backward":
+                continue
+            if not graphs.retains(call) or module.loop_of(call) is None:
+                continue
+            flow = module.analysis.flow(module.function_of(call) or module.tree)
+            if flow is not None and retained.retained_for_nothing(flow, call):
+                message = "no second backward goes through this graph"
+                yield self.hit(call, message, fix=_fix(module, call, flow))
+
+
+def _fix(module: Module, call: cst.Call, flow: Flow) -> Fix | None:
+    kept = [arg for arg in call.args if arg is not syntax.argument(call, "retain_graph")]
+    if kept:
+        return None
+    assert isinstance(call.func, cst.Attribute)
+    at, end = module.span(call.func).end, module.span(call).end
+    edit = Edit(at.line, at.column + 1, end.line, end.column + 1, "()")
+    return Fix("free the graph in backward, as by default", (edit,), "unsafe")
