@@ -23,67 +23,60 @@ class Kept:
 
 
 def is_dataset(module: Module, owner: cst.ClassDef) -> bool:
-    """Tell whether a class has a Dataset base, or both `__len__` and `__getitem__`."""
+    """Tell whether a class has a Dataset base, or no base and both dunders of one."""
     if shape.has_base(module, owner, "dataset-classes"):
         return True
     methods = module.methods(owner)
-    return "__getitem__" in methods and "__len__" in methods
+    return "__getitem__" in methods and "__len__" in methods and not owner.bases
 
 
 def setup_methods(module: Module, owner: cst.ClassDef) -> list[cst.FunctionDef]:
-    """List the constructor and the class's own methods that it calls, directly or in turn."""
+    """List the constructor and what it calls on self, in turn; a subclass's constructor counts."""
     methods = module.methods(owner)
-    todo = ["__init__"]
+    todo = ["__init__", *_called_by_subclasses(module, owner)]
     found: dict[str, cst.FunctionDef] = {}
     while todo:
         name = todo.pop()
-        method = methods.get(name)
-        if method is None or name in found:
-            continue
-        found[name] = method
-        todo += [
-            node.func.attr.value
-            for node in walk(method.body)
-            if isinstance(node, cst.Call)
-            and isinstance(node.func, cst.Attribute)
-            and dotted(node.func.value) == "self"
-        ]
-    return list(found.values()) if found else _called_by_subclasses(module, owner)
+        if name in methods and name not in found:
+            found[name] = methods[name]
+            todo += _called_on_self(methods[name])
+    return list(found.values())
 
 
-def _called_by_subclasses(module: Module, owner: cst.ClassDef) -> list[cst.FunctionDef]:
-    """A base class without a constructor: the methods that its subclasses' constructors call."""
-    called: set[str] = set()
+def _called_by_subclasses(module: Module, owner: cst.ClassDef) -> Iterator[str]:
     for other in module.classes:
         if any(dotted(base.value) == owner.name.value for base in other.bases):
-            called |= {
-                shape.last_name(node)
-                for method in setup_methods(module, other)
-                for node in walk(method.body)
-                if isinstance(node, cst.Call) and dotted(node.func).startswith("self.")
-            }
-    methods = module.methods(owner)
-    todo, found = sorted(called & set(methods)), set(called & set(methods))
-    while todo:
-        for node in walk(methods[todo.pop()].body):
-            if isinstance(node, cst.Call) and dotted(node.func).startswith("self."):
-                name = shape.last_name(node)
-                if name in methods and name not in found:
-                    found.add(name)
-                    todo.append(name)
-    return [methods[name] for name in methods if name in found]
+            constructor = module.methods(other).get("__init__")
+            yield from _called_on_self(constructor) if constructor is not None else ()
+
+
+def _called_on_self(method: cst.FunctionDef) -> list[str]:
+    return [
+        shape.last_name(node)
+        for node in walk(method.body)
+        if isinstance(node, cst.Call) and dotted(node.func).startswith("self.")
+    ]
 
 
 def kept_by_constructor(module: Module, owner: cst.ClassDef) -> Iterator[Kept]:
     """Yield what the set-up methods of a data set store on self."""
     for method in setup_methods(module, owner):
         for node in shape.own_nodes(method):
-            if not isinstance(node, cst.Assign):
-                continue
-            for target in node.targets:
-                spelled = dotted(target.target)
-                if spelled.startswith("self.") and spelled.count(".") == 1:
-                    yield Kept(spelled[5:], node.value, node, method)
+            match node:
+                case cst.Assign():
+                    for target in node.targets:
+                        if own := _own(target.target):
+                            yield Kept(own, node.value, node, method)
+                case cst.Call(
+                    func=cst.Attribute(value=holder, attr=cst.Name(value="append" | "extend")),
+                    args=[cst.Arg(value=value)],
+                ) if own := _own(holder):
+                    yield Kept(own, value, node, method)
+
+
+def _own(target: cst.BaseExpression) -> str:
+    spelled = dotted(target)
+    return spelled[5:] if spelled.startswith("self.") and spelled.count(".") == 1 else ""
 
 
 def behind(kept: Kept) -> list[cst.CSTNode]:

@@ -255,3 +255,12 @@ def unlimited(module: Module, decorator: cst.Decorator) -> bool:
         return module.qualified(named) == "functools.cache"
     size = shape.keyword_value(named, "maxsize", 0)
     return isinstance(size, cst.Name) and size.value == "None"
+
+
+def at_most_one(decorator: cst.Decorator) -> bool:
+    """Tell whether a cache keeps one entry or none: `lru_cache(maxsize=1)`."""
+    named = decorator.decorator
+    if not isinstance(named, cst.Call):
+        return False
+    size = shape.keyword_value(named, "maxsize", 0)
+    return isinstance(size, cst.Integer) and size.evaluated_value <= 1

@@ -43,12 +43,48 @@ def handle_dropped(module: Module, call: cst.Call) -> bool:
         return True
     function = module.function_of(call)
     if not isinstance(above, cst.Assign) or function is None or len(above.targets) != 1:
-        return False
+        return _appended_for_nothing(module, call)
     name = above.targets[0].target
+    if dotted(name).startswith("self."):
+        return _never_read(module, shape.last_name(name))
     if not isinstance(name, cst.Name):
         return False
     used = [n for n in walk(function.body) if isinstance(n, cst.Name) and n.value == name.value]
     return len(used) == 1
+
+
+def _appended_for_nothing(module: Module, call: cst.Call) -> bool:
+    """`self.handles.append(<call>)` where nothing ever looks into the list."""
+    arg = module.parent(call)
+    append = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    match append:
+        case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="append"))):
+            return dotted(holder).startswith("self.") and _never_read(
+                module, shape.last_name(holder)
+            )
+    return False
+
+
+def _never_read(module: Module, word: str) -> bool:
+    roles = {use.role for use in growth.uses(module, word)}
+    return roles <= {"bind", "grow"} and not growth.named_in_text(module, word)
+
+
+def runs_what_it_hooks(module: Module, call: cst.Call) -> bool:
+    """Tell whether the function that adds the hook also calls the model it was handed."""
+    function = module.function_of(call)
+    if function is None or function.name.value == "__init__":
+        return False
+    assert isinstance(call.func, cst.Attribute)
+    model = shape.origin(module, call.func.value, function)
+    if not model.startswith("self.") and model not in shape.parameter_names(function):
+        return False
+    if model.startswith("self.") and not foreign(module, call):
+        return False
+    return any(
+        isinstance(node, cst.Call) and dotted(node.func) in (model, f"{model}.forward")
+        for node in shape.own_nodes(function)
+    )
 
 
 def foreign(module: Module, call: cst.Call) -> bool:
@@ -96,6 +132,8 @@ def holds_self(module: Module, hook: cst.BaseExpression, near: cst.CSTNode) -> b
         return nested is not None and _closes_over_self(nested)
     if isinstance(hook, cst.Lambda):
         return _closes_over_self(hook)
+    if isinstance(hook, cst.Call) and dotted(hook.func).startswith("self."):
+        return any(_closes_over_self(f) for f in _made_by(module, hook))
     if isinstance(hook, cst.Call):
         if shape.last_name(hook) != "partial":
             return False
@@ -146,11 +184,16 @@ def _functions_behind(module: Module, hook: cst.BaseExpression) -> Iterator[Hook
             yield hook
         case cst.Call() if shape.last_name(hook.func) == "partial" and hook.args:
             yield from _functions_behind(module, hook.args[0].value)
-        case cst.Call():  # a function that makes the hook
-            for maker in _named(module, shape.last_name(hook.func)):
-                yield from (n for n in walk(maker.body) if isinstance(n, cst.FunctionDef))
+        case cst.Call():
+            yield from _made_by(module, hook)
         case cst.Name() | cst.Attribute():
             yield from _named(module, shape.last_name(hook))
+
+
+def _made_by(module: Module, call: cst.Call) -> Iterator[cst.FunctionDef]:
+    """The functions inside a function that makes hooks: `register_hook(self.make(name))`."""
+    for maker in _named(module, shape.last_name(call.func)):
+        yield from (n for n in walk(maker.body) if isinstance(n, cst.FunctionDef))
 
 
 def _named(module: Module, name: str) -> Iterator[cst.FunctionDef]:

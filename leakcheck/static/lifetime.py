@@ -13,7 +13,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
-from leakcheck.static.syntax import dotted, parameters, walk
+from leakcheck.static.syntax import children, dotted, parameters, walk
 
 Fate = Literal["released", "handed on", "left open"]
 _DEEPEST_CALL = 3
@@ -31,6 +31,14 @@ def bound_name(module: Module, call: cst.Call, position: int = 0) -> str:
     if isinstance(target, cst.Tuple) and position < len(target.elements):
         target = target.elements[position].value
     return target.value if isinstance(target, cst.Name) else ""
+
+
+def holds(value: cst.CSTNode, name: str) -> bool:
+    """Tell whether an expression is the name, or a tuple, list or dict that it is in."""
+    if isinstance(value, cst.Name):
+        return value.value == name
+    displays = (cst.Tuple, cst.List, cst.Dict, cst.Element, cst.DictElement)
+    return isinstance(value, displays) and any(holds(child, name) for child in children(value))
 
 
 def fate(

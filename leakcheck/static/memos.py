@@ -18,7 +18,7 @@ _CONFIGURATION = re.compile(
     r"types?|configs?|cfg|layers?|idx|indices|index|ranks?|keys?|sizes?|shapes?|len|length|dims?|"
     r"modes?|kinds?|splits?|backends?|versions?|params?|parameters?|groups?|nums?|epochs?|id|ids|"
     r"i|j|k|n|seed|stage|levels?|attr|field|tag|fn|func|function|arch|lang|locale|world|mesh|"
-    r"args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
+    r"patterns?|args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
     r"category|target|op|node|prefix|suffix|obj|self|tokenizer|host|port|task)$",
     re.IGNORECASE,
 )
@@ -46,6 +46,7 @@ def memos(module: Module) -> Iterator[Memo]:
                 name = _outliving(module, holder, assign)
                 if (
                     name
+                    and not _numbering(assign.value)
                     and _from_data(module, key, function)
                     and _looked_up(module, function, holder, key)
                 ):
@@ -108,3 +109,11 @@ def _plainly_typed(module: Module, parameter: cst.Param) -> bool:
         if isinstance(n, (cst.Name, cst.Attribute))
     }
     return bool(kinds & shape.api("plain-key-types"))
+
+
+def _numbering(value: cst.BaseExpression) -> bool:
+    """`word_ids[word] = len(word_ids)` numbers a vocabulary; entries are small and wanted."""
+    return not any(
+        isinstance(node, cst.Call) and dotted(node.func) not in ("len", "int", "next", "str")
+        for node in walk(value)
+    ) and not isinstance(value, cst.Name)

@@ -16,7 +16,7 @@ from leakcheck.static.module import Loop, Module
 from leakcheck.static.names import table
 from leakcheck.static.syntax import argument, children, dotted, parameters, walk
 
-_LOADER = re.compile(r"(^|_)(dl|dls)$|loader", re.IGNORECASE)
+_LOADER = re.compile(r"(^|_)dls?\d*(_|$)|loader", re.IGNORECASE)
 _STEPS_TO_FOLLOW = 6  # names through which the origin of a value is followed
 
 
@@ -109,6 +109,13 @@ def _binding(function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
     return None
 
 
+def bound_to(function: cst.CSTNode | None, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a local name was first assigned, or the expression itself."""
+    if isinstance(node, cst.Name) and isinstance(function, cst.FunctionDef):
+        return _binding(function, node.value) or node
+    return node
+
+
 def target_names(target: cst.BaseExpression) -> list[str]:
     """List the plain names that an assignment target binds."""
     match target:
@@ -168,15 +175,18 @@ def holds_tensors(module: Module, node: cst.ClassDef | None) -> bool:
         return False
     if has_base(module, node, "module-classes"):
         return True
-    for inner in walk(node.body):
-        if isinstance(inner, cst.Assign) and _stores_tensor(module, inner):
-            return True
-    return False
+    return any(
+        isinstance(inner, cst.Assign) and _stores_tensor(module, inner) for inner in walk(node.body)
+    )
 
 
 def _stores_tensor(module: Module, assign: cst.Assign) -> bool:
-    on_self = any(dotted(t.target).startswith("self.") for t in assign.targets)
-    if not on_self or not isinstance(assign.value, cst.Call):
+    stored = [dotted(t.target) for t in assign.targets]
+    if not any(name.startswith("self.") for name in stored):
+        return False
+    if isinstance(assign.value, cst.Name):
+        return assign.value.value in api("model-names")
+    if not isinstance(assign.value, cst.Call):
         return False
     return module.qualified(assign.value.func).startswith(("torch.", "torchvision."))
 
@@ -204,8 +214,8 @@ def training_loop(module: Module, node: cst.CSTNode) -> Loop | None:
 def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:
     """Tell whether an expression is a DataLoader, or plainly one by its name."""
     match node:
-        case cst.Call(func=cst.Name(value="iter" | "enumerate" | "tqdm" | "list"), args=[arg, *_]):
-            return loader_like(module, arg.value, function)
+        case cst.Call(func=cst.Name(value="iter" | "enumerate" | "tqdm" | "zip"), args=[_, *_]):
+            return any(loader_like(module, arg.value, function) for arg in node.args)
         case cst.Call():
             called = module.qualified(node.func)
             if called in api("loaders") or last_name(node) in ("DataLoader", "StatefulDataLoader"):

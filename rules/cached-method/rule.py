@@ -27,7 +27,9 @@ class CachedMethod(Rule):
             owner = module.parent(module.parent(function) or function)
             if decorator is None or not isinstance(owner, cst.ClassDef):
                 continue
-            if shape.is_method(function) and not _few_instances(module, owner):
+            if growth.at_most_one(decorator) or _few_instances(module, owner):
+                continue
+            if shape.is_method(function):
                 yield self.hit(
                     decorator,
                     f"the cache keeps every `{owner.name.value}` it was asked for",

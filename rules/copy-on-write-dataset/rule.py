@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -46,8 +47,22 @@ def _parsed(module: Module, store: datasets.Kept) -> bool:
 _PACKED = ("np.array", "numpy.array", "np.asarray", "torch.tensor", "torch.as_tensor", "len(")
 
 
-def _calls_parser(module: Module, value: cst.CSTNode) -> bool:
-    return any(
-        isinstance(node, cst.Call) and module.qualified(node.func) in shape.api("parsers")
-        for node in walk(value)
-    )
+def _calls_parser(module: Module, value: cst.CSTNode, deep: bool = True) -> bool:
+    for node in walk(value):
+        if not isinstance(node, cst.Call):
+            continue
+        if module.qualified(node.func) in shape.api("parsers"):
+            return True
+        name = shape.last_name(node)
+        if name == "readlines" or _PARSER_NAME.search(name):
+            return True
+        if deep and any(
+            f.name.value == name and _calls_parser(module, f.body, deep=False)
+            for f in module.functions
+        ):
+            return True
+    return False
+
+
+# functions of other files that say what they read: `load_json(path)`, `read_annotations(path)`
+_PARSER_NAME = re.compile(r"^_?(load|read|parse)_\w*(json|pickle|pkl|annot|csv|coco|jsonl|infos)")

@@ -24,8 +24,8 @@ class DroppedHookHandle(Rule):
         for call in hooks.registrations(module):
             if not hooks.handle_dropped(module, call):
                 continue
-            if _per_step(module, call):
-                yield self.hit(call, "a hook is added at every step and none is ever removed")
+            if _per_step(module, call) or hooks.runs_what_it_hooks(module, call):
+                yield self.hit(call, "each call adds a hook, and none is ever removed")
             elif hooks.foreign(module, call):
                 yield self.hit(call, "this hook stays on the module when its owner is gone")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import lifetime, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import walk
@@ -27,7 +27,9 @@ class LoadWithoutMapLocation(Rule):
         """Look at each torch.load whose result reaches load_state_dict."""
         for call in module.calls_of("torch.load"):
             place = shape.keyword_value(call, "map_location", 1)
-            absent = place is None or (isinstance(place, cst.Name) and place.value == "None")
+            absent = place is None or any(
+                isinstance(node, cst.Name) and node.value == "None" for node in walk(place)
+            )
             starred = any(arg.star for arg in call.args)
             if absent and not starred and _restores(module, call):
                 yield self.hit(call, "the checkpoint is made on the device it was saved from")
@@ -39,11 +41,25 @@ def _restores(module: Module, call: cst.Call) -> bool:
             return True
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             break
-    name = lifetime.bound_name(module, call)
-    scope = module.function_of(call) or module.tree
-    return bool(name) and any(
+    function = module.function_of(call)
+    nodes = list(shape.own_nodes(function or module.tree))
+    names = _derived(nodes, call)
+    return any(
         isinstance(node, cst.Call)
-        and shape.last_name(node) == "load_state_dict"
-        and any(shape.mentions(arg.value, name) for arg in node.args)
-        for node in walk(scope)
+        and shape.last_name(node) in ("load_state_dict", "load_state")
+        and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
+        for node in nodes
     )
+
+
+def _derived(nodes: list[cst.CSTNode], call: cst.Call) -> set[str]:
+    """The names that hold the checkpoint or a part of it: `state = torch.load(path)["model"]`."""
+    names: set[str] = set()
+    for node in nodes:
+        if not isinstance(node, cst.Assign):
+            continue
+        inner = list(walk(node.value))
+        taken = any(isinstance(n, cst.Name) and n.value in names for n in inner)
+        if taken or any(n is call for n in inner):
+            names |= {name for t in node.targets for name in shape.target_names(t.target)}
+    return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -37,7 +38,7 @@ def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
     match call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attr), args=[_]):
             function = module.function_of(call)
-            if attr.value != "append" or function is None:
+            if attr.value not in ("append", "extend") or function is None:
                 return False
             made = [
                 node
@@ -54,23 +55,24 @@ def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
 
 def _over_batches(module: Module, loop: cst.For) -> bool:
     function = module.function_of(loop)
-    if any(
-        shape.loader_like(module, node, function)
+    return any(
+        shape.loader_like(module, node, function) or shape.last_name(node) in _BATCHES
         for node in walk(loop.iter)
         if isinstance(node, (cst.Name, cst.Attribute, cst.Call))
-    ):
-        return True
-    return isinstance(loop.iter, cst.Name) and loop.iter.value in ("batches", "loader")
+    )
+
+
+_BATCHES = ("batches", "data_iter", "test_iter", "val_iter", "eval_iter", "data_iterator")
 
 
 def _outputs(module: Module, loop: cst.For) -> set[str]:
-    """The names that hold what the model returned for this turn's batch, as it came."""
+    """The names that hold this turn's batch, or the model's result for it, on the device."""
     names: set[str] = set()
     for node in shape.own_nodes(loop.body):
         if not isinstance(node, cst.Assign):
             continue
         bound = {name for t in node.targets for name in shape.target_names(t.target)}
-        if _is_output(module, node.value, names):
+        if _is_output(module, node.value, names) or _put_on_device(node.value):
             names |= bound
         else:
             names -= bound
@@ -78,24 +80,43 @@ def _outputs(module: Module, loop: cst.For) -> set[str]:
 
 
 def _is_output(module: Module, value: cst.BaseExpression, names: set[str]) -> bool:
-    """The model's result, or a slot, attribute or detached version of it."""
+    """The model's result, or a slot, an attribute or a reshaped, detached version of it."""
     match value:
         case cst.Name():
             return value.value in names
         case cst.Subscript() | cst.Attribute():
             return _is_output(module, value.value, names)
+        case cst.BinaryOperation():
+            return _is_output(module, value.left, names) or _is_output(module, value.right, names)
         case cst.Call(func=cst.Attribute(value=inner, attr=attr)) if attr.value in shape.api(
             "keeps-device"
-        ):
+        ) and not module.qualified(value.func):
             return _is_output(module, inner, names)
+        case cst.Call() if module.qualified(value.func).startswith("torch."):
+            kept = shape.last_name(value) in shape.api("keeps-device")
+            return kept and any(_is_output(module, arg.value, names) for arg in value.args[:1])
         case cst.Call():
-            called = dotted(value.func)
-            return called in _MODELS or called.endswith(_MODEL_TAILS)
+            return bool(_MODEL.search(dotted(value.func))) and not module.qualified(value.func)
     return False
 
 
-_MODELS = frozenset(["model", "net", "self", "self.model", "self.net", "module", "network"])
-_MODEL_TAILS = (".model", "_model", ".module", ".forward")
+# `model(x)`, `self.encoder(x)`, `clip_model.encode_image(x)`, `self(x)`
+_MODEL = re.compile(
+    r"(^|[._])(model|net|network|module|encoder|decoder|backbone|extractor|generator|classifier|"
+    r"teacher|student|vae|unet)(\.forward|\.module|\.encode\w*|\.predict|\.get_\w*features)?$|^self$"
+)
+
+
+def _put_on_device(value: cst.BaseExpression) -> bool:
+    """`images.to(device)` or `.cuda()`; not `.to("cpu")`, not `.to(torch.float16)`."""
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="cuda"))):
+            return True
+        case cst.Call(
+            func=cst.Attribute(attr=cst.Name(value="to")), args=[cst.Arg(value=place), *_]
+        ):
+            return dotted(place).rpartition(".")[2] == "device"
+    return False
 
 
 def _moved_later(module: Module, call: cst.Call) -> bool:

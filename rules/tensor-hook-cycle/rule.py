@@ -24,7 +24,7 @@ class TensorHookCycle(Rule):
         """Look at each registration on a tensor or graph node."""
         for call in hooks.registrations(module, "tensor-hooks"):
             assert isinstance(call.func, cst.Attribute)
-            if not hooks.handle_dropped(module, call):
+            if not hooks.handle_dropped(module, call) and any(hooks.removals(module)):
                 continue
             if not hooks.holds_self(module, hooks.hook_argument(call), call):
                 continue
@@ -35,9 +35,9 @@ class TensorHookCycle(Rule):
 
 
 def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:
-    if "grad_fn" in module.code(tensor):
-        return True
     function = module.function_of(call)
+    if "grad_fn" in module.code(shape.bound_to(function, tensor)):
+        return True
     source = shape.origin(module, tensor, function)
     if source.startswith("self."):
         return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)

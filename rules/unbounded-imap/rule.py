@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -77,8 +78,9 @@ def _feeds_training(module: Module, call: cst.Call) -> bool:
 def _trains_or_yields(module: Module, loop: cst.For) -> bool:
     if shape.trains(module, loop.body):
         return True
-    owner = module.class_of(loop)
-    yields = any(isinstance(node, cst.Yield) for node in shape.own_nodes(loop.body))
     function = module.function_of(loop)
-    loads = function is not None and function.name.value == "__iter__"
-    return yields and loads and owner is not None
+    loads = function is not None and _FEEDS.search(function.name.value) is not None
+    return loads and any(isinstance(node, cst.Yield) for node in shape.own_nodes(loop.body))
+
+
+_FEEDS = re.compile("__iter__|batch|loader|data|sample|example|prefetch", re.IGNORECASE)

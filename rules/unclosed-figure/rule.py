@@ -27,7 +27,8 @@ class UnclosedFigure(Rule):
             if module.qualified(call.func) not in shape.api("figures") or _reuses(call):
                 continue
             function = module.function_of(call)
-            if function is None or not _left_open(module, function, call):
+            scope = function or module.loop_of(call)
+            if scope is None or not _left_open(module, scope, call):
                 continue
             yield self.hit(call, "pyplot keeps this figure until it is closed")
 
@@ -40,21 +41,39 @@ def _reuses(call: cst.Call) -> bool:
     )
 
 
-def _left_open(module: Module, function: cst.FunctionDef, call: cst.Call) -> bool:
-    nodes = list(walk(function.body))
+def _left_open(
+    module: Module, scope: cst.FunctionDef | cst.For | cst.While, call: cst.Call
+) -> bool:
+    nodes = list(walk(scope.body))
     calls = [node for node in nodes if isinstance(node, cst.Call)]
     if any(_closes_or_shows(module, other) for other in calls) or _closed_by_file(module):
         return False
-    if not any(shape.last_name(other) in shape.api("figure-renders") for other in calls):
+    if not any(_renders(module, other) for other in calls):
         return False
-    names = [lifetime.bound_name(module, call, position) for position in (0, 1)]
     if isinstance(module.parent(call), cst.Expr):
         return not any(shape.last_name(other) in ("gcf", "gca") for other in calls)
-    harmless = ("plt.", "matplotlib.", "len", "print", "axes.")
-    return bool(names[0]) and all(
-        lifetime.fate(module, function, name, _CLOSERS, (*harmless, *_READERS)) == "left open"
-        for name in dict.fromkeys(names)
-        if name
+    figure, axes = (lifetime.bound_name(module, call, position) for position in (0, 1))
+    if not figure or (axes and _given_back(nodes, axes)):
+        return False
+    if not isinstance(scope, cst.FunctionDef):
+        return True
+    harmless = ("plt.", "matplotlib.", "len", "print", *_READERS)
+    return lifetime.fate(module, scope, figure, _CLOSERS, harmless) == "left open"
+
+
+def _renders(module: Module, call: cst.Call) -> bool:
+    if shape.last_name(call) in shape.api("figure-renders"):
+        return True
+    return module.qualified(call.func) == "wandb.Image"
+
+
+def _given_back(nodes: list[cst.CSTNode], axes: str) -> bool:
+    """The axes are returned or stored, and the figure can be reached through them."""
+    return any(
+        isinstance(node, (cst.Return, cst.Yield, cst.Assign))
+        and node.value is not None
+        and lifetime.holds(node.value, axes)
+        for node in nodes
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, shape
+from leakcheck.static import growth, lifetime, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
@@ -21,22 +21,23 @@ class UntrimmedCatCache(Rule):
     words = ("torch",)
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each assignment of a cat to an attribute or slot of self."""
+        """Look at each assignment to an attribute or slot of self."""
         for assign in module.nodes(cst.Assign):
-            if len(assign.targets) != 1 or not _is_cat(module, assign.value):
-                continue
-            target = assign.targets[0].target
             function = module.function_of(assign)
-            if function is None or function.name.value == "__init__":
+            if len(assign.targets) != 1 or function is None or _is_store(module, assign):
                 continue
-            word = _word(target)
-            joins = word and _joins_itself(module, function, target, assign.value)
-            if joins and not _reset(module, word):
+            word = _word(assign.targets[0].target)
+            if not word or function.name.value == "__init__":
+                continue
+            joined = _joined_names(module, function, word)
+            if _holds_join(module, assign.value, word, joined) and not _reset(module, word, joined):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
 
 
-def _is_cat(module: Module, value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Call) and module.qualified(value.func) in shape.api("cat")
+def _is_store(module: Module, node: cst.CSTNode) -> bool:
+    """A class that is itself a cache or a state, made anew for each sequence."""
+    owner = module.class_of(node)
+    return owner is not None and owner.name.value.endswith(("Cache", "State", "Buffer", "Params"))
 
 
 def _word(target: cst.BaseExpression) -> str:
@@ -47,54 +48,97 @@ def _word(target: cst.BaseExpression) -> str:
     return spelled[5:] if spelled.startswith("self.") and spelled.count(".") == 1 else ""
 
 
-def _joins_itself(
-    module: Module,
-    function: cst.FunctionDef,
-    target: cst.BaseExpression,
-    value: cst.BaseExpression,
-) -> bool:
-    """What is joined holds the target itself, or a local name that was read from it."""
-    assert isinstance(value, cst.Call)
-    if not value.args:
-        return False
-    old = module.code(target)
-    sources = {old} | {
+def _old_names(function: cst.FunctionDef, word: str) -> set[str]:
+    """The local names that hold what the cache held: `old, _ = self.cache[key]`."""
+    return {
         name
         for node in shape.own_nodes(function)
-        if isinstance(node, cst.Assign) and module.code(node.value) == old
-        for t in node.targets
-        for name in shape.target_names(t.target)
+        if isinstance(node, cst.Assign) and _reads(node.value, word)
+        for target in node.targets
+        for name in shape.target_names(target.target)
     }
-    parts = value.args[0].value
+
+
+def _reads(value: cst.BaseExpression, word: str) -> bool:
+    """`self.x`, `self.x[k]`, `self.x.get(k)`, `self.x[k][0]`, and nothing else."""
+    while isinstance(value, (cst.Subscript, cst.Call)):
+        if isinstance(value, cst.Subscript):
+            if any(isinstance(element.slice, cst.Slice) for element in value.slice):
+                return False
+            value = value.value
+        elif isinstance(value.func, cst.Attribute) and value.func.attr.value == "get":
+            value = value.func.value
+        else:
+            return False
+    return dotted(value) == f"self.{word}"
+
+
+def _joined_names(module: Module, function: cst.FunctionDef, word: str) -> set[str]:
+    """The local names that hold the cache and more: `keys = torch.cat([old, keys])`."""
+    return {
+        name
+        for node in shape.own_nodes(function)
+        if isinstance(node, cst.Assign) and _joins(module, node.value, word, function)
+        for target in node.targets
+        for name in shape.target_names(target.target)
+    }
+
+
+def _joins(module: Module, value: cst.BaseExpression, word: str, function: cst.FunctionDef) -> bool:
+    if not isinstance(value, cst.Call) or module.qualified(value.func) not in shape.api("cat"):
+        return False
+    parts = value.args[0].value if value.args else None
     if not isinstance(parts, (cst.List, cst.Tuple)):
         return False
-    return any(module.code(element.value) in sources for element in parts.elements)
+    old = _old_names(function, word)
+    return any(
+        _reads(e.value, word) or (isinstance(e.value, cst.Name) and e.value.value in old)
+        for e in parts.elements
+    )
 
 
-def _reset(module: Module, word: str) -> bool:
+def _holds_join(module: Module, value: cst.BaseExpression, word: str, joined: set[str]) -> bool:
+    """The join itself, a local name that holds it, or a tuple or dict of such."""
+    function = module.function_of(value)
+    if function is not None and _joins(module, value, word, function):
+        return True
+    return any(lifetime.holds(value, name) for name in joined)
+
+
+def _reset(module: Module, word: str, joined: set[str]) -> bool:
     """Some other place of the file sets it anew, cuts it or deletes it; registered state counts."""
     if growth.named_in_text(module, word):
         return True
     for use in growth.uses(module, word):
-        if use.role == "drop":
+        if use.role == "drop" or _cut(module, use.node):
             return True
         if use.role not in ("bind", "slot") or not isinstance(use.act, cst.Assign):
             continue
         function = module.function_of(use.node)
-        made_anew = not shape.mentions(use.act.value, f"self.{word}")
-        if _is_cat(module, use.act.value):
+        if function is None or function.name.value == "__init__":
             continue
-        if any(isinstance(n, cst.Slice) for n in walk(use.act.value)):
+        held = _holds_join(module, use.act.value, word, joined)
+        if not held and not _first_fill(module, use.act):
             return True
-        later = function is not None and function.name.value != "__init__"
-        if made_anew and later and not _first_fill(module, use.act):
-            return True
-    return False
+    return any(_cut(module, name) for name in module.nodes(cst.Name) if name.value in joined)
+
+
+def _cut(module: Module, node: cst.CSTNode) -> bool:
+    """`x[-n:]`, of the cache or of what is joined to it."""
+    above = module.parent(node)
+    return isinstance(above, cst.Subscript) and any(
+        isinstance(element.slice, cst.Slice) for element in above.slice
+    )
 
 
 def _first_fill(module: Module, assign: cst.Assign) -> bool:
-    """`if self.x is None: self.x = new`, the start of what is joined to afterwards."""
+    """`if self.x is None: self.x = new` or `if k not in self.x`: the start of what is joined to."""
     around = module.enclosing(assign, cst.If)
-    return around is not None and any(
-        isinstance(n, cst.Name) and n.value == "None" for n in walk(around.test)
+    if around is None:
+        return False
+    return any(
+        isinstance(node, (cst.NotIn, cst.In, cst.Is, cst.IsNot))
+        or (isinstance(node, cst.Name) and node.value in ("None", "hasattr"))
+        for part in walk(around.test)
+        for node in (part, getattr(part, "operator", part))
     )

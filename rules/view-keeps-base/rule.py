@@ -30,7 +30,10 @@ class ViewKeepsBase(Rule):
                     func=cst.Attribute(value=holder, attr=cst.Name(value="append")),
                     args=[cst.Arg(value=cst.Subscript(value=cst.Name(value=base)) as view)],
                 ) if loop is not None and _is_view(view):
-                    if _made_in(module, loop.body, base) and not _made_in(
+                    if _all_kept(loop.body, base):
+                        continue
+                    several = len(view.slice) > 1  # only arrays are indexed like this
+                    if _made_in(module, loop.body, base, of_array=several) and not _made_in(
                         module, loop.body, dotted(holder), of_torch=False
                     ):
                         yield self.hit(call, f"the slice keeps all of `{base}`")
@@ -45,7 +48,9 @@ def _is_view(subscript: cst.Subscript) -> bool:
     )
 
 
-def _made_in(module: Module, body: cst.CSTNode, name: str, of_torch: bool = True) -> bool:
+def _made_in(
+    module: Module, body: cst.CSTNode, name: str, of_torch: bool = True, of_array: bool = False
+) -> bool:
     for node in shape.own_nodes(body):
         if isinstance(node, cst.Assign) and any(
             name in shape.target_names(target.target) for target in node.targets
@@ -54,5 +59,18 @@ def _made_in(module: Module, body: cst.CSTNode, name: str, of_torch: bool = True
                 return True
             value = node.value
             if isinstance(value, cst.Call):
-                return module.qualified(value.func).startswith(("torch.", "numpy."))
+                known = module.qualified(value.func).startswith(("torch.", "numpy."))
+                return known or of_array
     return False
+
+
+def _all_kept(body: cst.CSTNode, base: str) -> bool:
+    """Several parts of it are appended, so it is kept as a whole on purpose."""
+    parts = [
+        node
+        for node in shape.own_nodes(body)
+        if isinstance(node, cst.Call)
+        and shape.last_name(node) == "append"
+        and any(shape.mentions(arg.value, base) for arg in node.args)
+    ]
+    return len(parts) > 1
