@@ -51,6 +51,7 @@ class Rule:
     help: ClassVar[str] = ""
     default: ClassVar[bool] = True  # False: advisory, runs only when selected
     severity: ClassVar[Severity] = "warning"
+    proof: ClassVar[str] = ""  # "static only: <why>" when a run of leaky.py can't show growth
     words: ClassVar[tuple[str, ...]] = (
         "torch",
     )  # one must be in the text, else the rule is skipped
