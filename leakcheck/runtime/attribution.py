@@ -73,9 +73,12 @@ class Window:
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap)
         inquest.find(self._marks)
-        if not inquest.leads and not inquest.notices:
-            inquest.leads += probes.leads(self._growing, self._tracer, self._step)
-        return suspects_from(inquest.leads), tuple(inquest.notices)
+        leads = inquest.leads
+        if not leads and not inquest.notices and "tensors" in self._growing:
+            leads = inquest.doubtful
+        alone = not leads and not inquest.notices
+        leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
+        return suspects_from(leads), tuple(inquest.notices)
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

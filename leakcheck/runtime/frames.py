@@ -42,6 +42,7 @@ class Local:
     name: str
     function: str
     own: bool
+    path: str = ""
 
 
 @lru_cache(maxsize=4096)
@@ -65,14 +66,18 @@ def own_caller(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
-    """Yield the frames of every thread, and of the generators and coroutines given."""
+def every() -> Iterator[FrameType]:
+    """Yield the frames that run in any thread, leakcheck's own included."""
     for top in sys._current_frames().values():
         frame: FrameType | None = top
         while frame is not None:
-            if not is_ours(frame.f_code):
-                yield frame
+            yield frame
             frame = frame.f_back
+
+
+def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
+    """Yield the program's frames in every thread, and those of the generators given."""
+    yield from (frame for frame in every() if not is_ours(frame.f_code))
     for thing in suspended:
         frame = suspended_frame(thing)
         if frame is not None:
@@ -112,7 +117,7 @@ def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
         for name, value in locals_of(frame).items():
             known = found.get(id(value))
             if not name.startswith(".") and (known is None or (own and not known.own)):
-                found[id(value)] = Local(name, function, own)
+                found[id(value)] = Local(name, function, own, frame.f_code.co_filename)
     return found
 
 

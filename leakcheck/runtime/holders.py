@@ -11,7 +11,7 @@ import gc
 import sys
 from dataclasses import dataclass, field
 from time import perf_counter
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from leakcheck.runtime import frames
@@ -31,6 +31,7 @@ class Root:
     name: str
     owner: str
     own: bool
+    path: str = ""
 
     @property
     def text(self) -> str:
@@ -60,6 +61,7 @@ class Roots:
                 self._modules[id(module.__dict__)] = module
         self._grads = _grads(heap.tensors())
         self._skipped = {id(self._locals), id(self._modules), id(self._grads)}
+        self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
 
     def chain_to(self, target: Any, until_s: float) -> Chain:
         """Return the shortest chain to `target`; no root when nothing in Python holds it."""
@@ -80,19 +82,19 @@ class Roots:
             levels_left -= 1
         if second_best is not None:
             return _chain(*second_best, seen, holds)
-        return Chain(None, [target])
+        return _chain(None, _telling(seen, target), seen, holds)
 
     def _root(self, thing: Any) -> Root | None:
         local = self._locals.get(id(thing))
         if local is not None:
-            return Root("local", local.name, local.function, local.own)
+            return Root("local", local.name, local.function, local.own, local.path)
         if id(thing) in self._modules:
             module = self._modules[id(thing)]
-            own = frames.is_own(getattr(module, "__file__", None) or module.__name__)
-            return Root("module", "", module.__name__, own)
+            path = getattr(module, "__file__", None) or module.__name__
+            return Root("module", "", module.__name__, frames.is_own(path), path)
         if issubclass(type(thing), type):
-            module_name = thing.__dict__.get("__module__")
-            return Root("class", "", thing.__name__, _is_own_module(module_name))
+            path = path_of_class(thing)
+            return Root("class", "", thing.__name__, path == "" or frames.is_own(path), path)
         return None
 
     def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
@@ -101,6 +103,8 @@ class Roots:
         following: list[Any] = []
         for holder in found:
             if holder is level or holder is seen or id(holder) in self._skipped | seen.keys():
+                continue
+            if type(holder) is FrameType and id(holder) in self._running:
                 continue
             child = None if _is_ours(holder) else _part_in(holder, inside)
             if child is not None:
@@ -119,19 +123,27 @@ def _part_in(holder: Any, level: set[int]) -> int | None:
 
 
 def _is_ours(holder: Any) -> bool:
+    if type(holder) is FrameType:
+        return frames.is_ours(holder.f_code)
     module = type.__dict__["__dict__"].__get__(type(holder)).get("__module__")
-    return type(holder) is FrameType or (
-        isinstance(module, str) and module.startswith("leakcheck.")
-    )
+    return isinstance(module, str) and module.startswith("leakcheck.")
 
 
-def _is_own_module(name: object) -> bool:
+def path_of_class(kind: type) -> str:
+    """Return the file of the module that defines a class, "" if there is none."""
+    name = type.__dict__["__dict__"].__get__(kind).get("__module__")
     module = sys.modules.get(name) if isinstance(name, str) else None
-    path = getattr(module, "__file__", None)
-    return path is None or frames.is_own(path)
+    return getattr(module, "__file__", None) or ""
 
 
-def _chain(root: Root, top: Any, seen: dict[int, Any], holds: dict[int, int]) -> Chain:
+def _telling(seen: dict[int, Any], target: Any) -> Any:
+    """Pick what tells most of a chain without a root: a function of the user's, if there is one."""
+    functions = (thing for thing in seen.values() if type(thing) is FunctionType)
+    own = (each for each in functions if frames.is_own(each.__code__.co_filename))
+    return next(own, target)
+
+
+def _chain(root: Root | None, top: Any, seen: dict[int, Any], holds: dict[int, int]) -> Chain:
     chain = Chain(root, [top])
     while id(chain.objects[-1]) in holds:
         chain.objects.append(seen[holds[id(chain.objects[-1])]])

@@ -19,9 +19,10 @@ from leakcheck.runtime.growth import Grower, Growth
 from leakcheck.runtime.holders import Chain, Roots
 from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap
+from leakcheck.runtime.places import held_at
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
-from leakcheck.runtime.trace import OUTSIDE, Told, describe, is_namespace, tell
+from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # for all the searches for holders together
@@ -37,6 +38,7 @@ class _Found:
     """Who holds something, and what the containers on the way tell."""
 
     told: Told
+    held_at: tuple[Site, ...] = ()
     lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
     grows: bool = False
     bounded: bool = False
@@ -57,6 +59,7 @@ class Inquest:
     def __init__(self, tracer: LineTracer, growth: Growth, heap: Heap) -> None:
         self.leads: list[Lead] = []
         self.notices: list[Notice] = []
+        self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
@@ -96,7 +99,7 @@ class Inquest:
 
     def _follow(self, target: Any) -> _Found:
         chain = self._roots.chain_to(target, self._until_s)
-        found = _Found(tell(chain, self._growing))
+        found = _Found(tell(chain, self._growing), tuple(held_at(chain)))
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
         return found
@@ -131,6 +134,7 @@ class Inquest:
                 told=found.told,
                 lines=found.lines,
                 made_at=Counter({group.site: group.nodes} if group.site else {}),
+                held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
                 scalar=objects.is_scalar(middle),
                 evidence=f"{format_count(group.nodes_per_step)} Nodes of each past step are alive",
@@ -145,12 +149,12 @@ class Inquest:
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for what, tensors in ranked[:MOST_LEADS]:
             found = self._follow(tensors[len(tensors) // 2])
-            if len(tensors) < FEWEST_TENSORS or not found.piles_up:
+            if len(tensors) < FEWEST_TENSORS or found.bounded:
                 continue
             per_step = len(tensors) / self._growth.survivors_span_steps
             weight = per_step * objects.weigh_bytes(tensors[:1])
-            lead = Lead("tensor", what, found.told, found.lines, Counter(), per_step, weight)
-            self.leads.append(lead)
+            lead = self._lead("tensor", what, found, per_step, weight)
+            (self.leads if found.piles_up else self.doubtful).append(lead)
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
@@ -162,12 +166,13 @@ class Inquest:
             self.notices.append(_filling(found.told, grower, limit))
             return
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
-        weight = grower.per_step * objects.weigh_bytes(elements) / len(elements)
+        weight = grower.per_step * objects.weigh_bytes(elements) / min(NEWEST, grower.length)
         newest = describe(elements[-1])
-        told = found.told.extended(Link("[x]", newest, suspect=True))
+        edge = edge_to_element(grower.container)
+        found.told = found.told.extended(Link(edge, newest, suspect=True))
+        found.lines = self._lines_of(grower.container)
         what = f"{type(grower.container).__name__} of {newest}"
-        lines = self._lines_of(grower.container)
-        self.leads.append(Lead(kind, what, told, lines, Counter(), grower.per_step, weight))
+        self.leads.append(self._lead(kind, what, found, grower.per_step, weight))
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
@@ -175,9 +180,19 @@ class Inquest:
             return
         per_step = grown / self._growth.steps
         weight = per_step * objects.weigh_own_bytes(newest)
-        lines = Counter(dict(self._tracer.credits.get("python.blocks", Counter()).most_common(1)))
-        lead = Lead("object", kind.__name__, found.told, lines, Counter(), per_step, weight)
-        self.leads.append(lead)
+        found.lines = self._most_credited("python.blocks")
+        self.leads.append(self._lead("object", kind.__name__, found, per_step, weight))
+
+    def _lead(
+        self, kind: Kind, what: str, found: _Found, per_step: float, bytes_per_step: float
+    ) -> Lead:
+        made_at = Counter[Site]() if found.lines else self._most_credited("host.heap")
+        return Lead(
+            kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
+        )
+
+    def _most_credited(self, probe: str) -> Counter[Site]:
+        return Counter(dict(self._tracer.credits.get(probe, Counter()).most_common(1)))
 
 
 def _filling(told: Told, grower: Grower, limit: int) -> Notice:

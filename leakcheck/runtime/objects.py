@@ -117,7 +117,8 @@ def limit_of(container: Any) -> int | None:
 def newest(container: Any, count: int) -> list[Any]:
     """Return up to `count` of the elements added last, in their order; any ones of a set."""
     if type(container) is LruCache:
-        return gc.get_referents(container)[-count:]
+        entries = (part for part in gc.get_referents(container) if type(part) is dict and part)
+        return newest(next(entries, {}), count)
     if isinstance(container, dict):
         keys = list(dict.keys(container))[-count:]
         return [part for key in keys for part in (key, dict.get(container, key))]

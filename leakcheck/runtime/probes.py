@@ -45,12 +45,17 @@ _KINDS: dict[str, tuple[Kind, str]] = {
 }
 
 
-def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int) -> list[Lead]:
-    """Name the line that adds most to each growing resource, where one line clearly does."""
+def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool) -> list[Lead]:
+    """Name the line that adds most to each growing resource, where one line clearly does.
+
+    `alone`: nothing else was found that could account for the growth of the heap.
+    """
     found = []
     for resource, (kind, what) in _KINDS.items():
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:
+            continue
+        if resource in ("host.heap", "python.blocks") and not alone:
             continue
         total = sum(credits.values())
         site, most = credits.most_common(1)[0]

@@ -23,6 +23,7 @@ RANKS: tuple[Kind, ...] = (
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
 MOST_PLACES = 3
+MOST_HOLDER_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Lead:
     told: Told
     lines: Counter[Site] = field(default_factory=Counter)  # that add to it
     made_at: Counter[Site] = field(default_factory=Counter)
+    held_at: tuple[Site, ...] = ()  # where the holders themselves are made
     objects_per_step: float | None = None
     bytes_per_step: float | None = None
     scalar: bool = False
@@ -77,6 +79,7 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         told=longer,
         lines=known.lines or lead.lines,
         made_at=known.made_at + lead.made_at,
+        held_at=known.held_at or lead.held_at,
         objects_per_step=both if same_kind and known.made_at else known.objects_per_step,
         bytes_per_step=max(sizes, default=None),
     )
@@ -84,11 +87,12 @@ def _merge(known: Lead, lead: Lead) -> Lead:
 
 def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
     worse = [known for known in leads if RANKS.index(known.kind) < RANKS.index(lead.kind)]
-    if not worse:
-        return False
-    if lead.told.trace.root == OUTSIDE:  # the graph holds these in C++
-        return True
-    return lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
+    held = [known for known in leads if known.told.trace.root != OUTSIDE]
+    if lead.told.trace.root == OUTSIDE and lead.kind == "tensor" and (worse or held):
+        return True  # the graph, or a view, holds these in C++
+    if lead.told.library and any(not known.told.library for known in leads):
+        return lead.kind == "object"
+    return bool(worse) and lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
 
 
 def _suspect(lead: Lead) -> Suspect:
@@ -120,7 +124,10 @@ def _places(lead: Lead) -> tuple[Place, ...]:
         for site, count in positive.most_common(MOST_PLACES):
             if all((each.line, each.function) != (site.line, site.function) for each in places):
                 places.append(frames.place(site, count / total))
-    return tuple(places[:MOST_PLACES])
+    known = {(each.line, each.code) for each in places}
+    holders = [frames.place(site) for site in lead.held_at]
+    new = [each for each in holders if (each.line, each.code) not in known]
+    return tuple(places[:MOST_PLACES] + new[:MOST_HOLDER_PLACES])
 
 
 def _underlined(trace: LeakTrace) -> LeakTrace:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Set
 from dataclasses import dataclass, replace
-from types import BuiltinMethodType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from leakcheck.model import LeakTrace, Link
@@ -49,11 +49,11 @@ class _Hop(NamedTuple):
 
 def tell(chain: Chain, growing: Set[int]) -> Told:
     """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
-    if chain.root is None:
-        link = Link("", describe(chain.objects[-1]), suspect=True)
-        holder = f"{OUTSIDE}: no Python object refers to it"
-        return Told(LeakTrace(OUTSIDE, (link,)), holder, False)
     hops = _hops(chain.objects, growing)
+    if chain.root is None:
+        holder = next((hop.name for hop in reversed(hops) if hop.name), "no Python object refers")
+        told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
+        return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
     root = chain.root.text
     if chain.root.kind != "local" and hops:
         root = _named_root(chain.root, hops.pop(0))
@@ -81,7 +81,7 @@ def is_namespace(chain: Chain, holder: Any) -> bool:
     if chain.objects[0] is holder or "__builtins__" in holder:
         return True
     owners = zip(chain.objects, chain.objects[1:], strict=False)
-    return any(down is holder and _is_namespace_of(holder, up) for up, down in owners)
+    return any(down is holder and is_namespace_of(holder, up) for up, down in owners)
 
 
 def _named_root(root: Root, first: _Hop) -> str:
@@ -119,11 +119,11 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     grows = id(holder) in growing
     if type(holder) is FunctionType:
         return _from_function(holder, chain, at)
-    if following is not None and type(child) is dict and _is_namespace_of(child, holder):
+    if following is not None and type(child) is dict and is_namespace_of(child, holder):
         return _from_namespace(type(holder), holder, chain, at + 1)
     if issubclass(type(holder), dict):
         if at == 0 or "__builtins__" in holder:  # the globals of a module
-            return _Hop(f".{_key(holder, child)}", "", at + 1, False)
+            return _Hop(f".{key_of(holder, child)}", "", at + 1, False)
         return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
     if type(holder) is CellType:
         return _Hop("", "", at + 1, False)
@@ -132,11 +132,11 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
 
 
 def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int) -> _Hop:
-    key = _key(chain[at], chain[at + 1])
+    key = key_of(chain[at], chain[at + 1])
     owner = holder.__name__ if issubclass(kind, type) else kind.__name__
     table = chain[at + 1]
     if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
-        key, at = _key(table, chain[at + 2]), at + 1
+        key, at = key_of(table, chain[at + 2]), at + 1
     return _Hop(f".{key}", f"attribute `{owner}.{key}`", at + 1, False)
 
 
@@ -152,7 +152,7 @@ def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
         text = f"default argument `{argument}` of {name}()"
         return _Hop(f"default argument {argument}", text, at + 2, False)
     if type(following[0]) is dict and following[0] is not function.__globals__:
-        key = _key(following[0], following[1]) if len(following) > 1 else "?"
+        key = key_of(following[0], following[1]) if len(following) > 1 else "?"
         return _Hop(f".{key}", f"attribute `{name}.{key}`", min(at + 2, len(chain) - 1), False)
     return _Hop(f"function {name}()", "", at + 1, False)
 
@@ -163,14 +163,22 @@ def _default_name(function: FunctionType, value: Any) -> str:
     return next((n for n, each in zip(names, defaults, strict=False) if each is value), "?")
 
 
-def _key(namespace: dict[Any, Any], child: Any) -> str:
+def key_of(namespace: dict[Any, Any], child: Any) -> str:
+    """Return the name under which a dictionary holds `child`, "?" if there is none."""
     keys = (key for key, value in dict.items(namespace) if value is child)
     return next((key for key in keys if isinstance(key, str)), "?")
 
 
 def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:
-    key = _key(holder, child)
+    key = key_of(holder, child)
     return "[x]" if grows or key == "?" else f'["{key}"]'
+
+
+def edge_to_element(container: Any) -> str:
+    """Return how references from a container to what is in it are written."""
+    if type(container) is not objects.LruCache:
+        return "[x]"
+    return f"lru_cache of {getattr(container, '__name__', 'a function')}()"
 
 
 def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
@@ -179,7 +187,10 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     if tensor is not None and issubclass(kind, tensor):
         return (".grad", "gradient of a parameter")
     if kind is objects.LruCache:
-        text = f"lru_cache of {getattr(holder, '__name__', 'a function')}()"
+        return edge_to_element(holder), edge_to_element(holder)
+    if kind is FrameType:
+        name = next((n for n, value in frames.locals_of(holder).items() if value is child), "?")
+        text = f"local {name} of {holder.f_code.co_name}(), kept by a traceback"
         return text, text
     if kind is functools.partial:
         return "argument of a partial", "argument of a partial"
@@ -189,13 +200,14 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
         return f"suspended {holder.__name__}()", f"suspended {holder.__name__}()"
     if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
         return "[x]", ""
-    attribute = _attribute(holder, child)
+    attribute = attribute_of(holder, child)
     if attribute:
         return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"
     return f"in a {kind.__name__}", f"a {kind.__name__}"
 
 
-def _attribute(holder: Any, child: Any) -> str:
+def attribute_of(holder: Any, child: Any) -> str:
+    """Return the attribute or slot by which an object holds `child`, "" if there is none."""
     for name, value in _namespace(holder).items():
         if value is child:
             return name
@@ -214,7 +226,10 @@ def _namespace(thing: Any) -> dict[str, Any]:
     return found if type(found) is dict else {}
 
 
-def _is_namespace_of(namespace: dict[Any, Any], thing: Any) -> bool:
+def is_namespace_of(namespace: Any, thing: Any) -> bool:
+    """Say whether a dictionary holds the attributes of an object, class or module."""
+    if not issubclass(type(namespace), dict):
+        return False
     if issubclass(type(thing), (type, ModuleType)):
         return True
     return not issubclass(type(thing), dict) and _namespace(thing) is namespace

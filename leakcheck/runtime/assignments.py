@@ -1,0 +1,76 @@
+"""Where a holder is made, by its source: `losses = []`, `self.sum = 0`, `def log(seen=[])`."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import lru_cache
+
+LARGEST_LINES = 20_000  # a longer file is not parsed
+
+
+def of_name(path: str, function: str, name: str) -> int | None:
+    """Return the first line that gives `name` its value in `function`, "" for the module."""
+    for body in _bodies(path, function):
+        for node in _own_nodes(body):
+            if any(_targets_name(target, name) for target in _targets(node)):
+                return int(getattr(node, "lineno", 0)) or None
+    return None
+
+
+def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
+    """Return the first line in a class that gives `self.attribute` or `attribute` its value."""
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.ClassDef) and node.name == class_name:
+            for part in ast.walk(node):
+                if any(_targets_attribute(target, attribute) for target in _targets(part)):
+                    return int(getattr(part, "lineno", 0)) or None
+    return None
+
+
+@lru_cache(maxsize=16)
+def _parsed(path: str) -> ast.Module:
+    lines = linecache.getlines(path)
+    try:
+        return ast.parse("".join(lines)) if len(lines) <= LARGEST_LINES else ast.Module([], [])
+    except (SyntaxError, ValueError, RecursionError):
+        return ast.Module([], [])
+
+
+def _bodies(path: str, function: str) -> Iterator[ast.AST]:
+    tree = _parsed(path)
+    if not function:
+        yield tree
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == function:
+            yield node
+
+
+def _own_nodes(body: ast.AST) -> Iterator[ast.AST]:
+    """Walk a body in the order of its lines, without the functions and classes inside."""
+    for child in ast.iter_child_nodes(body):
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from _own_nodes(child)
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    if isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+        return [node.target]
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return [item.optional_vars for item in node.items if item.optional_vars]
+    return []
+
+
+def _targets_name(target: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
+
+
+def _targets_attribute(target: ast.expr, name: str) -> bool:
+    if isinstance(target, ast.Name):
+        return target.id == name
+    return isinstance(target, ast.Attribute) and target.attr == name
