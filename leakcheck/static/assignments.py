@@ -9,7 +9,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.expressions import operate, slot_of, subscript_key
-from leakcheck.static.values import EMPTY, LIKELY, NONE, UNKNOWN, Value, join
+from leakcheck.static.values import EMPTY, LIKELY, NONE, UNKNOWN, Value, derive, join
 
 if TYPE_CHECKING:
     from leakcheck.static.calls import Arguments
@@ -67,7 +67,7 @@ def note_sum(
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
     turning = frozenset(id(frame.node) for frame in flow.frames)
     loops = turning & old.stale & value.stale if old.carries else frozenset()
-    per_call = place.startswith("self.") and place in value.entries
+    per_call = place in value.entries
     from leakcheck.static.records import Growth
 
     grows = value.carries or value.parameters
@@ -93,7 +93,7 @@ def note_collected(
     place = flow.path(container)
     held = base.contents
     loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
-    per_call = place in base.entries and place.startswith("self.")
+    per_call = place in base.entries
     if (added.carries or added.parameters) and (loops or per_call):
         spelled = flow.code(container)
         flow.grow(
@@ -174,7 +174,11 @@ def _assign_slot(flow: Flow, target: cst.Subscript, value: Value, node: cst.CSTN
             note_collected(flow, node, target.value, base, value.contents, None, keyed=True)
         flow.assign(target.value, base.with_slot(key, _sunk(value, node)), None)
         return
-    if path := flow.path(target):
+    if base.kind == "tensor" and value.contents.carries and node is not None:
+        whole = flow.made(derive([base, value], flow.born))  # one slice more, one graph for all
+        whole = note_sum(flow, node, target, base, whole, value.contents, None, "collect")
+        flow.assign(target.value, whole, None)
+    elif path := flow.path(target):
         _hold(flow, path, value, node)
 
 

@@ -121,6 +121,8 @@ def operate(flow: Flow, operator: object, left: Value, right: Value) -> Value:
         return Value(
             left.graph, "list", born=left.born, element=join(left.contents, right.contents)
         )
+    if isinstance(operator, cst.Multiply) and "list" in (left.kind, right.kind):
+        return left if left.kind == "list" else right  # [None] * 10
     if isinstance(operator, (cst.Modulo, cst.ModuloAssign)) and left.kind == "number":
         return PLAIN  # a format string
     operands = [left, right]

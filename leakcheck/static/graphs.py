@@ -209,6 +209,8 @@ def _loops(flow: Flow, ids: Ids) -> list[Loop]:
 
 def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     owner, scope = flow.owner, flow.scope
+    if not growth.target.startswith("self."):
+        return _judge_outer(flow, growth)
     if owner is None or isinstance(scope, cst.Module) or sets_up(scope):
         return None
     place = attribute_of(growth)
@@ -236,6 +238,23 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     if growth.added.parameters and growth.value.graph >= LIKELY:
         return "meter"
     return None
+
+
+def _judge_outer(flow: Flow, growth: Growth) -> Leak | None:
+    """Judge what a function adds to a name of an enclosing scope."""
+    if growth.value.graph < SURE or not flow.backwards or _freed(flow, growth) is not None:
+        return None
+    name = attribute_of(growth)
+    if not flow.keeps_graph(name) or any(_clears(call, name) for call in flow.module.calls):
+        return None
+    return "collection" if growth.how == "collect" else "accumulator"
+
+
+def _clears(call: cst.Call, name: str) -> bool:
+    match call.func:
+        case cst.Attribute(value=cst.Name(value=holder), attr=cst.Name(value="clear" | "pop")):
+            return holder == name
+    return False
 
 
 def _fed(flow: Flow) -> Iterator[GraphLeak]:

@@ -20,6 +20,7 @@ from leakcheck.static.values import (
     SURE,
     UNKNOWN,
     Ids,
+    Kind,
     Value,
     derive,
     join_all,
@@ -137,12 +138,50 @@ class Analysis:
         """Return what a name holds at the module's top level."""
         if flow.scope is self.module.tree:
             return ANYTHING
+        if (outer := self.free(name, flow.scope)) is not None:
+            return outer
         top = self.flow(self.module.tree)
         if top is None:
             return ANYTHING
         value = top.env.get(name, ANYTHING)
         known = ("module", "loss", "object", "class", "function")
         return value if value.kind in known else ANYTHING
+
+    def free(self, name: str, scope: Scope) -> Value | None:
+        """Return what a name of an enclosing scope holds when the function is called.
+
+        Only what the function can make grow: an outer list or dict, or a name it declares global.
+        """
+        if isinstance(scope, cst.Module):
+            return None
+        outside = frozenset({name})
+        start = self._outer_starts.get((self.module.function_of(scope), name))
+        start = start or self._outer_starts.get((None, name))
+        if isinstance(start, (cst.List, cst.Dict)):
+            inner = Value(entries=outside)
+            kind: Kind = "list" if isinstance(start, cst.List) else "dict"
+            return Value(NONE, kind, entries=outside, element=inner)
+        return Value(entries=outside) if (scope, name) in self._declared else None
+
+    @cached_property
+    def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], cst.BaseExpression]:
+        found: dict[tuple[cst.FunctionDef | None, str], cst.BaseExpression] = {}
+        for node in self.module.nodes(cst.Assign):
+            target = node.targets[0].target
+            empty = isinstance(node.value, (cst.List, cst.Dict)) and not node.value.elements
+            if isinstance(target, cst.Name) and empty and not self.module.class_of(node):
+                found.setdefault((self.module.function_of(node), target.value), node.value)
+        return found
+
+    @cached_property
+    def _declared(self) -> set[tuple[cst.CSTNode | None, str]]:
+        declarations: list[cst.Global | cst.Nonlocal] = [*self.module.nodes(cst.Global)]
+        declarations += self.module.nodes(cst.Nonlocal)
+        return {
+            (self.module.function_of(node), item.name.value)
+            for node in declarations
+            for item in node.names
+        }
 
     def parameters(self, function: cst.FunctionDef, owner: ClassInfo | None) -> dict[str, Value]:
         """Return the values a function's parameters start with."""
