@@ -18,7 +18,7 @@ class CachedMethod(Rule):
     code = "LK301"
     summary = "a cache decorator on a method keeps every instance alive"
     help = "use functools.cached_property, or cache a function of plain values"
-    words = ("lru_cache", "functools", "cache")
+    words = ("lru_cache", "functools.cache", "@cache")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at the decorators of each method."""

@@ -18,7 +18,7 @@ class CachedTensorArgument(Rule):
     code = "LK302"
     summary = "a cache is keyed by tensors or modules, so it never hits and keeps them all"
     help = "cache by plain values, or keep the result on the object itself"
-    words = ("lru_cache", "functools", "cache")
+    words = ("lru_cache", "functools.cache", "@cache")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at the decorators and parameters of each function that is no method."""

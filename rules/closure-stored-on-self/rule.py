@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -18,6 +19,11 @@ class ClosureStoredOnSelf(Rule):
     code = "LK204"
     summary = "an object keeps a closure over itself, so only the garbage collector frees it"
     help = "make it a method, or close over a weakref to the object"
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a class with a lambda, a partial or a nested function can matter."""
+        owners = (node for node in ast.walk(outline) if isinstance(node, ast.ClassDef))
+        return any(_has_closure(method) for owner in owners for method in owner.body)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
@@ -38,6 +44,19 @@ class ClosureStoredOnSelf(Rule):
             yield self.hit(
                 value, "the object holds this closure and the closure the object, with its tensors"
             )
+
+
+def _has_closure(method: ast.stmt) -> bool:
+    for node in ast.walk(method) if isinstance(method, ast.FunctionDef) else ():
+        if isinstance(node, ast.Lambda):
+            return True
+        if isinstance(node, ast.FunctionDef) and node is not method:
+            return True
+        if isinstance(node, ast.Name) and node.id == "partial":
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "partial":
+            return True
+    return False
 
 
 def _own_attribute(target: cst.BaseExpression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from leakcheck.static import growth, memos
@@ -15,6 +16,20 @@ class GrowingCache(Rule):
     code = "LK303"
     summary = "a cache is filled under keys from the data and never emptied"
     help = "give it a limit, or key it weakly (weakref.WeakKeyDictionary)"
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a store under a named key, beside a look-up of that key, can matter."""
+        stored: set[str] = set()
+        asked: set[str] = set()
+        for node in ast.walk(outline):
+            match node:
+                case ast.Assign(targets=[ast.Subscript(slice=key)]):
+                    stored.add(ast.dump(key).replace("Store()", "Load()"))
+                case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()]):
+                    asked.add(ast.dump(key))
+                case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+                    asked.add(ast.dump(key))
+        return bool(stored & asked)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each store into a dict under a key."""

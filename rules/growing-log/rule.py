@@ -20,6 +20,7 @@ class GrowingLog(Rule):
     help = "write it out and clear it, or use collections.deque(maxlen=...)"
     default = False
     severity = "info"
+    words = ("append(",)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append to a container of self in a method that runs at every step."""

@@ -18,6 +18,7 @@ class InstanceRegistry(Rule):
     code = "LK307"
     summary = "every instance files itself in a list of its class and never leaves it"
     help = "use weakref.WeakSet, or take the instance out when it is done"
+    words = ("append(self)", "add(self)")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append of self inside a constructor."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -19,6 +20,18 @@ class KeptException(Rule):
     summary = "a caught exception is kept, and with it every frame of its traceback"
     help = "keep str(error), or error.with_traceback(None)"
     words = ("except",)
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a handler that assigns or appends the very exception can matter."""
+        for handler in ast.walk(outline):
+            if isinstance(handler, ast.ExceptHandler) and handler.name:
+                for node in ast.walk(handler):
+                    match node:
+                        case ast.Assign(value=ast.Name(id=name)) if name == handler.name:
+                            return True
+                        case ast.Call(func=ast.Attribute(attr="append")):
+                            return True
+        return False
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each handler does with the exception it names."""

@@ -18,6 +18,7 @@ class OutputsKeptOnDevice(Rule):
 
     code = "LK401"
     summary = "evaluation collects the model's outputs on the device"
+    words = ("no_grad", "inference_mode")
     help = "append output.cpu(), or reduce it to what is needed first"
 
     def check(self, module: Module) -> Iterator[Hit]:

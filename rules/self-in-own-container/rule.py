@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -18,6 +19,19 @@ class SelfInOwnContainer(Rule):
     code = "LK206"
     summary = "an object is filed in its own container, so only the garbage collector frees it"
     help = "pass self when the entry is used, or store a weakref to it"
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a bare `self` in an argument or in a stored value can matter."""
+        for node in ast.walk(outline):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                stored = node.args if node.func.attr in ("append", "add") else []
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                stored = [node.value]
+            else:
+                continue
+            if any(isinstance(n, ast.Name) and n.id == "self" for v in stored for n in ast.walk(v)):
+                return True
+        return False
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append to, and each store into, a container on self."""

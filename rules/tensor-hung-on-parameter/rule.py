@@ -17,6 +17,7 @@ class TensorHungOnParameter(Rule):
 
     code = "LK310"
     summary = "a tensor is hung on each parameter and never taken off"
+    words = ("parameters()", "params")
     help = "set the attribute to None once it is used, or keep the tensors in a local list"
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -18,7 +18,7 @@ class UntrimmedCatCache(Rule):
     code = "LK304"
     summary = "a cached tensor is joined to at every step and never cut or reset"
     help = "keep a window with a slice, or reset it when the sequence ends"
-    words = ("torch",)
+    words = ("cat(", "concat", "stack(")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each assignment to an attribute or slot of self."""

@@ -20,6 +20,7 @@ class ViewKeepsBase(Rule):
     help = "append a copy: .clone() of a tensor, .copy() of an array"
     default = False
     severity = "info"
+    words = ("append(",)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what loops append to containers made outside them."""
