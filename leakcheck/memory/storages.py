@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from leakcheck.memory.sites import site_of
 from leakcheck.memory.trace import Event, Mark, Trace
 
 _FRAMES_SEARCHED = 60
+_OWN = str(Path(__file__).parents[1])  # frames of this package are nobody's allocation site
 
 
 class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -130,7 +132,7 @@ def _python_frames() -> list[dict[str, object]]:
     frame = sys._getframe(2)
     while frame is not None and len(frames) < _FRAMES_SEARCHED:
         code = frame.f_code
-        if code.co_filename != __file__:
+        if not code.co_filename.startswith(_OWN):
             frames.append(
                 {"filename": code.co_filename, "line": frame.f_lineno, "name": code.co_name}
             )

@@ -1,0 +1,109 @@
+"""Predict the device memory of a training program on a machine without the device.
+
+The work is done in a process of its own, with a timeout: fake devices are global to a process, and
+a rule that torch breaks can end it. If the fake run fails, the real step runs on the host instead.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from leakcheck.errors import LeakcheckError, UsageError
+from leakcheck.memory.policies import POLICIES
+from leakcheck.memory.prediction import Prediction, Request
+from leakcheck.memory.profiles import profile
+
+DEFAULT_TIMEOUT_S = 300.0
+LARGEST_BATCH_SIZE = 1 << 20
+
+
+def predict(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Prediction:
+    """Return the prediction for a script, `module:function` or `file.py:function`.
+
+    The function may take `device` ("cuda") and `batch_size`, and either makes its training steps
+    itself or returns a callable that makes one. Raises UsageError for a target that does not exist
+    and LeakcheckError when neither the fake nor the real step could be run.
+    """
+    _check(request)
+    answer = _ask(request, timeout_s)
+    if "prediction" not in answer and answer.get("retry"):
+        failed = answer["error"]
+        answer = _ask(replace(request, on_cpu=True), timeout_s)
+        if "prediction" not in answer:
+            raise LeakcheckError(f"{failed}; and on the host: {answer['error']}")
+        prediction = msgspec.convert(answer["prediction"], Prediction)
+        return replace(prediction, notes=(*prediction.notes, f"on fake tensors: {failed}"))
+    if "prediction" not in answer:
+        raise LeakcheckError(str(answer["error"]))
+    return msgspec.convert(answer["prediction"], Prediction)
+
+
+def sweep(
+    request: Request, batch_sizes: tuple[int, ...], timeout_s: float = DEFAULT_TIMEOUT_S
+) -> tuple[Prediction, ...]:
+    """Predict several batch sizes of a function that takes `batch_size`."""
+    return tuple(predict(replace(request, batch_size=size), timeout_s) for size in batch_sizes)
+
+
+def largest_batch(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Prediction | None:
+    """Find the largest batch size that fits the device, by doubling and bisection.
+
+    None when not even one sample fits.
+    """
+    best: Prediction | None = None
+    size, failed = 1, LARGEST_BATCH_SIZE * 2
+    while size < failed:
+        prediction = predict(replace(request, batch_size=size), timeout_s)
+        if prediction.fits:
+            best = prediction
+        else:
+            failed = size
+        low = best.batch_size or 0 if best else 0
+        if failed - low <= 1 or size >= LARGEST_BATCH_SIZE:
+            break
+        size = size * 2 if failed > LARGEST_BATCH_SIZE else (low + failed) // 2
+    return best
+
+
+def _check(request: Request) -> None:
+    profile(request.device)
+    if request.policy not in POLICIES:
+        raise UsageError(f'no policy "{request.policy}"; known are {", ".join(POLICIES)}')
+    place, colon, function = request.target.rpartition(":")
+    if not (colon and function.isidentifier()):
+        place = request.target
+    elif not place.endswith(".py"):
+        return
+    if not Path(place).is_file():
+        raise UsageError(f"{place}: there is no such file")
+
+
+def _ask(request: Request, timeout_s: float) -> dict[str, object]:
+    with tempfile.TemporaryDirectory(prefix="leakcheck-") as folder:
+        question, answer = Path(folder, "request.json"), Path(folder, "answer.json")
+        question.write_bytes(msgspec.json.encode(request))
+        command = [sys.executable, "-m", "leakcheck.memory.predict_worker"]
+        try:
+            done = subprocess.run(
+                [*command, str(question), str(answer)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise LeakcheckError(
+                f"{request.target}: no prediction within {timeout_s:g} s; allow more with --timeout"
+            ) from None
+        if answer.is_file():
+            told: dict[str, object] = msgspec.json.decode(answer.read_bytes())
+            return told
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        ended = f"the predictor's process ended with status {done.returncode}: {lines[-1]}"
+        return {"error": ended, "retry": not request.on_cpu}

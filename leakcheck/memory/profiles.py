@@ -1,0 +1,78 @@
+"""Device profiles: the few facts of a GPU that a prediction rests on, read from `devices.toml`."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from leakcheck.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DEVICES = Path(__file__).with_name("devices.toml")
+HOPPER = (9, 0)
+AMPERE = (8, 0)
+HOPPER_WORKSPACE_BYTES = 32 << 20
+WORKSPACE_BYTES = 4096 * 1024 * 2 + 16 * 1024 * 8
+USUAL_CONTEXT_BYTES = 131 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProfile:
+    """One device; `context_measured` is False where the context is taken from another device."""
+
+    key: str
+    name: str
+    capability: tuple[int, int]
+    memory_bytes: int
+    context_bytes: int
+    context_measured: bool
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The cuBLAS workspace of one handle (CublasHandlePool.cpp)."""
+        return HOPPER_WORKSPACE_BYTES if self.capability >= HOPPER else WORKSPACE_BYTES
+
+    @property
+    def native_bf16(self) -> bool:
+        """Whether flash attention and tensor cores take bfloat16."""
+        return self.capability >= AMPERE
+
+
+@lru_cache(maxsize=1)
+def profiles() -> dict[str, DeviceProfile]:
+    """Return every profile by its key."""
+    with DEVICES.open("rb") as file:
+        tables = tomllib.load(file)
+    return {key: _profile(key, table) for key, table in tables.items()}
+
+
+def profile(key: str) -> DeviceProfile:
+    """Return a device's profile. Raises UsageError, with the nearest name, for an unknown one."""
+    known = profiles()
+    wanted = key.strip().lower()
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, n=1)
+        hint = f'; did you mean "{near[0]}"?' if near else f"; known are {', '.join(known)}"
+        raise UsageError(f'no profile of a device "{key}"{hint}')
+    return known[wanted]
+
+
+def _profile(key: str, table: dict[str, object]) -> DeviceProfile:
+    capability = table["capability"]
+    assert isinstance(capability, list)
+    context = table.get("context_bytes")
+    return DeviceProfile(
+        key=key,
+        name=str(table["name"]),
+        capability=(int(capability[0]), int(capability[1])),
+        memory_bytes=int(str(table["memory_bytes"])),
+        context_bytes=int(str(context)) if context else USUAL_CONTEXT_BYTES,
+        context_measured=context is not None,
+    )

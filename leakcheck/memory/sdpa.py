@@ -1,0 +1,115 @@
+"""Attention on the fake device as the predicted device would run it.
+
+On PrivateUse1 `scaled_dot_product_attention` takes the math path: 212 MiB where flash needs 24, in
+one layer. This puts the kernel the device would choose in its place. It is a function patch, since
+a TorchFunctionMode aborts the process with non-reentrant checkpointing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from leakcheck.memory.profiles import DeviceProfile
+
+HALF = (torch.float16, torch.bfloat16)
+FLASH_HEAD_DIM = 256
+
+
+def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked: bool) -> str:
+    """Return "flash", "efficient" or "math" by sdp_utils.cpp's order for the device.
+
+    Flash takes half precision from compute capability 8.0 and no mask; memory-efficient takes
+    float32 and float16 everywhere and bfloat16 from 8.0; what is left is math.
+    """
+    if dtype is torch.bfloat16 and not profile.native_bf16:
+        return "math"
+    if dtype in HALF and profile.native_bf16 and not masked and head_dim <= FLASH_HEAD_DIM:
+        return "flash"
+    if dtype in (*HALF, torch.float32):
+        return "efficient"
+    return "math"
+
+
+def install(device_type: str, profile: DeviceProfile) -> None:
+    """Replace the function in torch.nn.functional; other devices go on to the original."""
+    original = functional.scaled_dot_product_attention
+
+    def attention(
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Any:
+        if query.device.type != device_type:
+            return original(
+                query, key, value, attn_mask, dropout_p, is_causal, scale=scale,
+                enable_gqa=enable_gqa,
+            )  # fmt: skip
+        if torch.is_autocast_enabled(device_type):
+            lower = torch.get_autocast_dtype(device_type)
+            query, key, value = (
+                each.to(lower) if each.dtype is torch.float32 else each
+                for each in (query, key, value)
+            )
+        if enable_gqa and key.size(-3) != query.size(-3):
+            repeats = query.size(-3) // key.size(-3)
+            key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
+        kernel = choose(profile, query.dtype, query.size(-1), masked=attn_mask is not None)
+        if kernel == "math" or query.dim() != 4:
+            return _math(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        run = _flash if kernel == "flash" else _efficient
+        return run(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+    functional.scaled_dot_product_attention = attention
+
+
+def _flash(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> Any:
+    flash = torch.ops.aten._scaled_dot_product_flash_attention
+    return flash(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
+
+
+def _efficient(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> Any:
+    if mask is not None:
+        if mask.dtype is torch.bool:
+            zeros = torch.zeros_like(mask, dtype=query.dtype)
+            mask = zeros.masked_fill(mask.logical_not(), float("-inf"))
+        mask = mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
+    keep = any(each.requires_grad for each in (query, key, value)) and torch.is_grad_enabled()
+    efficient = torch.ops.aten._scaled_dot_product_efficient_attention
+    return efficient(query, key, value, mask, keep, dropout_p, is_causal, scale=scale)[0]
+
+
+def _math(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+) -> Any:
+    math = torch.ops.aten._scaled_dot_product_attention_math
+    return math(query, key, value, mask, dropout_p, is_causal, scale=scale)[0]

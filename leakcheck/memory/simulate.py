@@ -1,0 +1,173 @@
+"""A training step on the fake device, followed storage by storage through a simulated allocator.
+
+What torch does not show is added by rule: the cuBLAS workspace of each thread that multiplies
+matrices, and answers to `.item()`, which a tensor without numbers cannot give. Every such liberty
+is noted, so that a prediction can say what it could not honour.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from leakcheck.memory.blocks import Allocator
+from leakcheck.memory.fake_device import DEVICE_TYPE
+from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.storages import StorageTrace
+from leakcheck.memory.trace import Event
+from leakcheck.memory.watch import Ledger
+from leakcheck.model import LedgerPage
+
+AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
+MATRIX_PRODUCTS = frozenset(
+    ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm", "_scaled_mm")
+)
+CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
+MOST_INPUTS = 4096
+
+
+class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
+    """Storages, workspaces, phases and pages of one simulated device.
+
+    `pages` holds the ledger of the last optimizer step that was watched; `peaks` the highest
+    allocated bytes in each phase of any step; `notes` what had to be assumed.
+    """
+
+    def __init__(
+        self, profile: DeviceProfile, allocator: Allocator, workspace_bytes: int | None = None
+    ) -> None:
+        super().__init__(DEVICE_TYPE, allocator)
+        self.profile = profile
+        self.workspace_bytes = (
+            profile.workspace_bytes if workspace_bytes is None else workspace_bytes
+        )
+        self.steps = 0
+        self.notes: dict[str, int] = {}
+        self.peaks: dict[str, int] = {}
+        self.pages: list[LedgerPage] = []
+        self.takes_pages = False
+        self._phase = "forward"
+        self._handles: set[str] = set()
+        self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._inputs: list[weakref.ref[torch.Tensor]] = []
+        self._ledger: Ledger | None = None
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run an operator, with the phase it belongs to and the workspace it needs."""
+        name = func._schema.name.partition("::")[2]
+        if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
+            return self._made_up_scalar(args[0])
+        self._follow_phase()
+        if name in MATRIX_PRODUCTS and self._on_device(args):
+            self._open_handle()
+        elif name in CONVOLUTIONS and self._on_device(args):
+            self.note_once("convolution workspaces of cuDNN are not counted")
+        out = super().__torch_dispatch__(func, types, args, kwargs)
+        if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
+            self._remember_input(out)
+        peak = self.allocator.allocated_bytes
+        if peak > self.peaks.get(self._phase, 0):
+            self.peaks[self._phase] = peak
+        return out
+
+    def note_once(self, text: str) -> None:
+        """Count an assumption."""
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    def before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        """The gradients are complete: a hook before every optimizer step."""
+        self._optimizers.add(optimizer)
+        self._take(AFTER_BACKWARD)
+        self._phase = "optimizer"
+
+    def after_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        """A step is over: a hook after every optimizer step."""
+        self._take(AFTER_STEP)
+        self.steps += 1
+        self._phase = "forward"
+
+    def begin_pages(self) -> None:
+        """Take ledger pages from now on."""
+        self.takes_pages = True
+        self.pages.clear()
+        self._ledger = Ledger(_modules(), tuple(self._optimizers), self)
+        self._ledger.__enter__()
+
+    def end_pages(self) -> None:
+        """Take no more pages."""
+        if self._ledger is not None:
+            self._ledger.__exit__(None, None, None)
+            self._ledger, self.takes_pages = None, False
+
+    def page(self, phase: str) -> LedgerPage:
+        """Write a page of this moment, by whoever holds what."""
+        ledger = Ledger(_modules(), tuple(self._optimizers), self)
+        return ledger.take(phase, self.steps, inputs=self._live_inputs(), scan=True)
+
+    def _take(self, phase: str) -> None:
+        if self._ledger is not None:
+            inputs = self._live_inputs()
+            self.pages.append(self._ledger.take(phase, self.steps, inputs=inputs, scan=True))
+
+    def _follow_phase(self) -> None:
+        in_backward = torch._C._current_graph_task_id() != -1
+        if in_backward and self._phase == "forward":
+            self._take(AFTER_FORWARD)
+            self._phase = "backward"
+        elif not in_backward and self._phase == "backward":
+            self._phase = "forward"
+
+    def _open_handle(self) -> None:
+        # cuBLAS handles are per thread, and autograd runs backward in a thread of the device
+        thread = "backward" if self._phase == "backward" else "main"
+        if thread in self._handles or self.workspace_bytes == 0:
+            return
+        self._handles.add(thread)
+        size = self.workspace_bytes
+        with self._lock:
+            self._made += 1
+            address = self.allocator.malloc(size)
+            self.events.append(Event("alloc", self._made, size))
+            self._live[-len(self._handles)] = self._made, address, size, -1
+
+    def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
+        if tensor.device.type == self.device_type:
+            self.note_once("a value of a tensor was asked for (.item() or if) and made up")
+        if tensor.dtype is torch.bool:
+            return False
+        return 1.0 if tensor.dtype.is_floating_point else 1
+
+    def _on_device(self, args: tuple[Any, ...]) -> bool:
+        for value in args:
+            if isinstance(value, torch.Tensor):
+                if value.device.type == self.device_type:
+                    return True
+            elif isinstance(value, (list, tuple)) and self._on_device(tuple(value)):
+                return True
+        return False
+
+    def _is_new_here(self, out: torch.Tensor, args: tuple[Any, ...]) -> bool:
+        return out.device.type == self.device_type and not self._on_device(args)
+
+    def _remember_input(self, tensor: torch.Tensor) -> None:
+        if len(self._inputs) >= MOST_INPUTS:
+            self._inputs = [ref for ref in self._inputs if ref() is not None]
+        self._inputs.append(weakref.ref(tensor))
+
+    def _live_inputs(self) -> list[torch.Tensor]:
+        return [tensor for ref in self._inputs if (tensor := ref()) is not None]
+
+
+def _modules() -> list[torch.nn.Module]:
+    # a list: a tuple that grows while the collector's objects are read is one of them
+    return [item for item in gc.get_objects() if issubclass(type(item), torch.nn.Module)]
