@@ -110,10 +110,11 @@ def find_files(
     for path in map(absolute, paths):
         if not os.path.lexists(path):
             raise UsageError(f"no such file or folder: {display_path(path)}")
+        if force_exclude and _excluded_by_name(search, path):
+            continue
         if path.is_dir():
-            specs = tuple(_gitignores_above(path)) if respect_gitignore else ()
-            found.update(dict.fromkeys(search.walk(path, specs)))
-        elif not (force_exclude and _excluded_by_name(search, path)):
+            found.update(dict.fromkeys(search.walk(path, _specs_for(search, path))))
+        else:
             found[path] = None
     return FoundFiles(tuple(sorted(found)), tuple(search.unreadable))
 
@@ -165,12 +166,22 @@ def display_path(path: Path) -> str:
         return path.as_posix()
 
 
+def _specs_for(search: _Search, folder: Path) -> tuple[tuple[Path, GitIgnoreSpec], ...]:
+    """Read the .gitignore files above a folder that do not ignore the folder itself."""
+    above = _gitignores_above(folder) if search.respect_gitignore else ()
+    asked = (folder, *folder.parents)
+    return tuple(
+        (at, spec) for at, spec in above if not any(_matches(spec, at, each, "/") for each in asked)
+    )
+
+
 def _excluded_by_name(search: _Search, path: Path) -> bool:
     inside = path.is_relative_to(search.root)
     if inside and NEVER_SEARCHED.intersection(path.relative_to(search.root).parts):
         return True
     specs = tuple(_gitignores_above(path)) if search.respect_gitignore else ()
-    return search.ignored(path, specs, "") or any(
+    slash = "/" if path.is_dir() else ""
+    return search.ignored(path, specs, slash) or any(
         search.ignored(folder, specs, "/") for folder in path.parents
     )
 

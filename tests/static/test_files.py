@@ -126,6 +126,17 @@ def test_a_gitignore_above_the_searched_folder_counts_within_a_repository():
     assert found("lib") == [name for name in found() if name.startswith("lib/")]
 
 
+def test_an_ignored_folder_is_searched_when_it_is_named():
+    write("gen/a.py", "gen/deep/b.py", "gen/deep/c.py")
+    Path(".gitignore").write_text("/gen\n")
+    Path("gen/.gitignore").write_text("c.py\n")
+    git("init", "-q")
+
+    assert found() == []
+    assert found("gen/deep", "gen/deep/..") == ["gen/a.py", "gen/deep/b.py"]
+    assert found("gen/deep", force_exclude=True) == []
+
+
 def test_gitignores_can_be_left_out_of_it():
     write("a.py", "b.py")
     Path(".gitignore").write_text("b.py\n")
