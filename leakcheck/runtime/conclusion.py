@@ -23,6 +23,7 @@ KINDS: dict[str, Kind] = {
     "processes": "processes",
     "host.heap": "native",
 }
+LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 WHAT: dict[Kind, str] = {
     "graph": "autograd Nodes of past steps stay reachable",
     "tensor": "tensors pile up",
@@ -146,7 +147,8 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     kinds = [(KINDS.get(resource, "device"), rate) for resource, rate in rates.items()]
     leading = min(kinds, key=lambda kind: list(WHAT).index(kind[0]))
     bytes_per_step = _bytes_per_step(course)
-    suspects = course.suspects or (Suspect(kind=leading[0], what=WHAT[leading[0]]),)
+    suspects = _worth_telling(course.suspects, rates)
+    suspects = suspects or (Suspect(kind=leading[0], what=WHAT[leading[0]]),)
     objects = {kind: rate for kind, rate in kinds if kind not in ("native", "device")}
     alone = len(suspects) == 1
     return tuple(
@@ -160,6 +162,18 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
         )
         for suspect in suspects
     )
+
+
+def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
+    # a window of a few steps also sees objects that come and go; what grows was measured before
+    told = []
+    for suspect in suspects:
+        counters = [rate for resource, rate in rates.items() if KINDS.get(resource) == suspect.kind]
+        smallest = LEAST_SHARE * sum(counters)
+        exact = suspect.kind in ("graph", "tensor")
+        if (counters or not exact) and (suspect.objects_per_step or smallest) >= smallest:
+            told.append(suspect)
+    return tuple(told)
 
 
 def _bytes_per_step(course: Course) -> float | None:

@@ -7,10 +7,7 @@ attribution window is opened.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
-from time import perf_counter
-from typing import TYPE_CHECKING
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.judge import Reading
@@ -18,14 +15,14 @@ from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
 
-if TYPE_CHECKING:
-    from leakcheck.runtime.attribution import Window
-
 FEWEST_NEW = 10  # objects that a confirmation waits for
 LONGEST_CONFIRMATION_STEPS = 400
 AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
 WINDOW_STEPS = 24
-WINDOW_S = 1.5
+WINDOW_S = 1.0  # of the program's time; closing the window takes half a second more
+FEWEST_WINDOW_STEPS = 8
+FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
+LONGEST_WINDOW_STEPS = 200
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
@@ -116,26 +113,23 @@ def confirmation(suspected: list[Reading], step: int) -> Confirmation:
 class Attribution:
     """One attribution window over the steps that follow."""
 
-    def __init__(self, step: int, slowest_per_step: float) -> None:
-        wanted = round(3 / slowest_per_step) if slowest_per_step < 1 else 0
-        self._last_step = step + max(WINDOW_STEPS, min(wanted, 200))
-        self._began_s = perf_counter()
-        self._window: Window | None = None
-        if "torch" in sys.modules:
-            from leakcheck.runtime.attribution import Window
+    def __init__(self, step: int, growing: list[Reading]) -> None:
+        # imported now: most runs never get here
+        from leakcheck.runtime.attribution import Window
 
-            self._window = Window()
-            self._window.open()
+        slowest = min(reading.line.per_step for reading in growing)
+        wanted = round(FEWEST_SURVIVORS / slowest) if slowest < 1 else 0
+        self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        self._first_step = step
+        self._window = Window(tuple(reading.resource for reading in growing))
+        self._window.open()
 
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""
-        if self._window is not None:
-            self._window.step()
-        return step >= self._last_step or perf_counter() - self._began_s > WINDOW_S
+        self._window.step()
+        seen = step - self._first_step >= FEWEST_WINDOW_STEPS
+        return step >= self._last_step or (seen and self._window.spent_s > WINDOW_S)
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """Close the window and return what it found."""
-        if self._window is None:
-            return (), ()
-        window, self._window = self._window, None
-        return window.close()
+        return self._window.close()

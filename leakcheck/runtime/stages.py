@@ -238,8 +238,10 @@ class Course:
             return
         self.established = confirmed
         self.stage = "attributing"
-        slowest = min(reading.line.per_step for reading in confirmed)
-        self._attribution = Attribution(step, slowest)
+        try:
+            self._attribution = Attribution(step, confirmed)
+        except Exception as error:  # that it grows is known; who holds it then is not
+            self._attribution_failed(step, error)
 
     def _refitted(self, reading: Reading) -> Reading:
         # bytes jump: more points make a better line; counters were measured exactly
@@ -262,8 +264,18 @@ class Course:
         return True
 
     def _attribute(self, step: int) -> None:
-        if self._attribution is not None and self._attribution.step(step):
-            self._finish_attribution(step)
+        try:
+            if self._attribution is not None and self._attribution.step(step):
+                self._finish_attribution(step)
+        except Exception as error:
+            self._attribution_failed(step, error)
+
+    def _attribution_failed(self, step: int, error: Exception) -> None:
+        self._attribution = None
+        self._next_read = step + 1
+        message = f"who holds it could not be found: {type(error).__name__}: {error}"
+        self._add(Notice("note", message))
+        self._wait_or_establish(step)
 
     def _finish_attribution(self, step: int) -> None:
         attribution, self._attribution = self._attribution, None
@@ -274,7 +286,9 @@ class Course:
             self._add(notice)
         self._next_read = step + 1
         if not suspects and any(notice.kind == "bounded" for notice in notices):
+            # what fills it shows in every counter, and for as long as it takes
             self._excused |= {reading.resource for reading in self.established}
+            self._excused |= {"python.blocks", "host.heap"}
             self.established = []
             self._watch_again(step)
             return

@@ -111,10 +111,10 @@ def test_an_exact_counter_that_gains_on_every_step_grows(per_step, count, every)
     assert grows(line, ANY, level_of_look(20))
 
 
-def test_noise_alone_raises_no_alarm_in_a_thousand_windows():
+def test_noise_alone_raises_fewer_alarms_than_the_rate_allows():
     alarms = sum(grown(noise(seed, 100.0, count=120)) for seed in range(1000))
 
-    assert alarms == 0
+    assert alarms <= 1000 * level_of_look(1)
 
 
 def test_all_looks_together_spend_the_false_alarm_rate():
