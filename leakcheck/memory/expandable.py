@@ -45,7 +45,7 @@ class ExpandableAllocator(NativeAllocator):
         return best
 
     def _extend(self, arena: Arena, size: int, wanted: int) -> Block | None:
-        if not self._fits(wanted):
+        if not self._fits(wanted) or size > ADDRESS_SPACE_BYTES:
             return None
         block = self._lowest_room(arena, size)
         if block.state == UNMAPPED and not self._map(block, min(block.size, size)):
@@ -97,6 +97,9 @@ class ExpandableAllocator(NativeAllocator):
     def release_segment(self, address: int) -> int:
         """Expandable segments are released page by page, never one by one; always 0."""
         return 0
+
+    def _collect_garbage(self) -> None:
+        """torch's collector passes over expandable blocks."""
 
     def _unmap(self, block: Block) -> None:
         """Give back the whole pages inside a free block; the edges stay free blocks."""

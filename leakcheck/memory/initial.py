@@ -48,10 +48,14 @@ def initial_segments(
 ) -> tuple[SegmentView, ...]:
     """Undo the events on the final state: spans, and live blocks as address -> (size, requested).
 
-    Returns the segments at the start with every block and gap, by address.
+    Returns the segments at the start with every block and gap, by address. Raises ValueError when
+    segments or blocks overlap.
     """
     before, alive = _rewind(spans, live, events)
     starts = sorted(before)
+    for start, following in pairwise(starts):
+        if before[start].end > following:
+            raise ValueError(f"segments overlap at address {following}")
     unknown = {a: requested for a, (size, requested) in alive.items() if size == 0}
     carved = _carved_ends(unknown, events, config)
     homes: dict[int, list[int]] = {}
@@ -151,6 +155,8 @@ def _segment(
     views: list[BlockView] = []
     at = span.address
     for address, following in pairwise((*addresses, span.end)):
+        if address < at:
+            raise ValueError(f"blocks overlap at address {address}")
         if address > at:
             views.append(BlockView(at, address - at, 0, FREE))
         size, requested = alive[address]
@@ -158,6 +164,8 @@ def _segment(
             size = _true_size(address, requested, following, span, carved, config)
         views.append(BlockView(address, size, requested, USED))
         at = address + size
+    if at > span.end:
+        raise ValueError(f"a block ends behind its segment at address {span.end}")
     if at < span.end:
         views.append(BlockView(at, span.end - at, 0, FREE))
     return SegmentView(span.address, span.size, span.stream, span.pool, span.small, tuple(views))

@@ -70,7 +70,8 @@ def replay(trace: Trace, allocator: Allocator, stops: Sequence[int] = ()) -> Rep
     """Run the events through the allocator, and read its counts before each event in `stops`.
 
     Blocks alive at the start are allocated first, in address order, so that every policy begins
-    with the same live bytes and no history. A request that does not fit ends the replay.
+    with the same live bytes and no history. A run of recorded releases counts as one emptying of
+    the cache. A request that does not fit ends the replay.
     """
     live: dict[int, int] = {}
     moments: list[Moment] = []
@@ -128,7 +129,8 @@ def reproduce(trace: Trace, config: NativeConfig | None = None) -> Fidelity:
     script = _Recording(trace)
     expands = trace.expandable
     kind = ExpandableAllocator if expands else NativeAllocator
-    allocator = kind(config, driver=script.place)
+    allocator = kind(config)
+    allocator.driver = lambda size: script.place(size, allocator)
     for segment in trace.initial:
         allocator.restore(segment)
     live = {view.address: view.address for view in trace.initial_blocks()}
@@ -180,8 +182,12 @@ class _Recording:
         self._reserved -= event.size
         self._pending += 1
 
-    def place(self, size: int) -> int:
-        return self._places.popleft() if self._places else self._spare(size)
+    def place(self, size: int, allocator: Allocator) -> int:
+        """The recorded address, or one far away once the model has left the recording."""
+        if not self._places:
+            return self._spare(size)
+        address = self._places.popleft()
+        return self._spare(size) if allocator.overlaps(address, size) else address
 
     def compare(self, reserved_bytes: int) -> None:
         self.changes += self._pending

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -22,7 +22,7 @@ from leakcheck.memory.initial import Span, initial_segments
 from leakcheck.memory.sites import SiteTable
 from leakcheck.memory.steps import Annotation, annotation_marks, metadata_marks
 from leakcheck.memory.trace import Event, EventKind, Trace
-from leakcheck.memory.trace_file import read_bytes, read_traces
+from leakcheck.memory.trace_file import LARGEST_BYTES, read_bytes, read_traces
 
 _KINDS: Final[dict[str, EventKind]] = {
     "alloc": "alloc",
@@ -35,22 +35,27 @@ _KINDS: Final[dict[str, EventKind]] = {
 # What a broken stream makes the unpickler raise; it documents none of them.
 _BROKEN: Final = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError,
-    AttributeError, OverflowError, MemoryError, RecursionError, ImportError,
+    AttributeError, OverflowError, MemoryError, RecursionError, ImportError, SystemError,
 )  # fmt: skip
 
 
+_Device = Annotated[int, msgspec.Meta(ge=0, lt=1024)]
+_Address = Annotated[int, msgspec.Meta(ge=0)]
+_Bytes = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_BYTES)]
+
+
 class _Block(msgspec.Struct):
-    size: int
+    size: _Bytes
     state: str
-    requested_size: int | None = None
-    address: int | None = None
+    requested_size: _Bytes | None = None
+    address: _Address | None = None
 
 
 class _Segment(msgspec.Struct):
-    address: int
-    total_size: int
+    address: _Address
+    total_size: _Bytes
     blocks: list[_Block]
-    device: int = 0
+    device: _Device = 0
     stream: int = 0
     segment_type: str = "large"
     segment_pool_id: tuple[int, int] = DEFAULT_POOL
@@ -59,8 +64,8 @@ class _Segment(msgspec.Struct):
 
 class _Entry(msgspec.Struct):
     action: str
-    addr: int = 0
-    size: int = 0
+    addr: _Address = 0
+    size: _Bytes = 0
     stream: int = 0
     time_us: int = 0
     pool_id: tuple[int, int] | None = None
@@ -115,18 +120,22 @@ def snapshot_traces(snapshot: object, name: str = "snapshot") -> tuple[Trace, ..
     """Turn what `torch.cuda.memory._snapshot()` returns into traces. Raises RecordingError."""
     try:
         read = msgspec.convert(snapshot, _Snapshot, strict=True)
+        return tuple(_traces(read))
     except (msgspec.ValidationError, RecursionError) as error:
         raise RecordingError(f"{name}: not a memory snapshot: {error}") from None
+    except ValueError as error:
+        raise RecordingError(f"{name}: the snapshot contradicts itself: {error}") from None
+
+
+def _traces(read: _Snapshot) -> Iterator[Trace]:
     devices = max((s.device + 1 for s in read.segments), default=0)
-    traces = []
     for device in range(max(devices, len(read.device_traces))):
         segments = [s for s in read.segments if s.device == device]
         entries = read.device_traces[device] if device < len(read.device_traces) else []
         if segments or entries:
             annotations = [a for a in read.external_annotations if a.device == device]
             label = f"device {device}"
-            traces.append(_trace(label, segments, entries, read.allocator_settings, annotations))
-    return tuple(traces)
+            yield _trace(label, segments, entries, read.allocator_settings, annotations)
 
 
 def _trace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -28,7 +29,8 @@ class Annotation(NamedTuple):
     time_us: int
 
 
-class Steps(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Steps:
     """Boundaries as event numbers, and how they were found, for people."""
 
     boundaries: tuple[int, ...]

@@ -35,6 +35,7 @@ KINDS: Final[dict[str, EventKind]] = {
     "E": "empty_cache",
 }
 _LETTERS: Final = {kind: letter for letter, kind in KINDS.items()}
+LARGEST_BYTES: Final = 1 << 42  # no device holds a block of more
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _LARGEST_TEXT_BYTES: Final = 4 << 30  # a gzip bomb stops here
 
@@ -79,9 +80,11 @@ def read_bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         if content.startswith(_GZIP_MAGIC):
-            with gzip.open(path) as unzipped:
-                content = unzipped.read(_LARGEST_TEXT_BYTES)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            unzipper = zlib.decompressobj(wbits=31)
+            content = unzipper.decompress(content, _LARGEST_TEXT_BYTES)
+            if not unzipper.eof:
+                raise RecordingError(f"{path}: broken gzip file: it is truncated or too large")
+    except zlib.error as error:
         raise RecordingError(f"{path}: broken gzip file: {error}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -117,8 +120,10 @@ def _event(
 ) -> Event:
     if letter not in KINDS:
         raise ValueError(f'unknown event kind "{letter}"')
-    if not all(isinstance(number, int) for number in (block, size, stream, site)) or size < 0:
+    if not all(isinstance(number, int) for number in (block, size, stream, site)):
         raise ValueError(f"event {letter} needs whole numbers, not {block!r}, {size!r}")
+    if not 0 <= size <= LARGEST_BYTES:
+        raise ValueError(f"event {letter} has an impossible size, {size}")
     first, second = pool
     return Event(KINDS[letter], block, size, stream, (int(first), int(second)), site)
 
@@ -131,6 +136,8 @@ def _span(
     pool: Iterable[int] = DEFAULT_POOL,
     expandable: bool = False,
 ) -> Span:
+    if not 0 <= size <= LARGEST_BYTES:
+        raise ValueError(f"a segment has an impossible size, {size}")
     first, second = pool
     return Span(int(address), int(size), stream, (int(first), int(second)), bool(small), expandable)
 

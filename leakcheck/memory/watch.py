@@ -106,14 +106,14 @@ class Ledger:
         return device_memory(settled, device=name, traced=traced, expected=expected_bytes)
 
 
-def device_blocks(device: int) -> tuple[list[LiveBlock], int]:
-    """The live blocks of a CUDA device and its reserved bytes, in one call of the allocator.
+def live_blocks(segments: Iterable[dict[str, Any]], device: int) -> tuple[list[LiveBlock], int]:
+    """The live blocks and the reserved bytes of a device, from `torch.cuda.memory_snapshot()`.
 
-    Blocks that wait for another stream count, as `torch.cuda.memory_allocated` leaves them out.
+    Blocks that only wait for another stream are left out, as `memory_allocated` does.
     """
     blocks: list[LiveBlock] = []
     reserved = 0
-    for segment in _segments():
+    for segment in segments:
         if segment["device"] != device:
             continue
         reserved += segment["total_size"]
@@ -149,7 +149,7 @@ def _device_page(device: int, found: dict[int, Any], phase: str, step: int) -> L
     import torch
 
     touched = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    blocks, reserved = device_blocks(device) if touched else ([], 0)
+    blocks, reserved = live_blocks(_segments(), device) if touched else ([], 0)
     if not reserved:  # asking the driver would make a context
         raise UsageError(f"the program has not used cuda:{device}; there is nothing to count")
     free, total = torch.cuda.mem_get_info(device)

@@ -133,6 +133,17 @@ def test_a_truncated_snapshot_is_one_line_and_exits_2(tmp_path: Path):
     assert done.returncode == 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on address space")
+def test_a_few_bytes_that_ask_for_gigabytes_are_refused(tmp_path: Path):
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(b"\x80\x02Nr\xff\xff\xff\x7f.")  # memo slot 2**31 - 1
+
+    done = replay(path)
+
+    assert done.stderr.startswith(f"leakcheck: {path}: not a memory snapshot: ")
+    assert done.returncode == 2
+
+
 def test_too_few_steps_exit_2_and_still_print_the_table(tmp_path: Path):
     write_traces(tmp_path / "one.json", [Trace((Event("alloc", 1, MIB),), name="one")])
 
