@@ -220,9 +220,8 @@ def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode 
             called = module.qualified(node.func)
             if called in api("loaders") or last_name(node) in ("DataLoader", "StatefulDataLoader"):
                 return True
-            return last_name(node) == "prepare" and any(
-                loader_like(module, a.value, function) for a in node.args
-            )
+            if last_name(node) == "prepare":
+                return any(loader_like(module, arg.value, function) for arg in node.args)
     if _LOADER.search(last_name(node)):
         return True
     bound = _binding(function, node.value) if _is_local(node, function) else None  # type: ignore

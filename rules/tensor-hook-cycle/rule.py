@@ -38,10 +38,11 @@ def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpressio
     function = module.function_of(call)
     if "grad_fn" in module.code(shape.bound_to(function, tensor)):
         return True
-    source = shape.origin(module, tensor, function)
-    if source.startswith("self."):
-        return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)
-    return isinstance(tensor, cst.Name) and _stored(module, function, tensor.value)
+    if isinstance(tensor, cst.Name) and _stored(module, function, tensor.value):
+        return True
+    if not shape.origin(module, tensor, function).startswith("self."):
+        return False
+    return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)
 
 
 def _walks_parameters(module: Module, call: cst.Call) -> bool:

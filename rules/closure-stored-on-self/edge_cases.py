@@ -1,0 +1,40 @@
+"""Near misses are unmarked."""
+
+import weakref
+from functools import partial
+
+from torch import nn
+
+
+class Plain:
+    def __init__(self, size):
+        self.size = size
+        self.area = lambda: self.size**2  # holds no tensors: garbage of a few bytes
+
+
+class Head(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.act = lambda x: x.relu()
+        me = weakref.ref(self)
+        self.weak = lambda x: me().layer(x)
+        self.steps = []
+        self.steps.append(lambda x: self.layer(x))  # leak: closure-stored-on-self
+        self.run = partial(self.scaled, scale=2)  # leak: closure-stored-on-self
+        self.pool = partial(nn.functional.avg_pool2d, kernel_size=self.size)
+
+        def score(x):
+            return self.layer(x)
+
+        self.score = score  # leak: closure-stored-on-self
+
+        def plain(x):
+            return x
+
+        self.plain = plain
+
+    size = 2
+
+    def scaled(self, x, scale):
+        return self.layer(x) * scale

@@ -1,0 +1,55 @@
+"""Near misses are unmarked."""
+
+from torch import nn
+
+
+class Wrapper(nn.Module):
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone = backbone
+        backbone.register_forward_hook(self.count)  # a module owns what it wraps
+
+    def count(self, module, inputs, output):
+        self.seen = output.shape[0]
+
+    def forward(self, x):
+        self.backbone.register_forward_hook(self.count)  # leak: dropped-hook-handle
+        if not hasattr(self, "ready"):
+            self.backbone.register_forward_hook(self.count)  # once
+            self.ready = True
+        return self.backbone(x)
+
+
+class Probe:
+    def __init__(self, model):
+        self.model = model
+        self.own = nn.Linear(2, 2)
+        self.own.register_forward_hook(self.count)  # its own layer
+        self.handles = [model.register_forward_hook(self.count)]
+        for layer in model.modules():
+            layer.register_forward_hook(self.count)  # leak: dropped-hook-handle
+
+    def attach(self):
+        for _, layer in self.model.named_modules():
+            layer.register_forward_pre_hook(lambda m, i: None)  # leak: dropped-hook-handle
+
+    def keep(self):
+        self.unused = self.model.register_forward_hook(self.count)  # leak: dropped-hook-handle
+
+    def count(self, module, inputs, output):
+        pass
+
+    def close(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def freeze_statistics(model):
+    model.register_forward_pre_hook(lambda m, i: m.eval())  # set-up, meant to stay
+
+
+def features(model, batch):
+    seen = []
+    model[0].register_forward_hook(lambda m, i, o: seen.append(o))  # leak: dropped-hook-handle
+    model(batch)
+    return seen

@@ -1,0 +1,44 @@
+"""Near misses are unmarked."""
+
+import torch
+
+import_error = None
+try:
+    import missing_kernels
+except ImportError as error:
+    import_error = error  # leak: kept-exception
+
+chained = None
+try:
+    import other_kernels
+except ImportError as error:
+    chained = error
+
+
+def require():
+    if chained is not None:
+        raise RuntimeError("kernels are missing") from chained
+
+
+class Worker:
+    def run(self, job):
+        last = None
+        try:
+            job(torch.zeros(1))
+        except ValueError as error:
+            last = error  # a local
+            self.text = str(error)
+            self.kind = type(error)
+        except KeyError as error:
+            self.failures.append((job, error))  # leak: kept-exception
+        except OSError as error:
+            self.raised_later = error
+        except TypeError as error:
+            self.bare = error.with_traceback(None)
+        return last
+
+    failures = []
+
+    def join(self):
+        if self.raised_later is not None:
+            raise self.raised_later

@@ -1,0 +1,28 @@
+"""Near misses are unmarked."""
+
+from functools import partial
+
+
+class Explainer:
+    def run(self, batch):
+        self.hidden = self.encode(batch)
+        self.hidden.register_hook(lambda gradient: self.save(gradient))  # leak: tensor-hook-cycle
+        self.hidden.register_hook(partial(self.save, scale=2))  # leak: tensor-hook-cycle
+        self.hidden.register_hook(lambda gradient: gradient * 2)  # holds nothing
+        output = self.decode(self.hidden)
+        output.register_hook(self.save)  # a local tensor
+        kept = self.decode(self.hidden)
+        kept.register_hook(self.save)  # leak: tensor-hook-cycle
+        self.kept = kept
+        for parameter in self.parameters():
+            parameter.register_hook(self.save)  # leak: tensor-hook-cycle
+
+    def static(self, batch):
+        self.hidden.register_hook(self.double)
+
+    @staticmethod
+    def double(gradient):
+        return gradient * 2
+
+    def save(self, gradient, scale=1):
+        self.gradient = gradient.detach()

@@ -1,0 +1,67 @@
+"""Near misses are unmarked."""
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+
+def closed(path):
+    fig, ax = plt.subplots()
+    fig.savefig(path)
+    plt.close(fig)
+
+
+def returned(path):
+    fig = plt.figure()
+    fig.savefig(path)
+    return fig
+
+
+def axes_returned(path):
+    fig, ax = plt.subplots()
+    fig.savefig(path)
+    return ax
+
+
+def handed_on(writer, step):
+    fig = plt.figure()
+    fig.canvas.draw()
+    fig.savefig("x.png")
+    writer.add_figure("loss", fig, step)
+
+
+def shown():
+    plt.figure()
+    plt.savefig("x.png")
+    plt.show()
+
+
+def cleared_is_not_closed(path):
+    plt.figure()  # leak: unclosed-figure
+    plt.savefig(path)
+    plt.clf()
+
+
+def drawn_by_others(path, heat, draw):
+    fig, ax = plt.subplots()  # leak: unclosed-figure
+    draw(heat, ax=ax)
+    plt.savefig(path)
+
+
+def reused(path):
+    plt.figure(1)
+    plt.savefig(path)
+
+
+def unregistered(path):
+    fig = Figure()
+    fig.savefig(path)
+
+
+def left_to_the_caller(values):
+    plt.figure()
+    plt.plot(values)
+
+
+for epoch in range(3):
+    fig = plt.figure()  # leak: unclosed-figure
+    fig.savefig(f"{epoch}.png")
