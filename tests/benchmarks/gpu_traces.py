@@ -65,9 +65,14 @@ def _tell(phase: str) -> None:
         tell(phase)
 
 
+def _limit(size: int) -> None:
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(size / total)
+
+
 def _with_collector() -> None:
-    torch.cuda.set_per_process_memory_fraction(0.02)
-    for length in (64, 96, 160, 128, 192, 80):
+    _limit(640 * MIB)
+    for length in (64, 96, 320, 128, 288, 80):
         _train(Loop(Attention, tokens(8, length)), 2)
 
 
@@ -104,7 +109,7 @@ def _graph() -> None:
 
 
 def _out_of_memory() -> None:
-    torch.cuda.set_per_process_memory_fraction(0.02)
+    _limit(2048 * MIB)
     kept = []
     try:
         while True:
