@@ -49,7 +49,7 @@ class _Hop(NamedTuple):
 
 def tell(chain: Chain, growing: Set[int]) -> Told:
     """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
-    hops = _hops(chain.objects, growing)
+    hops = _hops(chain, growing)
     if chain.root is None:
         holder = next((hop.name for hop in reversed(hops) if hop.name), "no Python object refers")
         told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
@@ -78,10 +78,14 @@ def is_namespace(chain: Chain, holder: Any) -> bool:
     """Say whether a dictionary in the chain holds the names of a module, class or object."""
     if not issubclass(type(holder), dict):
         return False
-    if chain.objects[0] is holder or "__builtins__" in holder:
+    if chain.objects[0] is holder and _starts_in_globals(chain):
         return True
     owners = zip(chain.objects, chain.objects[1:], strict=False)
     return any(down is holder and is_namespace_of(holder, up) for up, down in owners)
+
+
+def _starts_in_globals(chain: Chain) -> bool:
+    return chain.root is not None and chain.root.kind == "module"
 
 
 def _named_root(root: Root, first: _Hop) -> str:
@@ -91,11 +95,14 @@ def _named_root(root: Root, first: _Hop) -> str:
     return f"class attribute `{root.owner}.{name}`"
 
 
-def _hops(chain: list[Any], growing: Set[int]) -> list[_Hop]:
+def _hops(chain: Chain, growing: Set[int]) -> list[_Hop]:
     hops: list[_Hop] = []
     at = 0
-    while at < len(chain) - 1:
-        hop = _hop(chain, at, growing)
+    if _starts_in_globals(chain) and len(chain.objects) > 1:
+        hops.append(_Hop(f".{key_of(chain.objects[0], chain.objects[1])}", "", 1, False))
+        at = 1
+    while at < len(chain.objects) - 1:
+        hop = _hop(chain.objects, at, growing)
         at = hop.to
         if hop.edge:
             hops.append(hop)
@@ -122,8 +129,6 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     if following is not None and type(child) is dict and is_namespace_of(child, holder):
         return _from_namespace(type(holder), holder, chain, at + 1)
     if issubclass(type(holder), dict):
-        if at == 0 or "__builtins__" in holder:  # the globals of a module
-            return _Hop(f".{key_of(holder, child)}", "", at + 1, False)
         return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
     if type(holder) is CellType:
         return _Hop("", "", at + 1, False)

@@ -1,0 +1,28 @@
+"""A list of losses."""
+
+# kind = "graph"
+# holder = "local `losses`"
+# per_step = 7
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def main():
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    criterion = nn.CrossEntropyLoss()
+    losses = []
+    for _ in range(400):
+        inputs, labels = torch.randn(8, 16), torch.randint(0, 4, (8,))
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)  # leak
+    print(float(sum(losses)))
+
+
+main()

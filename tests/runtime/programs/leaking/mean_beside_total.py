@@ -1,0 +1,29 @@
+"""A mean is made of the total on each step; only the total is at fault."""
+
+# kind = "graph"
+# holder = "local `total`"
+# per_step = 8
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def main():
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    criterion = nn.CrossEntropyLoss()
+    total = torch.zeros(())
+    for step in range(400):
+        inputs, labels = torch.randn(8, 16), torch.randint(0, 4, (8,))
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        total = total + loss  # leak
+        mean = total / (step + 1)
+    print(float(mean))
+
+
+main()

@@ -1,0 +1,31 @@
+"""Files are opened and kept open."""
+
+# kind = "descriptors"
+# holder = ""
+# per_step = 0.5
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+import os
+
+
+def main():
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    criterion = nn.CrossEntropyLoss()
+    for step in range(600):
+        inputs, labels = torch.randn(8, 16), torch.randint(0, 4, (8,))
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        if step % 2 == 0:
+            os.open(os.devnull, os.O_RDONLY)  # leak
+    print("done")
+
+
+main()
