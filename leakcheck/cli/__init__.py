@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "Run a program under the sentinel and say whether it leaks.",
     "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
+    "estimate": "Predict the device memory of a training step without the device.",
     "lsp": "Serve an editor: findings as one types.",
 }
 

@@ -226,13 +226,20 @@ def _zero12_table(
 ) -> Iterator[str]:
     yield from _title(per_node, nodes, f"{int(total / 1e6)}M total params.")
     yield HEADER
+    yield from map(str, zero12_needs(stage, total, per_node, nodes, factor))
+
+
+def zero12_needs(
+    stage: int, total: int, per_node: int, nodes: int, factor: float
+) -> Iterator[Need]:
+    """Yield the lines of a ZeRO-1 or ZeRO-2 table; where the document differs, its line, too."""
     code = (estimate_zero1_model_states_mem_needs, estimate_zero2_model_states_mem_needs)[stage - 1]
     for offload in (True, False):
         options = f"offload_optimizer={'cpu' if offload else 'none'}"
-        yield str(Need(*code(total, per_node, nodes, offload, factor), options))
+        yield Need(*code(total, per_node, nodes, offload, factor), options)
         stated = documented_zero2_model_states_mem_needs(total, per_node, nodes, offload, factor)
         if stage == 2 and stated != code(total, per_node, nodes, offload, factor):
-            yield str(Need(*stated, f"{options} (as documented)"))
+            yield Need(*stated, f"{options} (as documented)")
 
 
 def _zero3_table(
@@ -241,6 +248,13 @@ def _zero3_table(
     sizes = f"{int(total / 1e6)}M total params, {int(largest / 1e6)}M largest layer params."
     yield from _title(per_node, nodes, sizes)
     yield HEADER
+    yield from map(str, zero3_needs(total, largest, per_node, nodes, factor))
+
+
+def zero3_needs(
+    total: int, largest: int, per_node: int, nodes: int, factor: float
+) -> Iterator[Need]:
+    """Yield the six lines of a ZeRO-3 table."""
     for offload, offload_params in ((True, True), (True, False), (False, False)):
         for zero_init in (True, False):
             cpu, gpu, _ = estimate_zero3_model_states_mem_needs(
@@ -248,7 +262,7 @@ def _zero3_table(
             )
             devices = [f"{'cpu' if on else 'none':<4}" for on in (offload_params, offload)]
             options = f"offload_param={devices[0]}, offload_optimizer={devices[1]}"
-            yield str(Need(cpu, gpu, f"{options}, zero_init={int(zero_init)}"))
+            yield Need(cpu, gpu, f"{options}, zero_init={int(zero_init)}")
 
 
 def _title(per_node: int, nodes: int, model: str) -> Iterator[str]:
