@@ -39,6 +39,8 @@ def as_json(report: Report) -> Json:
         "run": asdict(report.run) if report.run else None,
         "overhead": asdict(report.overhead) if report.overhead else None,
     }
+    if report.memory:
+        answer["memory"] = [asdict(memory) for memory in report.memory]
     if report.ranks:
         answer["ranks"] = [as_json(rank) for rank in report.ranks]
     return answer

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import click
 
 from leakcheck.model import Finding, Place, Report, Suspect, Trend
+from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count, format_duration
 
@@ -38,6 +39,8 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings, width)]
     lines += ["", *_trends(report.trends, width)] if report.trends else []
+    for memory in report.memory:
+        lines += ["", *memory_lines(memory)]
     lines += [f"note: {notice.message}" for notice in report.notices]
     lines += _footer(report, width) if report.run else []
     text = "\n".join(map(one_line, lines))

@@ -1,0 +1,21 @@
+"""Device memory in words: how much is expected, how much is not, and what grew where."""
+
+from __future__ import annotations
+
+from leakcheck.model import DeviceMemory
+from leakcheck.units import format_bytes
+
+
+def memory_lines(memory: DeviceMemory) -> list[str]:
+    """Say a device's expected and unexpected live bytes, then each growth on a line of its own."""
+    page = memory.page
+    source = "" if memory.measured == "device" else " (traced, no device)"
+    expected, rest = format_bytes(memory.expected_bytes), format_bytes(memory.unexpected_bytes)
+    head = f"{memory.device} {page.phase}{source}: {expected} expected, {rest} not"
+    if memory.unexpected_per_step:
+        head += f", {format_bytes(memory.unexpected_per_step)} a step"
+    lines = [head]
+    for growth in memory.grown:
+        place = f"  {growth.site}" if growth.site else ""
+        lines.append(f"  {growth.category} +{format_bytes(growth.bytes_per_step)} a step{place}")
+    return lines

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Report
+from leakcheck.report.device import memory_lines
+from leakcheck.report.json import render as render_json
+from leakcheck.report.terminal import render as render_text
+
+PAGE = LedgerPage(
+    "after optimizer",
+    20,
+    (LedgerRow("parameters", 4096, 1), LedgerRow("unexplained", 10240, 20)),
+    14336,
+    2 << 20,
+)
+GROWING = DeviceMemory(
+    "cuda:0", "device", PAGE, 4096, 512.0, (MemoryGrowth("unexplained", "train.py:9 step", 512.0),)
+)
+
+
+def test_expected_and_unexpected_bytes_are_said_apart():
+    assert memory_lines(GROWING) == [
+        "cuda:0 after optimizer: 4.0 KiB expected, 10.0 KiB not, 512 B a step",
+        "  unexplained +512 B a step  train.py:9 step",
+    ]
+
+
+def test_what_stays_is_one_line():
+    steady = replace(
+        GROWING, measured="traced", expected_bytes=14336, unexpected_per_step=0.0, grown=()
+    )
+
+    assert memory_lines(steady) == [
+        "cuda:0 after optimizer (traced, no device): 14.0 KiB expected, 0 B not"
+    ]
+
+
+def test_the_run_report_holds_it_as_text_and_as_json():
+    report = Report(verdict="growing", memory=(GROWING,))
+
+    assert "\n".join(memory_lines(GROWING)) in render_text(report)
+    (told,) = json.loads(render_json(report))["memory"]
+    assert told["page"]["allocated_bytes"] == 14336
+    assert told["grown"] == [
+        {"category": "unexplained", "site": "train.py:9 step", "bytes_per_step": 512.0}
+    ]
+
+
+def test_a_report_without_it_stays_as_it_was():
+    assert "memory" not in json.loads(render_json(Report(verdict="steady")))
