@@ -180,6 +180,10 @@ def _assign_slot(flow: Flow, target: cst.Subscript, value: Value, node: cst.CSTN
         flow.assign(target.value, whole, None)
     elif path := flow.path(target):
         _hold(flow, path, value, node)
+        root = flow.path(_base(target))
+        if value.sinks and root in flow.env:
+            whole = flow.env[root]
+            flow.env[root] = replace(whole, sinks=whole.sinks | value.sinks)
 
 
 def in_place_receiver(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
 
 _LOSS_LIKE = re.compile(r"criterion|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE)
+_ENGINES = re.compile(r"^self$|accelerator|engine|fabric|strategy|scaler|trainer", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
 _MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train"})
@@ -224,8 +225,10 @@ def _backward(
     flow: Flow, call: cst.Call, receiver: cst.BaseExpression, method: str, arguments: Arguments
 ) -> Value:
     base = flow.evaluate(receiver)
-    if arguments.positional and base.kind not in ("tensor",) and not base.carries:
-        flow.backward(arguments.first, call)  # accelerator.backward(loss), engine.backward(loss)
+    if arguments.positional and base.kind != "tensor":
+        given = flow.code(call.args[0].value)
+        if arguments.first.carries or "loss" in given or _ENGINES.search(flow.code(receiver)):
+            base = arguments.first  # accelerator.backward(loss), engine.backward(loss)
     flow.backward(base, call)
     return EMPTY
 

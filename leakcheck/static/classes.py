@@ -13,9 +13,10 @@ from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value
 
 if TYPE_CHECKING:
     from leakcheck.static.calls import Arguments
+    from leakcheck.static.definitions import Definition
     from leakcheck.static.flow import Flow
     from leakcheck.static.records import Growth
-    from leakcheck.static.summaries import Analysis, Definition
+    from leakcheck.static.summaries import Analysis
 
 _BEGINNINGS = ("__init__", "build", "setup", "reset", "_build", "__post_init__")
 
@@ -77,14 +78,28 @@ class ClassInfo:
 
     def method(self, name: str, depth: int = 0) -> Definition | None:
         """Return a method, its own or a base's."""
-        from leakcheck.static.summaries import Definition
+        from leakcheck.static.definitions import Definition
 
         if name in self.methods:
-            return Definition(self.analysis, self.methods[name])
+            own = Definition(self.analysis, self.methods[name])
+            return self._override(name) or own if own.is_abstract else own
         if depth > 6:
             return None
         found = (parent.method(name, depth + 1) for parent in self.parents)
         return next((method for method in found if method is not None), None)
+
+    def _override(self, name: str) -> Definition | None:
+        """Return what stands in for an abstract method: the first subclass that defines it."""
+        from leakcheck.static.definitions import Definition
+
+        for node in self.analysis.module.classes:
+            info = self.analysis.class_info(node)
+            if info is None or info is self or self not in info.parents:
+                continue
+            method = info.methods.get(name)
+            if method is not None and not Definition(self.analysis, method).is_abstract:
+                return Definition(self.analysis, method)
+        return None
 
     def attribute(self, name: str) -> Value:
         """Return what an attribute holds after the object was made."""

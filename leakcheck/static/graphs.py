@@ -97,7 +97,9 @@ def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
         return "accumulator"
     if _evaluates(flow, growth):
         return "evaluation"
-    kept = not flow.uses.get(id(growth.node))
+    outermost = any(flow.module.loop_of(loop) is None for loop in _loops(flow, growth.loops))
+    inside_model = flow.owner is not None and flow.owner.is_module
+    kept = outermost and not inside_model and not flow.uses.get(id(growth.node))
     return "accumulator" if kept and growth.value.graph == SURE else None
 
 

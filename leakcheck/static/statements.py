@@ -11,7 +11,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.assignments import augment, rebind
 from leakcheck.static.gradient import mode_of
-from leakcheck.static.values import ANYTHING, EMPTY, join
+from leakcheck.static.values import ANYTHING, EMPTY, NONE, Value, join
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
@@ -89,6 +89,7 @@ def _delete(flow: Flow, node: cst.Del) -> None:
 def _if(flow: Flow, node: cst.If) -> None:
     flow.evaluate(node.test)
     before, gradient = dict(flow.env), flow.gradient
+    before_test = dict(flow.env)
     flow.refine(node.test, True)
     flow.block(node.body)
     after_body, body_dead, body_gradient = flow.env, flow.dead, flow.gradient
@@ -102,8 +103,22 @@ def _if(flow: Flow, node: cst.If) -> None:
     if flow.dead:
         flow.env, flow.dead, flow.gradient = after_body, body_dead, body_gradient
     elif not body_dead:
-        flow.env = merge(after_body, flow.env)
+        flow.env = _reconcile(before_test, after_body, flow.env)
         flow.gradient = flow.gradient if flow.gradient == body_gradient else None
+
+
+def _reconcile(before: Env, one: Env, other: Env) -> Env:
+    """Join two branches; what only one of them detached has or has no graph by the same test.
+
+    `if train: loss.backward(); loss = loss.detach()` leaves no graph where backward was called.
+    """
+    merged = merge(one, other)
+    for path, value in before.items():
+        ends = [env[path] for env in (one, other) if path in env]
+        cut = [end for end in ends if end.graph == NONE and end.kind == "tensor"]
+        if value.carries and value.kind != "module" and len(cut) == 1:
+            merged[path] = Value(born=value.born)
+    return merged
 
 
 def _for(flow: Flow, node: cst.For) -> None:

@@ -28,3 +28,21 @@ def returned(model, x):
     out = model(x)
     out.backward(torch.ones_like(out), create_graph=True)  # leak: create-graph-backward
     return x.grad
+
+
+def put_by_hand(model, loss):
+    grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
+    for p, g in zip(model.parameters(), grads):
+        p.grad = g  # leak: create-graph-backward
+
+
+def put_by_hand_detached(model, loss):
+    grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
+    for p, g in zip(model.parameters(), grads):
+        p.grad = g.detach()
+
+
+def put_first_order(model, loss):
+    grads = torch.autograd.grad(loss, model.parameters())
+    for p, g in zip(model.parameters(), grads):
+        p.grad = g

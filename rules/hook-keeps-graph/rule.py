@@ -8,6 +8,7 @@ import libcst as cst
 
 from leakcheck.model import Fix
 from leakcheck.static import hooks
+from leakcheck.static.gradient import mode_of
 from leakcheck.static.graph_rule import TITLES
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -33,7 +34,7 @@ class HookKeepsGraph(Rule):
             if isinstance(call.func, cst.Attribute)
             and call.func.attr.value.startswith("register_forward")
             for hook in [_hook(module, call)]
-            if hook is not None
+            if hook is not None and not _runs_without_gradient(module, call)
         }
         for function in module.functions:
             if id(function) not in registered or hooks.shape.gradients_off(module, function.body):
@@ -43,6 +44,17 @@ class HookKeepsGraph(Rule):
                 if copied is not None:
                     message = f"`{module.code(copied)}` is a copy with the graph of its forward"
                     yield self.hit(store.node, message, fix=_fix(module, copied))
+
+
+def _runs_without_gradient(module: Module, call: cst.Call) -> bool:
+    """Whether the code that registers the hook also switches gradients off."""
+    around = module.class_of(call) or module.function_of(call)
+    if around is None:
+        return False
+    switches = [node.item for node in walk(around) if isinstance(node, cst.WithItem)]
+    switches += [node.decorator for node in walk(around) if isinstance(node, cst.Decorator)]
+    modes = [mode_of(switch, module) for switch in switches]
+    return any(sets and mode is not True for mode, sets in modes)
 
 
 def _hook(module: Module, call: cst.Call) -> cst.FunctionDef | None:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.model import Edit, Fix
-from leakcheck.static import graphs, retained, syntax
-from leakcheck.static.flow import Flow
+from leakcheck.model import Fix
+from leakcheck.static import graphs, retained
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -31,14 +30,4 @@ class NeedlessRetainGraph(Rule):
             flow = module.analysis.flow(module.function_of(call) or module.tree)
             if flow is not None and retained.retained_for_nothing(flow, call):
                 message = "no second backward goes through this graph"
-                yield self.hit(call, message, fix=_fix(module, call, flow))
-
-
-def _fix(module: Module, call: cst.Call, flow: Flow) -> Fix | None:
-    kept = [arg for arg in call.args if arg is not syntax.argument(call, "retain_graph")]
-    if kept:
-        return None
-    assert isinstance(call.func, cst.Attribute)
-    at, end = module.span(call.func).end, module.span(call).end
-    edit = Edit(at.line, at.column + 1, end.line, end.column + 1, "()")
-    return Fix("free the graph in backward, as by default", (edit,), "unsafe")
+                yield self.hit(call, message, fix=Fix("leave retain_graph out"))

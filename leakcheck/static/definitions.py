@@ -1,0 +1,116 @@
+"""What a function of the project gives back, and what it does to its arguments."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.records import Backward
+from leakcheck.static.values import EMPTY, NONE, SURE, UNKNOWN, Ids, Value, derive, join_all
+
+if TYPE_CHECKING:
+    from leakcheck.static.calls import Arguments
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.summaries import Analysis
+
+
+class Definition:
+    """A function of the project, as its callers see it."""
+
+    def __init__(self, analysis: Analysis, function: cst.FunctionDef) -> None:
+        """Refer to a function; it is walked when first called."""
+        self.analysis = analysis
+        self.function = function
+
+    @property
+    def flow(self) -> Flow | None:
+        """The walked function; None while it calls itself."""
+        return self.analysis.flow(self.function)
+
+    def call(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+        """Return what a call gives back; evidence inside the function reaches the arguments."""
+        return self.apply(flow, call, self.bind(arguments), arguments.sinks)
+
+    def bind(self, arguments: Arguments) -> dict[str, Value]:
+        """Match arguments to the function's parameters."""
+        names = [p.name.value for p in syntax.parameters(self.function)]
+        if names[:1] in (["self"], ["cls"]):
+            names = names[1:]
+        bound = dict(zip(names, arguments.positional, strict=False))
+        return {**bound, **{k: v for k, v in arguments.named.items() if k in names}}
+
+    def apply(self, flow: Flow, call: cst.Call, bound: dict[str, Value], sinks: Ids) -> Value:
+        """Return what the function gives back for these parameters."""
+        inner = self.flow
+        if inner is None or self.is_generator or self.is_abstract:
+            unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
+            return flow.seen(flow.made(unknown))
+        if inner.backwards:
+            flow.backwards.append(Backward(call, EMPTY, flow.born))
+        for name in inner.freed:
+            if name in bound:
+                flow.backward(bound[name], call)
+        for sink in sinks:
+            flow.uses.setdefault(sink, set()).add("escape")
+        if flow.gradient is False:
+            return flow.made(substitute(join_all(inner.returned), bound, flow, id(call), sinks))
+        result = join_all(inner.returned) if inner.returned else EMPTY
+        return flow.seen(flow.made(substitute(result, bound, flow, id(call), sinks)))
+
+    @cached_property
+    def is_abstract(self) -> bool:
+        """Whether the body does nothing but wait for a subclass."""
+        body = [s for s in self.function.body.body if not _says_nothing(s)]
+        return not body
+
+    @cached_property
+    def is_generator(self) -> bool:
+        """Whether the function yields."""
+        return any(isinstance(node, cst.Yield) for node in syntax.walk(self.function.body))
+
+
+def _says_nothing(statement: cst.CSTNode) -> bool:
+    """Whether a statement is a docstring, pass, `...` or raise NotImplementedError."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Pass()]):
+            return True
+        case cst.SimpleStatementLine(body=[cst.Expr(value=value)]):
+            return isinstance(value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis))
+        case cst.SimpleStatementLine(body=[cst.Raise()]):
+            return True
+    return False
+
+
+def substitute(
+    value: Value, bound: dict[str, Value], flow: Flow, origin: int, sinks: Ids, depth: int = 0
+) -> Value:
+    """Return a function's result as its caller sees it: parameters replaced by arguments."""
+    given = [bound[name].contents for name in value.parameters if name in bound]
+    made = derive(given, flow.born) if given else Value(NONE, born=flow.born)
+    graph = value.graph
+    if value.parameters and graph < SURE:
+        graph = made.graph if given else UNKNOWN
+    if value.kind in ("module", "loss", "object", "class", "function") or value.floats:
+        return value
+    again = depth < 3
+    return Value(
+        graph=graph,
+        kind=value.kind,
+        origins=made.origins | {origin} if graph != NONE else frozenset(),
+        parameters=made.parameters if graph < SURE else frozenset(),
+        entries=made.entries,
+        born=flow.born,
+        stale=made.stale,
+        sinks=made.sinks | sinks,
+        items=tuple(
+            (k, substitute(v, bound, flow, flow.analysis.slot(origin, f"{k!r}"), sinks, depth + 1))
+            for k, v in value.items
+            if again
+        ),
+        element=substitute(value.element, bound, flow, origin, sinks, depth + 1)
+        if value.element is not None and again
+        else None,
+    )

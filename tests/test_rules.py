@@ -1,0 +1,93 @@
+"""Every rule is a claim; here the claims that need no run are checked for every rule folder.
+
+1. each `# leak:` line of leaky.py is flagged, and no other; so in edge_cases.py
+2. fixed.py is silent
+3. fixing leaky.py gives fixed.py, where the rule offers a fix
+5. README.md has its headings
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leakcheck.static import registry
+from leakcheck.static.engine import check_source
+from leakcheck.static.fix import fix_text
+
+FOLDERS = registry.rule_folders(registry.builtin_rule_set())
+HEADINGS = [
+    "## What it finds",
+    "## Why it leaks",
+    "## Leaky",
+    "## Fixed",
+    "## How fast it leaks (measured)",
+    "## When to ignore it",
+    "## What it misses",
+]
+EACH = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
+
+
+def marked_lines(source: str, slug: str) -> list[int]:
+    mark = re.compile(rf"# leak: .*\b{re.escape(slug)}(?![\w-])")
+    return [n for n, line in enumerate(source.splitlines(), 1) if mark.search(line)]
+
+
+def flagged_lines(path: Path, rule) -> list[int]:
+    findings = check_source(path.read_text(encoding="utf-8"), str(path), [rule])
+    return sorted({finding.location.line for finding in findings})
+
+
+@EACH
+def test_each_marked_line_of_the_leaky_program_is_flagged_and_no_other(folder):
+    rule = registry.load_rule(folder)
+    source = (folder / "leaky.py").read_text(encoding="utf-8")
+
+    assert marked_lines(source, rule.slug)
+    assert flagged_lines(folder / "leaky.py", rule) == marked_lines(source, rule.slug)
+
+
+@EACH
+def test_the_fixed_program_is_silent(folder):
+    assert flagged_lines(folder / "fixed.py", registry.load_rule(folder)) == []
+
+
+@EACH
+def test_the_edge_cases_are_told_apart(folder):
+    path = folder / "edge_cases.py"
+    if not path.exists():
+        pytest.skip("no edge cases")
+    rule = registry.load_rule(folder)
+
+    assert flagged_lines(path, rule) == marked_lines(path.read_text(encoding="utf-8"), rule.slug)
+
+
+@EACH
+def test_fixing_the_leaky_program_gives_the_fixed_one(folder):
+    rule = registry.load_rule(folder)
+    leaky = (folder / "leaky.py").read_text(encoding="utf-8")
+
+    def check(text):
+        return check_source(text, "leaky.py", [rule])
+
+    if not any(finding.fix and finding.fix.edits for finding in check(leaky)):
+        pytest.skip("the rule offers no edits")
+    fixed = fix_text(leaky, check, unsafe=True)
+
+    without_marks = re.sub(r"  # leak: [\w-]+", "", fixed.text)
+    assert without_marks == (folder / "fixed.py").read_text(encoding="utf-8")
+    assert fixed.left == ()
+
+
+@EACH
+def test_the_page_has_its_headings_in_order(folder):
+    page = (folder / "README.md").read_text(encoding="utf-8")
+
+    assert [line for line in page.splitlines() if line.startswith("## ")] == HEADINGS
+    assert page.startswith("# ")
+
+
+def test_codes_and_slugs_are_unique():
+    rules = registry.builtin_rules()
+
+    assert len({rule.code for rule in rules}) == len({rule.slug for rule in rules}) == len(rules)
