@@ -17,7 +17,7 @@ def with_findings(report: Report, folder: Path) -> Report:
         return report
     try:
         from leakcheck.confirm import confirm
-        from leakcheck.static.engine import check_paths
+        from leakcheck.static.check import check_paths
 
         findings, suspects = confirm(check_paths(own).findings, report.suspects)
     except (ImportError, LeakcheckError):

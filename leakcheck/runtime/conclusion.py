@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
-from leakcheck.model import Kind, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.judge import FEWEST_STEPS, Reading, as_trend, read, still_climbing
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import unit_of
@@ -23,6 +23,8 @@ KINDS: dict[str, Kind] = {
     "processes": "processes",
     "host.heap": "native",
 }
+LEAST_GARBAGE_BYTES = 1 << 20
+LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 WHAT: dict[Kind, str] = {
     "graph": "autograd Nodes of past steps stay reachable",
@@ -59,7 +61,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         reason=reason,
         trends=_trends(course),
         suspects=suspects,
-        notices=course.notices,
+        notices=(*course.notices, *_garbage_notices(course, steps)),
         run=Run(
             command=ending.command or " ".join(sys.argv),
             steps=steps,
@@ -84,6 +86,16 @@ def summary(report: Report) -> str:
         held = f", held by {suspect.holder}" if suspect.holder else ""
         return f"{suspect.what}:{rate}{held}"
     return f"the verdict is {report.verdict}"
+
+
+def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
+    freed_bytes = course.watch.garbage_bytes
+    per_step = freed_bytes / max(1, steps)
+    if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
+        return ()
+    amount, rate = format_bytes(freed_bytes), format_bytes(per_step)
+    told = f"reference cycles wait for the garbage collector, which freed {amount} ({rate} a step)"
+    return (Notice("cyclic-garbage", f"{told}: not a leak"),)
 
 
 def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:

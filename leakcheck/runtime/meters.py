@@ -12,6 +12,7 @@ descriptors, threads, processes, and for each device such as cuda:0 `<device>.al
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class HostMeter:
         self._page_bytes = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
         self._statm = _open_statm()
         self._process = psutil.Process()
-        self._heap = _heap_reader()
+        self._heap = heap_reader()
 
     def read(self) -> dict[str, int]:
         """Return the quick readings."""
@@ -75,6 +76,30 @@ class HostMeter:
             return total
         except OSError:
             return -1
+
+
+class GarbageMeter:
+    """Adds up the heap bytes that garbage collections free: cycles that waited for one."""
+
+    def __init__(self, heap: Callable[[], int] | None) -> None:
+        self.freed_bytes = 0
+        self._heap = heap
+        self._before = 0
+        if heap is not None:
+            gc.callbacks.append(self._collecting)
+
+    def close(self) -> None:
+        """Listen to the collector no more."""
+        if self._collecting in gc.callbacks:
+            gc.callbacks.remove(self._collecting)
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if self._heap is None:
+            return
+        if phase == "start":
+            self._before = self._heap()
+        else:
+            self.freed_bytes += max(0, self._before - self._heap())
 
 
 class DeviceMeter:
@@ -158,7 +183,8 @@ class _Mallinfo2(ctypes.Structure):
     )
 
 
-def _heap_reader() -> Callable[[], int] | None:
+def heap_reader() -> Callable[[], int] | None:
+    """Return a function that reads the heap bytes in use (0.6 us), None where nothing tells."""
     heap_info = getattr(psutil, "heap_info", None)
     if heap_info is not None:
         try:

@@ -20,8 +20,8 @@ Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop a
 BLOCK_BYTES = 40  # a float with its slot in a list is 32 bytes, a small tuple 56
 LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
 LONGEST_WAIT_S = 10.0
+FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
 MORE_THAN_EXPECTED = 1.5
-LEAST_GARBAGE_SHARE = 0.5
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
 
@@ -133,13 +133,18 @@ class Course:
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
             return
-        if not self.watch.affordable():
+        last = step >= self._steady_at
+        if not last and not self.watch.affordable():
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
             self._checkpoint(step)
             self._take_a_look(step)
-        if self.stage == "watching" and self.trusted and step >= self._steady_at:
+        if self.stage == "watching" and self.trusted and last and self._seen_enough():
             self.stage = "steady"
+
+    def _seen_enough(self) -> bool:
+        steps, _ = self.watch.slow.column("python.blocks", after=self._after)
+        return len(steps) >= FEWEST_CHECKPOINTS
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
@@ -167,17 +172,13 @@ class Course:
             self._acquit(step, inquiry)
 
     def _acquit(self, step: int, inquiry: Confirmation) -> None:
-        heap = [one.line for one in inquiry.suspected if one.resource == "host.heap"]
-        climbed = heap[0].total if heap else 0.0
-        if inquiry.garbage_bytes > max(64 << 10, LEAST_GARBAGE_SHARE * climbed):
-            freed = format_bytes(inquiry.garbage_bytes)
-            message = f"a garbage collection at step {inquiry.begin} freed {freed}: not a leak"
-            self._add(Notice("cyclic-garbage", f"reference cycles pile up; {message}"))
-        elif any(
-            one.line.total >= WORTH_A_NOTICE[unit_of(one.resource) == "B"]
-            for one in inquiry.suspected
-        ):
-            names = ", ".join(one.resource for one in inquiry.suspected)
+        came = [
+            reading.resource
+            for reading in inquiry.suspected
+            if reading.line.total >= WORTH_A_NOTICE[unit_of(reading.resource) == "B"]
+        ]
+        if came and not inquiry.garbage_bytes:
+            names = ", ".join(came)
             self._add(Notice("bounded", f"{names} grew until step {inquiry.begin} and stopped"))
         self._watch_again(step)
 

@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write a program and run it under leakcheck; returns the finished process."""
+
+    def run(source: str, *options: str, args: tuple[str, ...] = ()):
+        (tmp_path / "program.py").write_text(source)
+        command = [sys.executable, "-m", "leakcheck", "run", *options, "program.py", *args]
+        return subprocess.run(
+            command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=180
+        )
+
+    return run
+
+
+VAL = """\
+import torch
+val = torch.rand(1)
+while True:
+    val += torch.rand(1).requires_grad_()
+"""
+
+FAR_AWAY = """\
+import torch
+val = torch.rand(1)
+val.requires_grad_()
+val = val * 1
+
+def work():
+    global val
+    while True:
+        val += 1
+
+work()
+"""
+
+TWIN = """\
+import torch
+val = torch.rand(1)
+while True:
+    val += torch.rand(1).requires_grad_().detach()
+"""
+
+EPOCH = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+loader = DataLoader(TensorDataset(torch.randn(4096, 16)), batch_size=8)
+model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+for epoch in range(3):
+    total_loss = 0
+    for (data,) in loader:
+        total_loss += model(data).mean()
+    total_loss.backward()
+"""
+
+METER = """\
+import torch
+from torch import nn
+
+class Meter:
+    def __init__(self):
+        self.sum = 0.0
+
+    def update(self, value):
+        self.sum += value
+
+def train():
+    model = nn.Linear(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    meter = Meter()
+    for step in range(5000):
+        loss = model(torch.randn(8, 16)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+
+train()
+"""
+
+TRAINING = """\
+import hashlib, torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 3))
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(4):
+    for batch in range(80):
+        loss = model(torch.randn(8, 20)).pow(2).mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+    print(epoch, loss.item())
+weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+print(hashlib.sha256(weights).hexdigest(), torch.rand(1).item())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "line", "holder", "nodes"),
+    [
+        (VAL, 4, "`val`", 2.0),
+        (FAR_AWAY, 9, "`val`", 1.0),
+        (EPOCH, 9, "`total_loss`", 7.0),
+        (METER, 9, "`Meter.sum`", 5.0),
+    ],
+    ids=["val", "far-away", "epoch", "meter"],
+)
+def test_a_graph_that_outlives_its_step_is_named_with_line_holder_and_rate(
+    run, tmp_path, source, line, holder, nodes
+):
+    done = run(source, "--json", "report.json")
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    suspect = report["suspects"][0]
+    assert done.returncode == 1, done.stderr
+    assert (report["format"], report["verdict"]) == (1, "growing")
+    assert (suspect["kind"], suspect["objects_per_step"]) == ("graph", nodes)
+    assert suspect["locations"][0]["line"] == line
+    assert holder in suspect["holder"]
+    assert report["run"]["steps"] < 300
+
+
+def test_the_detached_twin_is_steady(run):
+    done = run(TWIN)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("leakcheck: steady in 1,")
+
+
+def test_output_weights_and_random_state_are_the_same_as_without(run, tmp_path):
+    watched = run(TRAINING, "--to-end")
+    alone = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert watched.stdout == alone.stdout
+    assert (watched.returncode, alone.returncode) == (0, 0), watched.stderr
+
+
+def test_a_failing_program_keeps_its_traceback_and_status(run, tmp_path):
+    source = "def f(n):\n    for i in range(n):\n        1 / (9 - i)\nf(20)\n"
+
+    watched = run(source)
+    alone = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert watched.returncode == alone.returncode == 1
+    assert watched.stderr.startswith(alone.stderr)
+
+
+def test_the_programs_own_exit_status_passes_through(run):
+    assert run("import sys\nfor i in range(60): pass\nsys.exit(7)\n").returncode == 7
+
+
+def test_a_syntax_error_looks_as_python_prints_it(run, tmp_path):
+    watched = run("for i in range(3):\n    x = = 2\n")
+    alone = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert (watched.returncode, watched.stderr) == (1, alone.stderr)
+
+
+def test_the_program_sees_its_own_arguments_and_is_main(run):
+    done = run("import sys\nprint(__name__, sys.argv[1:])\n", args=("--lr", "1", "-m"))
+
+    assert done.stdout == "__main__ ['--lr', '1', '-m']\n"
+
+
+def test_finally_and_atexit_of_a_stopped_program_run(run):
+    source = (
+        "import atexit, torch\n"
+        "atexit.register(print, 'atexit')\n"
+        "val = torch.rand(1)\n"
+        "try:\n"
+        "    while True:\n"
+        "        val += torch.rand(1).requires_grad_()\n"
+        "finally:\n"
+        "    print('finally')\n"
+    )
+
+    done = run(source, "--exit-zero")
+
+    assert done.stdout == "finally\natexit\n"
+    assert done.returncode == 0
+
+
+def test_a_program_without_a_loop_gets_one_clear_line(run):
+    done = run("print('hello')\n")
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "leakcheck: no steps seen in program.py; call leakcheck.Sentinel().step() in its loop, "
+        "or pass --every-seconds 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["missing.py"], "leakcheck: missing.py: no such file\n"),
+        (["-m", "no.such.module"], "leakcheck: no module named no.such.module"),
+        ([], "leakcheck: name a script to run, or a module with -m\n"),
+        (["--json", "no/folder/x.json", __file__], "leakcheck: --json no/folder/x.json: No such"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_two(tmp_path, options, message):
+    done = subprocess.run(
+        [sys.executable, "-m", "leakcheck", "run", *options],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_module_runs_as_python_m_would(tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "__main__.py").write_text(
+        "from . import part\nimport sys\nprint(__name__, __package__, sys.argv[1:], part.total)\n"
+    )
+    (tmp_path / "pkg" / "part.py").write_text("total = 0\nfor i in range(100): total += i\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "leakcheck", "run", "-m", "pkg", "x"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stdout == "__main__ pkg ['x'] 4950\n"
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_plain_script_that_keeps_everything_is_growing_without_torch(run):
+    done = run("kept = []\nwhile True:\n    kept.append(bytearray(2000))\n")
+
+    assert done.returncode == 1
+    assert "leakcheck: growing: 1 leak" in done.stderr
+    assert "global `kept`" in done.stderr
+
+
+def test_bisect_answers_with_its_three_statuses(run):
+    assert run(VAL, "--bisect").returncode == 1
+    assert run(TWIN, "--bisect").returncode == 0
+    assert run("raise SystemExit(1)\n", "--bisect").returncode == 125
+
+
+def test_the_host_limit_stops_the_program_with_a_report(run):
+    done = run("while True:\n    pass\n", "--host-limit", "1 MiB")
+
+    assert done.returncode == 2
+    assert "over the limit of 1.0 MiB" in done.stderr
+
+
+def test_leaving_by_os_exit_still_reports(run):
+    done = run("import os\nfor i in range(100): pass\nprint('out', flush=True)\nos._exit(0)\n")
+
+    assert done.stdout == "out\n"
+    assert "leakcheck: steady in" in done.stderr
+    assert done.returncode == 0
+
+
+def test_sigterm_reports_and_dies_of_it(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import time\nprint('ready', flush=True)\nn = 0\nwhile n < 10**6:\n    n += 1\n    time.sleep(0.01)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leakcheck", "run", "program.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.terminate()
+
+    _, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == -signal.SIGTERM
+    assert "leakcheck:" in stderr
+
+
+def test_other_ranks_get_a_recording_and_keep_their_status(tmp_path):
+    (tmp_path / "program.py").write_text(VAL.replace("while True", "for i in range(400)"))
+    environment = {**ENVIRONMENT, "WORLD_SIZE": "2", "RANK": "1", "TORCHELASTIC_RUN_ID": "abc"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "leakcheck", "run", "program.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    from leakcheck.runtime.recording import read_recordings
+
+    (recording,) = read_recordings(Path(tmp_path / "leakcheck-abc"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert recording.report is not None
+    assert (recording.run.rank, recording.report.verdict) == (1, "growing")
+
+
+def test_a_run_killed_in_the_middle_leaves_a_readable_recording(run, tmp_path):
+    source = "import os\nfor i in range(300):\n    if i == 200: os.kill(os.getpid(), 9)\n"
+
+    done = run(source, "--record", "recorded")
+
+    from leakcheck.runtime.recording import read_recordings
+
+    (recording,) = read_recordings(tmp_path / "recorded")
+    assert done.returncode == -signal.SIGKILL
+    assert recording.report is None
+    assert recording.run.steps > 150
+
+
+def test_worker_processes_of_both_kinds_run_untouched(run):
+    source = (
+        "import multiprocessing as mp\n"
+        "def square(x):\n"
+        "    total = 0\n"
+        "    for i in range(x): total += x\n"
+        "    return total\n"
+        "if __name__ == '__main__':\n"
+        "    for kind in ('fork', 'spawn'):\n"
+        "        with mp.get_context(kind).Pool(2) as pool:\n"
+        "            print(pool.map(square, range(5)))\n"
+    )
+
+    done = run(source)
+
+    assert done.stdout == "[0, 1, 4, 9, 16]\n" * 2
