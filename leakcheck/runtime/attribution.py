@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 from array import array
-from time import perf_counter
+from time import thread_time
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import frames, graph, probes
@@ -45,9 +45,9 @@ class Window:
 
     def open(self) -> None:
         """Begin at a step boundary (60-100 ms)."""
-        began_s = perf_counter()
+        began_s = thread_time()
         self._growth.look(0, Heap())
-        self._looking_s += perf_counter() - began_s
+        self._looking_s += thread_time() - began_s
         self._mark()
         if self._tracer.start():
             for name in (*self._growing, "host.heap"):
@@ -60,9 +60,9 @@ class Window:
         self._step += 1
         self._mark()
         if self._step in LOOKS:
-            began_s = perf_counter()
+            began_s = thread_time()
             self._probe(Heap())
-            self._looking_s += perf_counter() - began_s
+            self._looking_s += thread_time() - began_s
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """End the window and return what grows, who holds it, and what only fills up."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import thread_time
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
@@ -70,7 +70,7 @@ class Roots:
         level = [target]
         second_best: tuple[Root, Any] | None = None
         levels_left = DEEPEST
-        while level and levels_left and perf_counter() < until_s:
+        while level and levels_left and thread_time() < until_s:
             for thing in level:
                 root = self._root(thing)
                 if root is not None and root.own:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 from leakcheck.model import Kind, Link, Notice
@@ -25,7 +25,7 @@ from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
 from leakcheck.units import format_count
 
-SEARCH_S = 1.0  # for all the searches for holders together
+SEARCH_S = 1.0  # of processor time, for all the searches for holders together
 MOST_LEADS = 6
 MOST_GROWERS = 16
 NEWEST = 8  # elements weighed to estimate what one costs
@@ -66,7 +66,7 @@ class Inquest:
         self._roots = Roots(heap)
         self._growers = growth.growers(heap)[:MOST_GROWERS]
         self._growing = {id(grower.container) for grower in self._growers}
-        self._until_s = perf_counter() + SEARCH_S
+        self._until_s = thread_time() + SEARCH_S
 
     def find(self, marks: array[int]) -> None:
         """Follow up graphs, tensors, containers, and last the types that grew."""
