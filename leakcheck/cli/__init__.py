@@ -51,7 +51,11 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Completion: eval "$(_LEAKCHECK_COMPLETE=bash_source leakcheck)"; also zsh and fish.',
+)
 @click.version_option(__version__, prog_name="leakcheck")
 def leakcheck() -> None:
     """Find memory leaks in PyTorch training code."""

@@ -8,17 +8,15 @@ from typing import Any
 
 import click
 
-from leakcheck.cli.choice import Choice, choose_files, locate, split_names
+from leakcheck.cli.choice import Choice, choose_files, locate, rules_option
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED
 
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATHS]...")
-@click.option("--select", multiple=True, callback=split_names, help="Accept only these rules.")
-@click.option(
-    "--extend-select", multiple=True, callback=split_names, help="Run these rules as well."
-)
-@click.option("--ignore", multiple=True, callback=split_names, help="Do not run these rules.")
+@rules_option("--select", help="Accept only these rules.")
+@rules_option("--extend-select", help="Run these rules as well.")
+@rules_option("--ignore", help="Do not run these rules.")
 @click.option("--output-file", type=click.Path(), help="The baseline; default: from the settings.")
 @click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")

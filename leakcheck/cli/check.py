@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leakcheck.cli.choice import Choice, Chosen, choose_files, split_names, split_path_rules
+from leakcheck.cli.choice import Choice, Chosen, choose_files, rules_option, split_path_rules
 from leakcheck.cli.output import COLORS, emit, wants_color
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
 from leakcheck.model import Report
@@ -45,15 +46,18 @@ class Options:
     verbose: bool
 
 
+def _reason(_ctx: object, _option: object, given: str | None) -> str | None:
+    """Refuse a path that the option swallowed: `--add-ignore src` would mean the whole tree."""
+    if given and os.path.exists(given):
+        raise click.BadParameter(f'"{given}" is a path; write the reason as --add-ignore=REASON')
+    return given
+
+
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATHS]...")
-@click.option(
-    "--select", multiple=True, callback=split_names, help="Run only these rules; ALL for all."
-)
-@click.option(
-    "--extend-select", multiple=True, callback=split_names, help="Run these rules as well."
-)
-@click.option("--ignore", multiple=True, callback=split_names, help="Do not run these rules.")
+@rules_option("--select", help="Run only these rules; ALL for all.")
+@rules_option("--extend-select", help="Run these rules as well.")
+@rules_option("--ignore", help="Do not run these rules.")
 @click.option(
     "--per-file-ignores",
     multiple=True,
@@ -66,6 +70,7 @@ class Options:
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option(
     "--add-ignore",
+    callback=_reason,
     is_flag=False,
     flag_value="",
     metavar="REASON",

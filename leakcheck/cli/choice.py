@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 import msgspec
@@ -27,10 +27,27 @@ if TYPE_CHECKING:
     from leakcheck.static.checker import Settings
     from leakcheck.static.select import Layer
 
+F = TypeVar("F", bound=Callable[..., object])
+
 
 def split_names(_ctx: object, _option: object, given: tuple[str, ...]) -> tuple[str, ...]:
     """Split what the option was given, each time, at commas and spaces."""
     return tuple(name for text in given for name in text.replace(",", " ").split())
+
+
+def complete_rule(_ctx: object, _option: object, incomplete: str) -> list[str]:
+    """Complete a built-in rule's slug, for shells; the rules are not loaded for it."""
+    from leakcheck.static.registry import builtin_rule_set, rule_folders
+
+    slugs = [folder.name for folder in rule_folders(builtin_rule_set())]
+    return [slug for slug in slugs if slug.startswith(incomplete)]
+
+
+def rules_option(name: str, help: str) -> Callable[[F], F]:
+    """Declare an option that takes rules, with commas or more than once."""
+    return click.option(
+        name, multiple=True, callback=split_names, shell_complete=complete_rule, help=help
+    )
 
 
 def split_path_rules(

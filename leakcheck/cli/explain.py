@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leakcheck.cli.choice import Choice
+from leakcheck.cli.choice import Choice, complete_rule
 from leakcheck.cli.output import COLORS, emit, wants_color
 from leakcheck.cli.rules import known_rules, rule_as_json
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
@@ -42,7 +42,7 @@ class Proof:
 
 
 @click.command()
-@click.argument("rule")
+@click.argument("rule", shell_complete=complete_rule)
 @click.option("--prove", is_flag=True, help="Run the rule's leaky and its fixed program.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 @click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")

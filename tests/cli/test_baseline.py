@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from leakcheck import cli
 from leakcheck.baseline import Entry, compare, make_baseline, read_baseline, write_baseline
 from leakcheck.errors import RecordingError
 from leakcheck.model import Finding, Location
@@ -22,15 +20,8 @@ def _inside(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["leakcheck", *args])
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit.value.code or 0), captured.out, captured.err
-
-    return run
+def run(leakcheck):
+    return leakcheck
 
 
 def check(run, *args: str) -> tuple[int, list[str], str]:

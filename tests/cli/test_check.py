@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -8,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from leakcheck import cli
 
 TOY_RULES = Path(__file__).parent.parent / "toy_rules"
 SETTINGS = f'rule-sets = ["{TOY_RULES}"]\nselect = ["TOY101", "TOY102", "LK001"]\n'
@@ -24,18 +21,8 @@ def _inside(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run `leakcheck check ARGS`; returns the exit status, stdout and stderr."""
-
-    def run(*args: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["leakcheck", "check", *args])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit.value.code or 0), captured.out, captured.err
-
-    return run
+def run(leakcheck):
+    return lambda *args, stdin=b"": leakcheck("check", *args, stdin=stdin)
 
 
 def write(name: str, text: str | bytes) -> Path:
@@ -156,73 +143,6 @@ def test_what_cannot_be_done_is_said_in_one_line_and_exits_with_2(run, args, mes
     assert run(*args) == (2, "", f"leakcheck: {message.replace('{here}', os.getcwd())}\n")
 
 
-def test_fix_applies_safe_fixes_and_reports_what_is_left(run):
-    write("train.py", LEAKY)
-
-    status, out, err = run("--fix", "--output-format", "concise")
-
-    assert Path("train.py").read_text() == LEAKY.replace("keep(loss)", "keep(loss.detach())")
-    assert (status, err) == (1, "leakcheck: fixed 1 finding\n")
-    assert out == "train.py:3:5: sums-loss: the sum keeps the graph of every loss\n"
-
-
-def test_fixing_twice_is_fixing_once(run):
-    write("train.py", LEAKY)
-    assert run("--fix", "--unsafe-fixes", "-q") == (0, "", "")
-    once = Path("train.py").read_bytes()
-
-    assert run("--fix", "--unsafe-fixes", "-q") == (0, "", "")
-    assert Path("train.py").read_bytes() == once
-
-
-def test_a_fix_keeps_line_ends_byte_order_mark_encoding_and_mode(run):
-    text = "# coding: latin-1\r\nx = 'é'\r\n\tif 1:pass\r\n".replace("\tif", "if")
-    path = write("train.py", (text + "\x0ckeep(loss)\r\n").encode("latin-1"))
-    marked = write("bom.py", b"\xef\xbb\xbfif x:\r\n\tkeep(loss)")
-    path.chmod(0o755)
-
-    assert run("--fix", "-q")[0] == 0
-
-    assert path.read_bytes() == (text + "\x0ckeep(loss.detach())\r\n").encode("latin-1")
-    assert path.stat().st_mode & 0o777 == 0o755
-    assert marked.read_bytes() == b"\xef\xbb\xbfif x:\r\n\tkeep(loss.detach())"
-
-
-def test_diff_shows_the_fix_writes_nothing_and_exits_with_1(run):
-    write("train.py", LEAKY)
-
-    status, out, err = run("--diff")
-
-    assert (status, err) == (1, "")
-    assert out == (
-        "--- train.py\n+++ train.py\n@@ -1,3 +1,3 @@\n for x in y:\n-    keep(loss)\n"
-        "+    keep(loss.detach())\n     total += loss\n"
-    )
-    assert Path("train.py").read_text() == LEAKY
-    assert run("--diff", "--select", "TOY102") == (0, "", "")
-
-
-def test_unused_suppressions_are_removed_by_fix(run):
-    write("train.py", "x = 1  # leakcheck: ignore[keeps-loss] no longer\n")
-
-    assert run("-q", "--output-format", "concise")[0] == 1
-    assert run("--fix", "-q") == (0, "", "")
-    assert Path("train.py").read_text() == "x = 1\n"
-
-
-@pytest.mark.parametrize(
-    ("option", "reason"), [("--add-ignore", ""), ("--add-ignore=later", " later")]
-)
-def test_add_ignore_accepts_every_finding_by_a_comment(run, option, reason):
-    write("train.py", LEAKY)
-
-    assert run(option, "-q") == (0, "", "")
-    assert Path("train.py").read_text() == (
-        f"for x in y:\n    keep(loss)  # leakcheck: ignore[keeps-loss]{reason}\n"
-        f"    total += loss  # leakcheck: ignore[sums-loss]{reason}\n"
-    )
-
-
 def test_standard_input_is_checked_under_the_name_it_is_given(run):
     Path("leakcheck.toml").write_text(SETTINGS + 'per-file-ignores = {"tests/" = ["TOY102"]}\n')
     args = ["-", "--output-format", "concise", "--stdin-filename"]
@@ -230,13 +150,6 @@ def test_standard_input_is_checked_under_the_name_it_is_given(run):
     status, out, _ = run(*args, "tests/a.py", stdin=LEAKY.encode())
 
     assert (status, out) == (1, "tests/a.py:2:5: keeps-loss: `loss` is kept with its graph\n")
-
-
-def test_fixed_standard_input_goes_to_standard_output(run):
-    status, out, err = run("-", "--fix", stdin=LEAKY.encode())
-
-    assert (status, out) == (1, LEAKY.replace("keep(loss)", "keep(loss.detach())"))
-    assert err == "stdin.py:3:5: sums-loss: the sum keeps the graph of every loss\n"
 
 
 def test_broken_standard_input_is_one_line(run):
@@ -322,7 +235,7 @@ def test_the_report_is_written_to_a_file(run):
     assert Path("out.txt").read_text() == FULL
 
 
-def leakcheck(*args: str, **options) -> subprocess.CompletedProcess:
+def in_a_process(*args: str, **options) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "leakcheck", "check", *args]
     return subprocess.run(command, capture_output=True, **options)
 
@@ -340,7 +253,7 @@ def test_a_reader_who_goes_away_is_no_error():
 def test_an_output_that_cannot_hold_a_character_gets_an_escape():
     write("é.py", "'é'; keep(loss)\n")
 
-    done = leakcheck("--output-format", "full", env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = in_a_process("--output-format", "full", env=os.environ | {"PYTHONIOENCODING": "ascii"})
 
     assert done.returncode == 1
     assert rb"\xe9.py:1:6: keeps-loss" in done.stdout

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from leakcheck import cli
 from leakcheck.cli import explain
 from leakcheck.static.checker import all_rules
 
@@ -20,15 +18,8 @@ def _inside(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["leakcheck", "explain", *args])
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit.value.code or 0), captured.out, captured.err
-
-    return run
+def run(leakcheck):
+    return lambda *args: leakcheck("explain", *args)
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.slug)

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from leakcheck import cli
 from leakcheck.cli.rules import BEGIN, END, with_index
 from leakcheck.static.checker import all_rules
 from leakcheck.static.registry import builtin_rule_set, load_rule
@@ -19,15 +17,8 @@ def _inside(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def run(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["leakcheck", *args])
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(exit.value.code or 0), captured.out, captured.err
-
-    return run
+def run(leakcheck):
+    return leakcheck
 
 
 def test_every_rule_is_listed_with_its_code_and_what_it_finds(run):
