@@ -67,10 +67,19 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 
 def _targets_name(target: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
+    return any(isinstance(part, ast.Name) and part.id == name for part in _parts(target))
 
 
 def _targets_attribute(target: ast.expr, name: str) -> bool:
-    if isinstance(target, ast.Name):
-        return target.id == name
-    return isinstance(target, ast.Attribute) and target.attr == name
+    return any(
+        part.id == name if isinstance(part, ast.Name) else getattr(part, "attr", "") == name
+        for part in _parts(target)
+    )
+
+
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from _parts(element)
+    else:
+        yield target

@@ -113,7 +113,9 @@ def main(names: list[str], overhead: bool) -> None:
 
 
 def _chosen(folder: str, names: list[str]) -> list[Path]:
-    return [path for path in sorted((PROGRAMS / folder).glob("*.py")) if path.stem in names or not names]
+    return [
+        path for path in sorted((PROGRAMS / folder).glob("*.py")) if path.stem in names or not names
+    ]
 
 
 def _leaking(program: Path) -> tuple[bool, bool, float | None]:

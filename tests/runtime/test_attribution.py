@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import pytest
 import torch
@@ -129,7 +129,7 @@ def test_a_cache_with_a_limit_is_only_filling():
 
 
 def test_a_cache_without_a_limit_is_a_leak():
-    @lru_cache(maxsize=None)
+    @cache
     def made(number):
         return torch.zeros(number)
 

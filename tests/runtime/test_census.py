@@ -16,7 +16,7 @@ def test_growth_of_the_graph_is_counted_to_the_node():
         if step % 10 == 0:
             counts.append(census.take(step, False).graph_nodes)
 
-    assert [later - earlier for earlier, later in zip(counts, counts[1:], strict=False)] == [20, 20]
+    assert [counts[1] - counts[0], counts[2] - counts[1]] == [20, 20]
 
 
 def test_the_age_of_the_oldest_node_is_told_in_steps():

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.runtime.advice import fix_for
+
+
+@pytest.mark.parametrize(
+    ("line", "scalar", "fix"),
+    [
+        ("total_loss += loss", True, "total_loss += loss.item()"),
+        ("self.sum += value * n", True, "self.sum += (value * n).item()"),
+        ("total = total + loss", True, "total = total + loss.item()"),
+        ("losses.append(loss)", True, "losses.append(loss.item())"),
+        ("features.append(output)  # keep", False, "features.append(output.detach())"),
+        ("by_step[step] = loss", True, "by_step[step] = loss.item()"),
+        ("h = cell(x, h)", False, "detach what is carried over: h = h.detach()"),
+    ],
+)
+def test_a_leaking_line_is_rewritten_so_that_it_keeps_no_graph(line, scalar, fix):
+    assert fix_for(line, "graph", scalar=scalar) == fix
+
+
+def test_a_line_that_cannot_be_rewritten_gets_general_advice():
+    advice = "keep numbers: .item() for a scalar, .detach() for a tensor"
+
+    assert fix_for("for batch in loader:", "graph", scalar=True) == advice
+    assert fix_for("losses.extend(a, b)", "graph", scalar=True) == advice
+
+
+@given(st.text())
+def test_no_line_whatever_breaks_it(line):
+    assert isinstance(fix_for(line, "graph", scalar=False), str)

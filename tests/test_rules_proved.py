@@ -1,0 +1,77 @@
+"""A rule is a claim, and the claim is run: leaky.py leaks where it is flagged, fixed.py does not.
+
+A rule about what no run can show on a small machine declares `proof = "static only: <why>"`. For
+garbage that waits for the collector, the sentinel's notice is the proof.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakcheck.static.registry import builtin_rule_set, load_rule, rule_folders
+
+MARK = re.compile(r"# leak: ")
+NAME = re.compile(r"`([^`]+)`")
+pytestmark = pytest.mark.slow
+
+
+def provable() -> list[Path]:
+    folders = rule_folders(builtin_rule_set())
+    return [each for each in folders if not load_rule(each).proof.startswith("static only")]
+
+
+def watched(program: Path, folder: Path) -> dict[str, Any]:
+    target = folder / "report.json"
+    command = [sys.executable, "-m", "leakcheck", "run", "--json", str(target), str(program)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert target.is_file(), done.stdout + done.stderr
+    report: dict[str, Any] = json.loads(target.read_text())
+    return report
+
+
+def points_at(suspect: dict[str, Any], lines: dict[int, str]) -> bool:
+    """Say whether a suspect names a marked line, or a holder that a marked line is about."""
+    if any(place["line"] in lines for place in suspect["locations"]):
+        return True
+    told = [suspect["holder"], *(link["edge"] for link in suspect["trace"])]
+    names = {name for text in told for name in re.findall(r"\w+", text)}
+    return any(names & set(re.findall(r"\w+", line)) - NOT_A_HOLDER for line in lines.values())
+
+
+NOT_A_HOLDER = {"self", "leak", "in", "from", "local", "global", "attribute", "class", "of", "main"}
+
+
+@pytest.mark.parametrize("folder", provable(), ids=lambda folder: folder.name)
+def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
+    program = folder / "leaky.py"
+    numbered = enumerate(program.read_text().splitlines(), start=1)
+    lines = {number: line.partition("#")[0] for number, line in numbered if MARK.search(line)}
+
+    report = watched(program, tmp_path)
+
+    if any(notice["kind"] == "cyclic-garbage" for notice in report["notices"]):
+        return
+    assert report["verdict"] == "growing", report["reason"]
+    assert any(points_at(suspect, lines) for suspect in report["suspects"]), report["suspects"]
+
+
+@pytest.mark.parametrize("folder", provable(), ids=lambda folder: folder.name)
+def test_the_fixed_program_is_steady(folder, tmp_path):
+    report = watched(folder / "fixed.py", tmp_path)
+
+    assert report["verdict"] == "steady", (report["reason"], report["suspects"])
