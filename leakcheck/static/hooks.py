@@ -79,7 +79,7 @@ def runs_what_it_hooks(module: Module, call: cst.Call) -> bool:
     model = shape.origin(module, call.func.value, function)
     if not model.startswith("self.") and model not in shape.parameter_names(function):
         return False
-    if model.startswith("self.") and not foreign(module, call):
+    if shape.has_base(module, module.class_of(call), "module-classes"):
         return False
     return any(
         isinstance(node, cst.Call) and dotted(node.func) in (model, f"{model}.forward")
@@ -91,10 +91,14 @@ def foreign(module: Module, call: cst.Call) -> bool:
     """Tell whether the hook is put on a module that the registering object was only handed.
 
     A class that is a module itself owns what it wraps; so does a function, which is set-up code.
+    One hook that holds nothing of the object costs nothing, one on each layer does.
     """
     method = shape.method_of(module, call)
     owner = module.class_of(call)
     if method is None or owner is None or shape.has_base(module, owner, "module-classes"):
+        return False
+    holds = holds_self(module, hook_argument(call), call)
+    if not holds and module.loop_of(call) is None:
         return False
     assert isinstance(call.func, cst.Attribute)
     source = shape.origin(module, call.func.value, module.function_of(call))
@@ -102,7 +106,7 @@ def foreign(module: Module, call: cst.Call) -> bool:
         return _handed_in(module, owner, source)
     if source not in shape.parameter_names(method):
         return False
-    return method.name.value == "__init__" or holds_self(module, hook_argument(call), call)
+    return method.name.value == "__init__" or holds
 
 
 def _handed_in(module: Module, owner: cst.ClassDef, attribute: str) -> bool:

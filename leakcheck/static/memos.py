@@ -18,7 +18,7 @@ _CONFIGURATION = re.compile(
     r"types?|configs?|cfg|layers?|idx|indices|index|ranks?|keys?|sizes?|shapes?|len|length|dims?|"
     r"modes?|kinds?|splits?|backends?|versions?|params?|parameters?|groups?|nums?|epochs?|id|ids|"
     r"i|j|k|n|seed|stage|levels?|attr|field|tag|fn|func|function|arch|lang|locale|world|mesh|"
-    r"patterns?|args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
+    r"adapters?|rate|sr|freq|patterns?|args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
     r"category|target|op|node|prefix|suffix|obj|self|tokenizer|host|port|task)$",
     re.IGNORECASE,
 )
@@ -46,7 +46,7 @@ def memos(module: Module) -> Iterator[Memo]:
                 name = _outliving(module, holder, assign)
                 if (
                     name
-                    and not _numbering(assign.value)
+                    and _made_for(assign, key, function)
                     and _from_data(module, key, function)
                     and _looked_up(module, function, holder, key)
                 ):
@@ -111,9 +111,27 @@ def _plainly_typed(module: Module, parameter: cst.Param) -> bool:
     return bool(kinds & shape.api("plain-key-types"))
 
 
-def _numbering(value: cst.BaseExpression) -> bool:
-    """`word_ids[word] = len(word_ids)` numbers a vocabulary; entries are small and wanted."""
-    return not any(
-        isinstance(node, cst.Call) and dotted(node.func) not in ("len", "int", "next", "str")
-        for node in walk(value)
-    ) and not isinstance(value, cst.Name)
+def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+    """The value is worked out for this key: a call on it, here or where a local name was bound.
+
+    `word_ids[word] = len(word_ids)` numbers a vocabulary, whose entries are small and wanted.
+    """
+    value = assign.value
+    names = {node.value for node in walk(key) if isinstance(node, cst.Name)}
+    if not isinstance(value, cst.Name):
+        return _works_on(value, names) or not isinstance(value, (cst.Call, cst.Integer))
+    for node in shape.own_nodes(function):
+        if shape.binds(node, value.value):
+            assert isinstance(node, cst.Assign)
+            if _works_on(node.value, names):
+                return True
+        if isinstance(node, cst.For):  # for text, vector in zip(texts, encode(texts))
+            together = shape.target_names(node.target)
+            if value.value in together and names & set(together):
+                return True
+    return False
+
+
+def _works_on(value: cst.BaseExpression, names: set[str]) -> bool:
+    used = any(isinstance(node, cst.Name) and node.value in names for node in walk(value))
+    return used and not isinstance(value, (cst.Integer, cst.Name))

@@ -109,13 +109,6 @@ def _binding(function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
     return None
 
 
-def bound_to(function: cst.CSTNode | None, node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return what a local name was first assigned, or the expression itself."""
-    if isinstance(node, cst.Name) and isinstance(function, cst.FunctionDef):
-        return _binding(function, node.value) or node
-    return node
-
-
 def target_names(target: cst.BaseExpression) -> list[str]:
     """List the plain names that an assignment target binds."""
     match target:

@@ -17,7 +17,6 @@ class CheckpointKept(Rule):
     code = "LK404"
     summary = "a loaded checkpoint stays bound through the whole training"
     help = "del it once the model and the optimizer have loaded it"
-    default = False
     severity = "info"
     proof = "static only: one constant copy, no growth from step to step"
     words = ("torch.load",)

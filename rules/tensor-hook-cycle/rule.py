@@ -36,8 +36,6 @@ class TensorHookCycle(Rule):
 
 def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:
     function = module.function_of(call)
-    if "grad_fn" in module.code(shape.bound_to(function, tensor)):
-        return True
     if isinstance(tensor, cst.Name) and _stored(module, function, tensor.value):
         return True
     if not shape.origin(module, tensor, function).startswith("self."):

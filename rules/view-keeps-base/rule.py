@@ -31,7 +31,7 @@ class ViewKeepsBase(Rule):
                     func=cst.Attribute(value=holder, attr=cst.Name(value="append")),
                     args=[cst.Arg(value=cst.Subscript(value=cst.Name(value=base)) as view)],
                 ) if loop is not None and _is_view(view):
-                    if _all_kept(loop.body, base):
+                    if _all_kept(loop.body, base) or _in_forward(module, call):
                         continue
                     several = len(view.slice) > 1  # only arrays are indexed like this
                     if _made_in(module, loop.body, base, of_array=several) and not _made_in(
@@ -75,3 +75,8 @@ def _all_kept(body: cst.CSTNode, base: str) -> bool:
         and any(shape.mentions(arg.value, base) for arg in node.args)
     ]
     return len(parts) > 1
+
+
+def _in_forward(module: Module, node: cst.CSTNode) -> bool:
+    """A module's method collects for its own result, which is gone after the step."""
+    return shape.has_base(module, module.class_of(node), "module-classes")

@@ -57,10 +57,24 @@ def test_a_module_is_foreign_to_a_plain_class_that_was_handed_it(base, receiver,
             def __init__(self, model):
                 self.model = model
                 self.own = nn.Linear(2, 2)
-                {receiver}.register_forward_hook(print)
+                {receiver}.register_forward_hook(self.save)
+            def save(self, module, inputs, output): pass
     """)
 
     assert hooks.foreign(tree, call) is foreign
+
+
+def test_one_hook_that_holds_nothing_is_not_worth_a_line_but_one_on_each_layer_is():
+    source = """
+        class A:
+            def __init__(self, model):
+                {}model.register_forward_hook(print)
+    """
+    one = registration(source.format(""))
+    each = registration(source.format("for model in model.modules(): "))
+
+    assert not hooks.foreign(*one)
+    assert hooks.foreign(*each)
 
 
 def test_a_function_that_sets_up_hooks_owns_them():
