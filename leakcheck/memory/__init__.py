@@ -1,1 +1,11 @@
-"""Device memory explained to the byte: allocator replay, ledger, predictor, estimators."""
+"""Device memory explained to the byte: allocator replay, ledger, predictor, estimators.
+
+    snapshot.load(path) -> Trace         a torch.cuda.memory snapshot or a trace file
+    verdict.judge(trace) -> TraceReport  leak, fragmentation or steady; what each policy needs
+    watch.Ledger(model, optimizer, device).take(phase, step) -> LedgerPage
+    window.GrowthWindow(device)          what grew between two steps, by category and place
+    picture.pages_svg(title, pages, predicted)
+
+Nothing here is imported until it is used; only watch, window, owners, storages, history and the
+predictor need torch.
+"""

@@ -17,6 +17,7 @@ from leakcheck.model import LedgerPage
 from leakcheck.units import format_bytes
 
 _WIDTH, _HEIGHT = 960, 420
+_LABEL_WIDTH = 80
 _LEFT, _TOP, _BOTTOM, _LEGEND = 84, 40, 48, 230
 _COLUMNS: Final = 600  # areas are thinned to it, each column keeping its highest moment
 _MOMENTS: Final = 20_000  # of a long trace only every so many events are drawn
@@ -37,6 +38,7 @@ def bars_svg(
     top = max([*totals, *(measured or ()), 1])
     slot = _plot_width() / max(len(labels), 1)
     share = 0.4 if measured else 0.8
+    every = -(-_LABEL_WIDTH // slot) or 1  # labels never run into each other
     parts = []
     for at, label in enumerate(labels):
         x, base = _LEFT + at * slot + slot * 0.1, 0.0
@@ -46,7 +48,9 @@ def bars_svg(
         if measured:
             x += slot * share
             parts.append(_bar(x, slot * share, 0, measured[at], top, "none", "measured"))
-        parts.append(_text(_LEFT + (at + 0.5) * slot, _HEIGHT - _BOTTOM + 16, label, "middle"))
+        if at % every == 0:
+            x = _LEFT + (at + 0.5) * slot
+            parts.append(_text(x, _HEIGHT - _BOTTOM + 16, label, "middle"))
     return _page(title, top, parts, _legend([*layers, *(["measured"] if measured else [])]))
 
 
@@ -114,7 +118,8 @@ def _curves(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
         if at % stride == 0:
             rows.append(held.copy())
             reserved.append(allocator.reserved_bytes)
-    names = [trace.sites[site] for site in largest] + ["other places", "before the recording"]
+    rest = "other places" if largest else "live bytes"
+    names = [trace.sites[site] for site in largest] + [rest, "before the recording"]
     order = sorted(range(len(names)), key=lambda at: at != len(names) - 1)
     layers = {names[at]: [row[at] for row in rows] for at in order}
     return {n: v for n, v in layers.items() if any(v)} or {"live": [0.0]}, reserved or [0.0]

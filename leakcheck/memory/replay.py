@@ -78,17 +78,19 @@ def replay(trace: Trace, allocator: Allocator, stops: Sequence[int] = ()) -> Rep
     tops = [0, 0, 0]
     events = trace.events
     at = 0
-    failure = ""
+    failure, births_done = "", False
     try:
         births = _births(trace)
         _run(allocator, births, 0, len(births), live)
+        births_done = True
         for stop in stops:
             at = _run(allocator, events, at, min(stop, len(events)), live)
             moments.append(_moment(allocator, at, tops))
         at = _run(allocator, events, at, len(events), live)
         failed_at = None
-    except _Failed as failed:
-        failed_at, failure = failed.at, str(failed.cause)
+    except _Failed as failed:  # before the first event when what was alive does not fit
+        failed_at = failed.at if births_done else 0
+        failure = str(failed.cause)
     _moment(allocator, at, tops)
     return Replay(
         moments=tuple(moments),

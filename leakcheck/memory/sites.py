@@ -36,7 +36,12 @@ def site_of(frames: Any) -> str:
         if not path.endswith((".py", ".ipynb")) and not path.startswith("<"):
             continue
         place = f"{PurePath(path).name}:{frame.get('line', 0)} {frame.get('name', '')}".rstrip()
-        if not any(part in path for part in _FOREIGN):
+        if is_user_file(path):
             return place
         fallback = fallback or place
     return fallback
+
+
+def is_user_file(path: str) -> bool:
+    """Whether a source file belongs to the user, not to torch, a package or Python itself."""
+    return not path.startswith("<frozen") and not any(part in path for part in _FOREIGN)

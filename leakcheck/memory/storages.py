@@ -11,7 +11,9 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -21,10 +23,9 @@ from torch.utils._pytree import tree_leaves
 from leakcheck.memory.allocator import NativeAllocator
 from leakcheck.memory.blocks import Allocator
 from leakcheck.memory.ledger import LiveBlock
-from leakcheck.memory.sites import site_of
+from leakcheck.memory.sites import is_user_file, site_of
 from leakcheck.memory.trace import Event, Mark, Trace
 
-_FRAMES_SEARCHED = 60
 _OWN = str(Path(__file__).parents[1])  # frames of this package are nobody's allocation site
 
 
@@ -38,10 +39,9 @@ class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.events: list[Event] = []
         self.marks: list[Mark] = []
         self.sites: list[str] = []
-        self._numbers: dict[str, int] = {}
-        self._live: dict[
-            int, tuple[int, int, int, int]
-        ] = {}  # storage -> name, address, size, site
+        self._numbers: dict[tuple[CodeType, int], int] = {}
+        # storage -> name, address, size, site
+        self._live: dict[int, tuple[int, int, int, int]] = {}
         self._made = 0
         self._lock = threading.RLock()  # autograd's threads free storages too
 
@@ -119,22 +119,21 @@ class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.events.append(Event("free", made, size))
 
     def _site(self) -> int:
-        name = site_of(_python_frames())
-        number = self._numbers.setdefault(name, len(self.sites)) if name else -1
+        """The number of the innermost line outside torch; one stack walk, no strings when known."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and not _is_users(frame.f_code.co_filename):
+            frame = frame.f_back
+        if frame is None:
+            return -1
+        key = frame.f_code, frame.f_lineno
+        number = self._numbers.setdefault(key, len(self.sites))
         if number == len(self.sites):
-            self.sites.append(name)
+            code = frame.f_code
+            place = {"filename": code.co_filename, "line": key[1], "name": code.co_name}
+            self.sites.append(site_of([place]))
         return number
 
 
-def _python_frames() -> list[dict[str, object]]:
-    """The stack above this module, innermost first, in the shape of a snapshot's frames."""
-    frames: list[dict[str, object]] = []
-    frame = sys._getframe(2)
-    while frame is not None and len(frames) < _FRAMES_SEARCHED:
-        code = frame.f_code
-        if not code.co_filename.startswith(_OWN):
-            frames.append(
-                {"filename": code.co_filename, "line": frame.f_lineno, "name": code.co_name}
-            )
-        frame = frame.f_back  # type: ignore[assignment]
-    return frames
+@lru_cache(maxsize=4096)
+def _is_users(filename: str) -> bool:
+    return not filename.startswith(_OWN) and is_user_file(filename)
