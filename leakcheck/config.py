@@ -118,11 +118,6 @@ def overridden(config: Config, settings: dict[str, Any]) -> Config:
     return _convert(current | settings, "--config")
 
 
-def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the settings, for editors."""
-    return msgspec.json.schema(Config)
-
-
 def forget_files() -> None:
     """Look for configuration files anew: they may have changed."""
     _find_config.cache_clear()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from leakcheck import config
-from leakcheck.config import Config, find_config, load_config, settings_of, settings_schema
+from leakcheck.config import Config, find_config, load_config, settings_of
 from leakcheck.errors import ConfigError
 from leakcheck.static.select import Layer
 
@@ -124,10 +124,3 @@ def test_folders_are_relative_to_the_file_and_layers_come_after_it():
     assert told.rule_sets == (root / "ci/rules",)
     assert told.cache_dir == root / ".c"
     assert told.layers == (Layer(select=("LK1",)), Layer(ignore=("LK101",)))
-
-
-def test_editors_get_a_schema_of_every_setting():
-    schema = settings_schema()
-
-    names = schema["$defs"]["Config"]["properties"]
-    assert {"select", "extend-select", "per-file-ignores", "rule-sets", "baseline"} <= set(names)

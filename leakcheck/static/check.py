@@ -109,8 +109,12 @@ def _checked(
             _start_worker,
             (settings, str(Path.cwd())),
         ) as pool:
-            for outcomes in pool.map(_check_chunk, chunks):
-                yield from outcomes
+            try:
+                for outcomes in pool.map(_check_chunk, chunks):
+                    yield from outcomes
+            except BaseException:  # Ctrl-C is not to wait for the chunks that have not begun
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     except BrokenProcessPool:
         raise LeakcheckError("a worker process died; `--jobs 1` names the file") from None
 

@@ -14,8 +14,8 @@ import leakcheck
 from leakcheck.errors import RuleError
 from leakcheck.static.rule import Rule
 
-_CODE = re.compile(r"[A-Z]{2,4}[0-9]{3,4}")
-_SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+CODE = re.compile(r"[A-Z]{2,4}[0-9]{3,4}")
+SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def builtin_rule_set() -> Path:
@@ -60,7 +60,7 @@ def rule_folders(rule_set: Path) -> list[Path]:
 def load_rule(folder: Path) -> type[Rule]:
     """Load the one Rule class of a folder; RuleError says what is wrong with it."""
     file = folder / "rule.py"
-    if not _SLUG.fullmatch(folder.name):
+    if not SLUG.fullmatch(folder.name):
         raise RuleError(f'{folder}: "{folder.name}" is no slug; use lower-case-words')
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     name = f"leakcheck_rule_{folder.name.replace('-', '_')}_{digest}"
@@ -86,7 +86,7 @@ def _only_rule(file: Path, values: Iterable[object], module: str) -> type[Rule]:
     if len(rules) != 1:
         raise RuleError(f"{file}: expected one Rule class with a code, found {len(rules)}")
     rule = rules[0]
-    if not isinstance(rule.code, str) or not _CODE.fullmatch(rule.code):
+    if not isinstance(rule.code, str) or not CODE.fullmatch(rule.code):
         raise RuleError(f'{file}: code {rule.code!r} must look like "LK101"')
     if not isinstance(getattr(rule, "summary", None), str):
         raise RuleError(f"{file}: {rule.__name__} has no summary")

@@ -7,10 +7,8 @@ from pathlib import Path
 from string import Template
 
 from leakcheck.errors import UsageError
-from leakcheck.static.registry import builtin_rules, rule_folders
+from leakcheck.static.registry import CODE, SLUG, builtin_rules, rule_folders
 
-SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-CODE = re.compile(r"[A-Z]{2,4}[0-9]{3,4}")
 FIRST_CODE, LAST_CODE = 901, 999  # LK9xx is kept for rules that are being written
 
 RULE = Template('''"""$title: say here in one sentence what is wrong."""

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import inspect
 import json
 import re
 from pathlib import Path
@@ -9,6 +12,8 @@ import pytest
 from leakcheck.cli.rules import BEGIN, END, with_index
 from leakcheck.static.checker import all_rules
 from leakcheck.static.registry import builtin_rule_set, load_rule
+
+TESTS = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +141,21 @@ def test_new_rules_take_the_next_free_code(run):
 )  # fmt: skip
 def test_a_rule_that_cannot_begin_is_told_in_one_line(run, args, message):
     assert run("rules", "new", *args) == (2, "", f"leakcheck: {message}\n")
+
+
+def test_every_claim_that_is_tested_of_our_rules_holds_for_a_new_one(run):
+    run("rules", "new", "kept-tensor")
+    spec = importlib.util.spec_from_file_location("claims", TESTS / "test_rules.py")
+    claims = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(claims)
+    tests = [test for name, test in vars(claims).items() if name.startswith("test_")]
+    on_folders = [test for test in tests if [*inspect.signature(test).parameters] == ["folder"]]
+
+    for test in on_folders:
+        with contextlib.suppress(pytest.skip.Exception):
+            test(Path("rules/kept-tensor").absolute())
+
+    assert len(on_folders) >= 4
 
 
 @pytest.mark.slow
