@@ -1,186 +1,175 @@
-"""`leakcheck estimate`: what a training step would need on a device, without that device."""
+"""`leakcheck estimate`: the device memory a training program will need, without the device."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli.output import emit
-from leakcheck.cli.zero_tables import tables
-from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, LeakcheckError, UsageError
+from leakcheck.cli.zero_tables import Count, table
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
 from leakcheck.units import format_bytes
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
-    from leakcheck.model import LedgerPage
 
 POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
-MOST_PARAMS = 10**18
 
 
-class Count(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
-    """A whole number, also written as "2851e6" or "32_899_072"."""
-
-    name = "count"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Read the number; a usage error when it is none, or not a positive one."""
-        try:
-            count = Decimal(str(value))
-        except InvalidOperation:
-            self.fail(f'"{value}" is not a number; write it as 2851e6', param, ctx)
-        if not 0 < count < MOST_PARAMS or count != int(count):
-            self.fail(f'"{value}" is not a whole number above 0', param, ctx)
-        return int(count)
-
-
-def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    parts = [part.strip() for part in value.split(",")]
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise UsageError(f'--batch-size: "{value}" is not a size or a list such as 8,16,32')
-    return tuple(int(part) for part in parts)
-
-
-@click.command("estimate")
-@click.argument("target", required=False)
-@click.argument("arguments", nargs=-1)
-@click.option("--device", default="h200", show_default=True, help="t4, a100, h100, h200 and so on.")
-@click.option("--batch-size", callback=_sizes, metavar="N[,N...]", help="One size, or a sweep.")
-@click.option("--largest-batch", is_flag=True, help="Search for the largest size that fits.")
-@click.option("--policy", type=click.Choice(POLICY_NAMES), default="native", show_default=True)
-@click.option("--steps", type=click.IntRange(min=2), default=3, show_default=True)
-@click.option("--timeout", type=click.FloatRange(min=1), default=300.0, show_default=True)
-@click.option("--on-cpu", is_flag=True, help="Run the real step on the host instead.")
-@click.option("--zero1", is_flag=True, help="The closed form of ZeRO-1 for --params.")
-@click.option("--zero2", is_flag=True, help="The closed form of ZeRO-2 for --params.")
-@click.option("--zero3", is_flag=True, help="The closed form of ZeRO-3; needs --largest-layer.")
-@click.option("--formula", is_flag=True, help="The rough formula for a transformer of --params.")
-@click.option("--params", type=Count(), metavar="N", help="Parameters of the model: 2851e6.")
-@click.option("--largest-layer", type=Count(), metavar="N", help="Parameters of its largest layer.")
+@click.command(
+    "estimate",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option("--device", default="h200", show_default=True, help="t4, a100, h100, h200, ...")
+@click.option(
+    "--batch-size",
+    "batch_sizes",
+    multiple=True,
+    type=click.IntRange(min=1),
+    help="Batch size to pass to the function; repeat it for a sweep.",
+)
+@click.option("--largest-batch", is_flag=True, help="Find the largest batch size that fits.")
+@click.option(
+    "--policy", type=click.Choice(POLICY_NAMES), default="native", help="Allocator policy."
+)
+@click.option(
+    "--steps", type=click.IntRange(min=1), default=3, show_default=True, help="Optimizer steps."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=1),
+    default=300.0,
+    show_default=True,
+    help="Seconds a prediction may take.",
+)
+@click.option("--on-cpu", is_flag=True, help="Run the real step on the host instead of a fake one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Draw the step by category there.")
+@click.option(
+    "--zero1", "stage", flag_value=1, type=int, help="ZeRO-1 model states in closed form."
+)
+@click.option(
+    "--zero2", "stage", flag_value=2, type=int, help="ZeRO-2 model states in closed form."
+)
+@click.option(
+    "--zero3", "stage", flag_value=3, type=int, help="ZeRO-3 model states in closed form."
+)
+@click.option("--params", type=Count(), help="Parameters of the model, e.g. 2851e6.")
+@click.option(
+    "--largest-layer-params", type=Count(), help="Parameters of its largest layer (ZeRO-3)."
+)
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--buffer-factor", type=click.FloatRange(min=0, min_open=True), default=1.5)
-@click.option("--sequence-length", type=click.IntRange(min=1), default=1024, show_default=True)
-@click.option("--optimizer", default="AdamW", show_default=True, help="For --formula.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(target: str | None, arguments: tuple[str, ...], **options: Any) -> None:
-    """Predict the device memory of a training program on a machine without that device.
+@click.option("--buffer-factor", type=click.FloatRange(min=0), default=1.5, show_default=True)
+@click.argument("target", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(
+    device: str,
+    batch_sizes: tuple[int, ...],
+    largest_batch: bool,
+    policy: str,
+    steps: int,
+    timeout_s: float,
+    on_cpu: bool,
+    as_json: bool,
+    svg: Path | None,
+    stage: int | None,
+    params: int | None,
+    largest_layer_params: int | None,
+    gpus_per_node: int,
+    nodes: int,
+    buffer_factor: float,
+    target: str | None,
+    arguments: tuple[str, ...],
+) -> None:
+    """Predict the device memory of TARGET: a script, module:function or file.py:function.
 
-    TARGET is a script as it is (ARGUMENTS, after `--`, are its own), or `module:function` or
-    `file.py:function`. A script runs until --steps optimizer steps are made; "cuda" means the
-    simulated device in it. A function may take `device` and `batch_size`, and either trains, or
-    returns a function that makes one step.
+    The program runs for a few steps on a device that holds no bytes, so neither a GPU nor a CUDA
+    build of torch is needed. A function may take `device` and `batch_size`; it makes the steps
+    itself or returns a callable that makes one. With --zero1, --zero2 or --zero3 and --params the
+    estimate is the closed form for model states alone.
 
-    Exits 0 when it fits the device, 1 when it does not, 2 when it could not be predicted. With
-    --zero1, --zero2, --zero3 or --formula no program is run: those are arithmetic, and rough.
+    Exits 0 when it fits the device, 1 when it does not, and 2 when there is no estimate.
     """
-    if any(options[name] for name in ("zero1", "zero2", "zero3", "formula")):
+    if stage is not None:
         if target is not None:
             raise UsageError(f"{target}: the closed forms take --params, not a program")
-        emit(tables(options))
+        setup = (gpus_per_node, nodes, buffer_factor)
+        click.echo(table(stage, params, largest_layer_params, setup, as_json=as_json))
         return
     if target is None:
-        raise UsageError("what to estimate? A script, module:function, or --zero2 --params 2851e6")
-    if importlib.util.find_spec("torch") is None:
-        raise LeakcheckError("torch is not installed; pip install torch (the CPU build will do)")
-    predictions = _predict(target, arguments, options)
-    if options["as_json"]:
-        found = [_as_dict(prediction) for prediction in predictions]
-        emit(json.dumps({"format": 1, "target": target, "predictions": found}, indent=1))
-    else:
-        emit("\n\n".join(_text(target, prediction) for prediction in predictions))
-    fits = any(p.fits for p in predictions) if options["largest_batch"] else predictions[-1].fits
-    raise SystemExit(EXIT_CLEAN if fits else EXIT_FOUND)
-
-
-def _predict(
-    target: str, arguments: tuple[str, ...], options: dict[str, Any]
-) -> Sequence[Prediction]:
-    from leakcheck.memory.predict import largest_batch, predict, sweep
-
-    sizes, timeout_s = options["batch_size"], options["timeout"]
-    request = _request(target, arguments, options)
-    if (sizes or options["largest_batch"]) and not target.rpartition(":")[1]:
-        raise UsageError(f"{target}: a script has no batch_size; name a function that takes one")
-    if options["largest_batch"]:
-        best = largest_batch(request, timeout_s)
-        if best is None:
-            raise LeakcheckError(f"{target}: not even one sample fits on {options['device']}")
-        return (best,)
-    return sweep(request, sizes, timeout_s) if sizes else (predict(request, timeout_s),)
-
-
-def _request(target: str, arguments: tuple[str, ...], options: dict[str, Any]) -> Request:
+        raise UsageError("name a script or module:function, or --zero1/2/3 with --params")
+    _need_torch()
     from leakcheck.memory.prediction import Request
 
-    named = {name: options[name] for name in ("device", "policy", "steps", "on_cpu")}
-    return Request(target, arguments, **named)
+    request = Request(target, arguments, device, policy, steps, on_cpu=on_cpu)
+    predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
+    if svg is not None:
+        _draw(svg, predictions[-1])
+    if as_json:
+        told = [asdict(each) | {"fits": each.fits} for each in predictions]
+        click.echo(json.dumps({"format": 1, "predictions": told}, indent=2))
+    else:
+        click.echo("\n\n".join(_text(each) for each in predictions))
+    raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
 
 
-def _as_dict(prediction: Prediction) -> dict[str, Any]:
-    derived = ("low_bytes", "high_bytes", "process_bytes", "fits")
-    return asdict(prediction) | {name: getattr(prediction, name) for name in derived}
+def _predictions(
+    request: Request, batch_sizes: tuple[int, ...], largest: bool, timeout_s: float
+) -> tuple[Prediction, ...]:
+    from leakcheck.memory.predict import largest_batch, predict, sweep
+
+    if largest:
+        found = largest_batch(request, timeout_s)
+        if found is None:
+            one = predict(replace(request, batch_size=1), timeout_s)
+            return (one,)
+        return (found,)
+    if batch_sizes:
+        return sweep(request, batch_sizes, timeout_s)
+    return (predict(request, timeout_s),)
 
 
-def _text(target: str, prediction: Prediction) -> str:
-    return "\n".join(
-        [
-            *_headline(target, prediction),
-            *[f"   not honoured: {note}" for note in prediction.notes],
-            "",
-            *_phases(prediction),
-            *(_ledger(_last_pages(prediction.pages)) if prediction.pages else ()),
-        ]
-    )
+def _need_torch() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise UsageError("a prediction needs torch (a CPU build will do): pip install torch")
 
 
-def _headline(target: str, prediction: Prediction) -> list[str]:
-    from leakcheck.memory.profiles import profile
-
-    device = profile(prediction.device)
-    size = f", batch size {prediction.batch_size}" if prediction.batch_size else ""
+def _text(prediction: Prediction) -> str:
     low, high = format_bytes(prediction.low_bytes), format_bytes(prediction.high_bytes)
-    context = format_bytes(prediction.context_bytes)
-    borrowed = "" if device.context_measured else ", as on a Tesla T4"
-    whole, room = format_bytes(prediction.process_bytes), format_bytes(prediction.memory_bytes)
+    batch = f", batch size {prediction.batch_size}" if prediction.batch_size else ""
     fits = "fits" if prediction.fits else "does not fit"
-    return [
-        f"{target} on {device.name}{size}: peak {format_bytes(prediction.peak_allocated_bytes)} "
-        f"allocated ({low} to {high})",
-        f"   reserved {format_bytes(prediction.peak_reserved_bytes)}, CUDA context {context}"
-        f"{borrowed}: {whole} of {room}, {fits}",
+    lines = [
+        f"predicted for {prediction.device}{batch}, {prediction.steps} steps:"
+        f" {fits} ({format_bytes(prediction.memory_bytes)})",
+        f"  peak allocated  {format_bytes(prediction.peak_allocated_bytes)} ({low} to {high})",
+        f"  peak reserved   {format_bytes(prediction.peak_reserved_bytes)}",
+        f"  with context    {format_bytes(prediction.process_bytes)}",
     ]
+    phases = [f"{name} {format_bytes(size)}" for name, size in prediction.phase_peaks.items()]
+    lines += [f"  peaks           {', '.join(phases)}"] if phases else []
+    for page in prediction.pages:
+        lines.append(f"  {page.phase}: {format_bytes(page.allocated_bytes)}")
+        lines += [
+            f"    {row.category:<18}{format_bytes(row.size_bytes):>10}"
+            for row in page.rows
+            if row.size_bytes
+        ]
+    lines += [f"  not honoured: {note}" for note in prediction.notes]
+    return "\n".join(lines)
 
 
-def _phases(prediction: Prediction) -> list[str]:
-    peaks = prediction.phase_peaks
-    parts = [f"{phase} {format_bytes(peak)}" for phase, peak in peaks.items()]
-    return [f"peak by phase: {', '.join(parts)}"] if parts else []
+def _draw(path: Path, prediction: Prediction) -> None:
+    from leakcheck.memory.picture import pages_svg
 
-
-def _last_pages(pages: Sequence[LedgerPage]) -> list[LedgerPage]:
-    """The pages of the last step, in order: one for each phase."""
-    last = pages[-1].step
-    return [page for page in pages if page.step == last]
-
-
-def _ledger(pages: list[LedgerPage]) -> list[str]:
-    names = dict.fromkeys(row.category for page in pages for row in page.rows)
-    width = max(len(name) for name in (*names, "allocated")) + 2
-    header = "step " + str(pages[-1].step + 1)
-    lines = [header.ljust(width) + "".join(f"{page.phase:>16}" for page in pages)]
-    for name in names:
-        cells = "".join(f"{format_bytes(page.size_bytes(name)):>16}" for page in pages)
-        lines.append(name.ljust(width) + cells)
-    total = "".join(f"{format_bytes(page.allocated_bytes):>16}" for page in pages)
-    return ["", *lines, "allocated".ljust(width) + total]
+    text = pages_svg(f"predicted for {prediction.device}", prediction.pages)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
