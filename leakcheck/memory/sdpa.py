@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from leakcheck.memory.autocast import KEY as AUTOCAST_KEY
 from leakcheck.memory.profiles import DeviceProfile
 
 HALF = (torch.float16, torch.bfloat16)
@@ -36,6 +37,8 @@ def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked:
 def install(device_type: str, profile: DeviceProfile) -> None:
     """Replace the function in torch.nn.functional; other devices go on to the original."""
     original = functional.scaled_dot_product_attention
+    key_of_autocast: Any = torch._C._parse_dispatch_key(AUTOCAST_KEY)
+    below_autocast = torch._C.DispatchKeySet(key_of_autocast)
 
     def attention(
         query: torch.Tensor,
@@ -62,10 +65,10 @@ def install(device_type: str, profile: DeviceProfile) -> None:
             repeats = query.size(-3) // key.size(-3)
             key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
         kernel = choose(profile, query.dtype, query.size(-1), masked=attn_mask is not None)
-        if kernel == "math" or query.dim() != 4:
-            return _math(query, key, value, attn_mask, dropout_p, is_causal, scale)
-        run = _flash if kernel == "flash" else _efficient
-        return run(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        run = KERNELS[kernel] if query.dim() == 4 else _math
+        # below autocast, as the real operator runs: the math path computes in float32
+        with torch._C._ExcludeDispatchKeyGuard(below_autocast):
+            return run(query, key, value, attn_mask, dropout_p, is_causal, scale)
 
     functional.scaled_dot_product_attention = attention
 
@@ -113,3 +116,6 @@ def _math(
 ) -> Any:
     math = torch.ops.aten._scaled_dot_product_attention_math
     return math(query, key, value, mask, dropout_p, is_causal, scale=scale)[0]
+
+
+KERNELS = {"flash": _flash, "efficient": _efficient, "math": _math}

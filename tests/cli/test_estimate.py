@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from leakcheck.cli import leakcheck
+from leakcheck.errors import LeakcheckError
+from leakcheck.memory.prediction import Prediction
+from leakcheck.memory.profiles import profile
+from leakcheck.model import LedgerPage, LedgerRow
+
+ZERO1 = """\
+Estimated memory needed for params, optim states and gradients for a:
+HW: Setup with 1 node, 8 GPUs per node.
+SW: Model with 2851M total params.
+  per CPU  |  per GPU |   Options
+  127.45GB |  10.62GB | offload_optimizer=cpu
+  127.45GB |  14.60GB | offload_optimizer=none
+"""
+
+TEXT = """\
+predicted for t4, batch size 8, 3 steps: fits (14.8 GiB)
+  peak allocated  1.0 GiB (968 MiB to 1.1 GiB)
+  peak reserved   1.1 GiB
+  with context    1.2 GiB
+  peaks           forward 1.0 GiB
+  after forward: 1.0 GiB
+    parameters           1.0 GiB
+  not honoured: a value was made up
+"""
+
+
+def estimate(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(leakcheck, ["estimate", *map(str, arguments)])
+
+
+@pytest.fixture
+def predicted(monkeypatch: pytest.MonkeyPatch) -> Prediction:
+    """What the predictor answers, whatever is asked."""
+    gib = 1 << 30
+    page = LedgerPage("after forward", 2, (LedgerRow("parameters", gib, 2),), gib, gib)
+    prediction = Prediction(
+        device="t4",
+        mode="fake",
+        steps=3,
+        peak_allocated_bytes=gib,
+        peak_reserved_bytes=gib + (100 << 20),
+        context_bytes=profile("t4").context_bytes,
+        memory_bytes=profile("t4").memory_bytes,
+        phase_peaks={"forward": gib},
+        pages=(page,),
+        notes=("a value was made up",),
+        batch_size=8,
+    )
+    monkeypatch.setattr("leakcheck.memory.predict.predict", lambda *_: prediction)
+    return prediction
+
+
+def test_the_closed_form_prints_the_table_of_the_stage():
+    done = estimate("--zero1", "--params", "2851e6", "--gpus-per-node", "8")
+
+    assert done.exit_code == 0
+    assert done.output.startswith(ZERO1)
+    assert done.output.splitlines()[-1].startswith("rough: model states only, no activations")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--zero2"], "--zero2 needs --params, e.g. --params 2851e6"),
+        (["--zero3", "--params", "1e9"], "--zero3 needs --largest-layer-params, e.g. 32e6"),
+        ([], "name a script or module:function, or --zero1/2/3 with --params"),
+        (["--device", "h20", "x.py"], 'no profile of a device "h20"; did you mean "h200"?'),
+        (["missing.py"], "missing.py: there is no such file"),
+    ],
+)
+def test_what_cannot_be_estimated_is_told_in_one_line(arguments, message):
+    done = estimate(*arguments)
+
+    assert isinstance(done.exception, LeakcheckError)
+    assert done.exception.exit_code == 2
+    assert str(done.exception) == message
+
+
+def test_a_prediction_is_told_with_interval_phases_categories_and_assumptions(predicted):
+    done = estimate("train.py:train", "--device", "t4")
+
+    assert done.exit_code == 0
+    assert done.output == TEXT
+
+
+def test_json_and_picture_hold_the_same_prediction(predicted, tmp_path):
+    picture = tmp_path / "step.svg"
+
+    done = estimate("--json", "--svg", picture, "train.py:train")
+
+    (told,) = json.loads(done.output)["predictions"]
+    assert told["peak_allocated_bytes"] == predicted.peak_allocated_bytes
+    assert told["fits"] is True
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+
+
+def test_a_program_too_large_for_the_device_exits_one(predicted, monkeypatch):
+    monkeypatch.setattr(Prediction, "fits", property(lambda _: False))
+
+    assert estimate("train.py:train").exit_code == 1
