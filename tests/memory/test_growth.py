@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakcheck.memory.growth import excess_grows, grows, verdict
@@ -50,6 +50,7 @@ def test_a_few_steps_are_not_judged(series: list[int]):
     assert grows(series).grows is None
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 40), st.integers(512, 1 << 24), st.integers(6, 60))
 def test_an_exact_leak_is_measured_exactly(start: int, per_step: int, steps: int):
     growth = grows([start + per_step * n for n in range(steps)])
@@ -57,6 +58,7 @@ def test_an_exact_leak_is_measured_exactly(start: int, per_step: int, steps: int
     assert (growth.grows, growth.per_step) == (True, per_step)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 30), min_size=6, max_size=40))
 def test_a_series_and_its_reverse_do_not_both_grow(series: list[int]):
     settled = series[2:]

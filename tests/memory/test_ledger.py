@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakcheck.memory.ledger import CATEGORIES, LiveBlock, device_memory, explain, write_page
@@ -25,6 +25,7 @@ def blocks_and_owners(draw: st.DrawFn) -> tuple[list[LiveBlock], dict[int, str]]
     return blocks, draw(st.dictionaries(inside, st.sampled_from(CATEGORIES), max_size=20))
 
 
+@settings(deadline=None)
 @given(blocks_and_owners())
 def test_the_rows_sum_to_the_allocated_bytes(given: tuple[list[LiveBlock], dict[int, str]]):
     blocks, owners = given
