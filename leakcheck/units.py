@@ -39,7 +39,7 @@ def format_bytes(count: float) -> str:
 
 def format_count(count: float) -> str:
     """Write a plain number with no more digits than it needs: 11, 0.1, 12,345."""
-    if abs(count - round(count)) < 0.005:
+    if abs(count) >= 1000 or abs(count - round(count)) < 0.005:
         return f"{round(count):,}"
     return f"{count:,.2f}".rstrip("0").rstrip(".")
 

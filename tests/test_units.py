@@ -55,7 +55,7 @@ def test_a_written_size_reads_back_within_its_precision(size_bytes):
 def test_counts_and_durations_carry_no_needless_digits():
     assert format_count(11.0) == "11"
     assert format_count(0.1) == "0.1"
-    assert format_count(12345) == "12,345"
+    assert format_count(12345.67) == "12,346"
     assert format_duration(45) == "45 s"
     assert format_duration(9000) == "2.5 h"
     assert format_duration(12 * 86400) == "12 days"
