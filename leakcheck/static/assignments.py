@@ -90,7 +90,7 @@ def note_collected(
     """Record that a container takes in a value, with the loops it outlives."""
     from leakcheck.static.records import Growth
 
-    place = flow.path(container)
+    place = flow.path(_base(container))
     held = base.contents
     loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
     per_call = place in base.entries
@@ -115,7 +115,7 @@ def extend_container(
     listlike = method in ("append", "appendleft", "extend")
     if base.kind == "unknown" and not (listlike and flow.path(receiver)):
         return _opaque(flow, call, arguments, method, base)
-    if not arguments.all:
+    if not arguments.all or base.kind == "bounded":
         return EMPTY
     added = arguments.all[-1].contents
     expression = call.args[-1].value

@@ -34,6 +34,7 @@ _LOSS_LIKE = re.compile(r"criterion|(^|_)loss|loss(es)?(_|$)|objective|Loss$", r
 _ENGINES = re.compile(r"^self$|accelerator|engine|fabric|strategy|scaler|trainer", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
+_CONTAINERS = frozenset({"list", "dict", "bounded", "unknown"})
 _MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train"})
 _SAME_BUILTINS = frozenset({"list", "tuple", "set", "reversed", "sorted", "iter"})
 
@@ -84,6 +85,8 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
         return flow.made(derive(arguments.all, flow.born))
     if any(qualified.startswith(name) for name in framework("metrics", "detaching_calls")):
         return Value(NONE, "unknown")
+    if qualified.startswith("collections."):
+        return _named_call(flow, call, qualified.rpartition(".")[2], arguments)
     definition = flow.analysis.definition(call.func, flow)
     if definition is not None:
         return definition.call(flow, call, arguments)
@@ -164,7 +167,9 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
             value = value.with_slot(key, item)
         return value
     if name == "deque":
-        return Value(NONE, "unknown" if len(call.args) > 1 else "list", born=flow.born)
+        limit = syntax.argument(call, "maxlen", 1)
+        limited = limit is not None and syntax.constant(limit.value) is not None
+        return Value(NONE, "bounded" if limited else "list", born=flow.born)
     if name in ("sum", "max", "min", "abs", "pow"):
         return flow.made(derive(arguments.all, flow.born))
     if name in ("zip", "enumerate", "tqdm", "map", "filter"):
@@ -203,6 +208,8 @@ def _method_call(
         return _module_result(flow, call, arguments)
     if method in framework("backward", "methods"):
         return _backward(flow, call, receiver, method, arguments)
+    if method in ("parameters", "named_parameters"):
+        return _parameters(method, flow)
     base = flow.evaluate(receiver)
     if base.kind == "object" and base.ref is not None:
         answer = base.ref.call_method(method, flow, call, arguments)
@@ -214,11 +221,17 @@ def _method_call(
         return base
     if method in framework("modules", "factory_methods"):
         return Value(NONE, "module")
-    if method in words("methods", "grow") and base.kind in ("list", "dict", "unknown"):
+    if method in words("methods", "grow") and base.kind in _CONTAINERS:
         return flow.grow_container(call, receiver, base, method, arguments)
     if base.kind in ("list", "dict", "tuple"):
         return _container_method(flow, receiver, base, method, arguments)
     return _tensor_method(flow, call, receiver, base, method, arguments)
+
+
+def _parameters(method: str, flow: Flow) -> Value:
+    parameter = Value(SURE, "tensor", born=flow.born, leaf=True)
+    named = Value(NONE, "tuple", items=((0, PLAIN), (1, parameter)))
+    return Value(NONE, "list", element=named if method == "named_parameters" else parameter)
 
 
 def _backward(

@@ -122,7 +122,8 @@ class Flow:
         if value.kind in ("module", "loss", "object", "function", "class") or value.leaf:
             return value
         graph = value.graph if value.graph == SURE and value.leaf else UNKNOWN
-        kind = value.kind if value.kind in ("list", "dict", "tensor") else "unknown"
+        known = ("list", "dict", "tensor", "bounded")
+        kind = value.kind if value.kind in known else "unknown"
         element = replace(ANYTHING, entries=frozenset({path})) if kind in ("list", "dict") else None
         return Value(graph, kind, entries=frozenset({path}), element=element)
 

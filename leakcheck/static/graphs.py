@@ -97,10 +97,19 @@ def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
         return "accumulator"
     if _evaluates(flow, growth):
         return "evaluation"
-    outermost = any(flow.module.loop_of(loop) is None for loop in _loops(flow, growth.loops))
-    inside_model = flow.owner is not None and flow.owner.is_module
-    kept = outermost and not inside_model and not flow.uses.get(id(growth.node))
+    kept = _runs_on(flow, growth) and not flow.uses.get(id(growth.node))
     return "accumulator" if kept and growth.value.graph == SURE else None
+
+
+def _runs_on(flow: Flow, growth: Growth) -> bool:
+    """Whether the loop is long by its looks: endless, over data, or the program's own."""
+    if flow.owner is not None and flow.owner.is_module:
+        return False
+    for loop in _loops(flow, growth.loops):
+        endless = isinstance(loop, cst.While) or isinstance(flow.scope, cst.Module)
+        if flow.module.loop_of(loop) is None and (endless or is_data_loop(flow, loop)):
+            return True
+    return False
 
 
 def _freed(flow: Flow, growth: Growth) -> Leak | Literal[""] | None:
@@ -235,8 +244,11 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
             flow, place, growth.node, statistics=True
         )
         return None if used else "statistics"
-    if trains and growth.value.graph == SURE:
-        return "accumulator"
+    if growth.value.graph == SURE and growth.added.carries:
+        if trains:
+            return "accumulator"
+        kept = not returned_by_methods(owner, place) and not reassigned(flow, place, growth.node)
+        return "statistics" if kept and growth.value.parameters <= {"self"} else None
     if growth.added.parameters and growth.value.graph >= LIKELY:
         return "meter"
     return None

@@ -21,11 +21,15 @@ def plain_when(test: cst.BaseExpression, truth: bool, path: PathOf) -> list[str]
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             return plain_when(inner, not truth, path)
         case cst.BooleanOperation(left=left, operator=operator, right=right):
+            one, other = plain_when(left, truth, path), plain_when(right, truth, path)
             if isinstance(operator, cst.And) == truth:
-                return plain_when(left, truth, path) + plain_when(right, truth, path)
+                return one + other
+            return [place for place in one if place in other]
         case cst.Call(func=function, args=[cst.Arg(value=subject), *rest]):
             return _by_type(syntax.dotted(function), path(subject), rest, truth)
         case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as compared]):
+            if isinstance(left, cst.Attribute) and left.attr.value == "grad_fn":
+                left = left.value  # without a grad_fn there is no graph
             return _by_none(path(left), compared, truth)
         case cst.Attribute(value=subject, attr=cst.Name(value="requires_grad")) if not truth:
             return [place for place in (path(subject),) if place]

@@ -21,7 +21,7 @@ NONE, UNKNOWN, LIKELY, SURE = range(4)
 MOST_NESTING = 4  # containers in containers deeper than this are one value
 
 Kind = Literal["tensor", "number", "list", "dict", "tuple", "object", "module", "loss", "class",
-               "function", "unknown"]  # fmt: skip
+               "function", "bounded", "unknown"]  # fmt: skip
 Ids = frozenset[int]
 Names = frozenset[str]
 _NO_IDS: Ids = frozenset()
