@@ -56,7 +56,7 @@ def slot_of(flow: Flow, base: Value, key: object, spelled: str) -> Value:
         found = base.slot(key) if key is not ... else None
         if isinstance(key, int) and key < 0 and base.kind == "tuple":
             found = base.slot(len(base.items) + key)
-        return found or base.contents
+        return found or base.any_slot
     if base.carries and base.kind in ("tensor", "module", "list", "dict", "tuple"):
         return derive([base], flow.born) if base.kind == "tensor" else base.contents
     if base.graph == NONE:

@@ -62,6 +62,13 @@ class Value:
         inner = join_all(part.contents for part in parts)
         return replace(inner, sinks=inner.sinks | self.sinks)
 
+    @property
+    def any_slot(self) -> Value:
+        """What a slot chosen by an unknown key may hold."""
+        parts = [value for _, value in self.items]
+        whole = join_all([*parts, self.element] if self.element is not None else parts)
+        return replace(whole, sinks=whole.sinks | self.sinks)
+
     def slot(self, key: object) -> Value | None:
         """Return what a known slot holds; None when the slot is not known."""
         for name, value in self.items:

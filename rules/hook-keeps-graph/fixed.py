@@ -11,7 +11,7 @@ class Probe:
         self.handle = layer.register_forward_hook(self.keep)
 
     def keep(self, module, inputs, output):
-        self.activations.append(output.detach().cpu())
+        self.activations.append(output.mean().detach().cpu())
 
     def reset(self):
         self.activations = []
