@@ -10,7 +10,7 @@ from typing import Literal
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
-from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, read, suspicious
+from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, read, still_climbing, suspicious
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.watching import Watch
 from leakcheck.units import format_bytes
@@ -144,7 +144,9 @@ class Course:
 
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
-        return len(steps) >= FEWEST_CHECKPOINTS
+        climbing = still_climbing(self.watch.sources, self.tolerance_bytes)
+        grows = any(reading.resource not in self._excused for reading in climbing)
+        return len(steps) >= FEWEST_CHECKPOINTS and not grows
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
