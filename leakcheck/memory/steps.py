@@ -147,13 +147,15 @@ def _valleys(trace: Trace) -> tuple[int, ...]:
 
 
 def _live_curve(events: Sequence[Event]) -> list[int]:
-    """Requested bytes after each event, from 0."""
+    """Requested bytes after each event, from 0; a free need not repeat the size."""
     level, curve = 0, []
+    sizes: dict[int, int] = {}
     for event in events:
         if event.kind == "alloc":
+            sizes[event.block] = event.size
             level += event.size
         elif event.kind == "free":
-            level -= event.size
+            level -= sizes.pop(event.block, event.size)
         curve.append(level)
     return curve
 

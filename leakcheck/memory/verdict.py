@@ -23,6 +23,7 @@ from leakcheck.memory.trace import Trace
 from leakcheck.units import format_bytes
 
 _NO_STEPS: Final = "the trace shows no steps; record six or more, or mark phases in it"
+_LEAST_BLOCKS_PER_STEP: Final = 0.5
 _WORTH_CURING: Final = 0.05  # of the reserved bytes
 _MOST_SITES: Final = 10
 _MOST_BISECTED_EVENTS: Final = 300_000  # above it a bisection of every policy takes minutes
@@ -96,7 +97,7 @@ def judge(
     steps = find_steps(trace)
     runs = {name: replay(trace, policy(None), steps.boundaries) for name, policy in chosen.items()}
     first = next(iter(runs.values()))
-    live = grows(live_series(trace, steps.boundaries))
+    live = _live_growth(trace, steps.boundaries)
     if not steps.boundaries:
         live = replace(live, reason=_NO_STEPS)
     excess = excess_grows(
@@ -139,22 +140,56 @@ def recorded_config(trace: Trace) -> NativeConfig:
     return config
 
 
-def live_series(trace: Trace, stops: Sequence[int]) -> list[int]:
-    """Live bytes before each stop, every block rounded to 512 bytes: the same for any policy."""
-    level = sum(round_size(view.requested) for view in trace.initial_blocks())
-    series: list[int] = []
+def _live_growth(trace: Trace, boundaries: Sequence[int]) -> Growth:
+    """Whether live bytes grow, or the number of live blocks: inputs of varying size hide the first.
+
+    Where blocks pile up, the rate is that of the blocks that outlive their step.
+    """
+    sizes, counts = live_series(trace, boundaries)
+    live, blocks = grows(sizes), grows(counts, _LEAST_BLOCKS_PER_STEP)
+    if not blocks.grows:
+        return live
+    rate = _outliving_bytes(trace, boundaries)
+    if rate <= 0:
+        return live
+    reason = live.reason if live.grows else "live blocks pile up step after step"
+    return replace(live, grows=True, per_step=rate, reason=reason)
+
+
+def live_series(trace: Trace, stops: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Live bytes, every block rounded to 512, and live blocks before each stop; for any policy."""
     sizes = {view.address: round_size(view.requested) for view in trace.initial_blocks()}
-    at = 0
+    level, at = sum(sizes.values()), 0
+    levels: list[int] = []
+    counts: list[int] = []
     for stop in stops:
         for event in trace.events[at:stop]:
             if event.kind == "alloc":
+                level -= sizes.get(event.block, 0)
                 sizes[event.block] = rounded = round_size(event.size)
                 level += rounded
             elif event.kind == "free":
                 level -= sizes.pop(event.block, 0)
-        series.append(level)
+        levels.append(level)
+        counts.append(len(sizes))
         at = max(at, stop)
-    return series
+    return levels, counts
+
+
+def _outliving_bytes(trace: Trace, boundaries: Sequence[int]) -> float:
+    """Bytes a step of blocks made in a settled step that are alive at the last boundary."""
+    settled = boundaries[WARMUP_STEPS:]
+    if len(settled) < 3:
+        return 0.0
+    made: dict[int, int] = {}
+    for at, event in enumerate(trace.events[: settled[-1]]):
+        if event.kind == "free":
+            made.pop(event.block, None)
+        elif event.kind == "alloc" and settled[0] <= at < settled[-2]:
+            made[event.block] = round_size(event.size)
+        elif event.kind == "alloc":
+            made.pop(event.block, None)
+    return sum(made.values()) / (len(settled) - 2)
 
 
 def grown_sites(trace: Trace, boundaries: Sequence[int]) -> tuple[GrownSite, ...]:

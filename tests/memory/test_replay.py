@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -162,3 +163,25 @@ def test_an_empty_trace_is_unclear():
 
     assert report.verdict == "unclear"
     assert [row.peak_reserved_bytes for row in report.rows] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("leaked", "verdict"), [(True, "leak"), (False, "steady")])
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "steps found"])
+def test_one_small_block_a_step_shows_among_inputs_of_varying_size(
+    leaked: bool, verdict: str, marked: bool
+):
+    chance, events, marks = random.Random(5), [], []
+    for step in range(24):
+        size = chance.randrange(10_000, 100_000)  # the input, alive until the next one
+        events += [Event("alloc", 3 * step, size), Event("alloc", 3 * step + 1, MIB)]
+        events += [Event("free", 3 * step - 3)] if step else []
+        events += [Event("alloc", 3 * step + 2, 4)] if leaked else []
+        events.append(Event("free", 3 * step + 1))
+        marks.append(Mark(len(events), "end", step))
+    trace = Trace(tuple(events), marks=tuple(marks) if marked else ())
+
+    report = judge(trace, {"native": native()}, bisect=False)
+
+    assert report.verdict == verdict
+    if leaked:
+        assert (report.live.per_step, report.live.grows) == (512, True)
