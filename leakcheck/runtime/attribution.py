@@ -22,7 +22,7 @@ from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 30, 60, 120)  # steps after `open` at which the heap is looked at again
-MOST_PROBES = 16
+MOST_PROBES = 24
 BLOCKS_FROM_LOOK = 5  # if no container has grown by then, lines are asked for blocks (40 us each)
 
 
@@ -84,8 +84,10 @@ class Window:
         self._marks.append(graph.sequence_number())
 
     def _probe(self, heap: Heap) -> None:
-        grown = self._growth.look(self._step, heap) - self._probed
-        for thing in (heap.of_ids(grown) if grown else [])[: MOST_PROBES - len(self._probed)]:
+        grown = self._growth.look(self._step, heap)
+        found = heap.of_ids(grown.keys() - self._probed) if grown else []
+        found.sort(key=lambda thing: -grown[id(thing)])
+        for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
         if self._step == BLOCKS_FROM_LOOK and not self._probed:

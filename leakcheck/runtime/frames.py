@@ -23,6 +23,7 @@ from leakcheck.model import Place
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
 _INSTALLED = re.compile(r"[\\/](site-packages|dist-packages)[\\/]")
+_TYPED = ("<stdin>", "<ipython")
 SUSPENDABLE = (GeneratorType, CoroutineType, AsyncGeneratorType)
 
 
@@ -48,7 +49,9 @@ class Local:
 @lru_cache(maxsize=4096)
 def is_own(path: str) -> bool:
     """Say whether a file is the user's: not installed, not Python's, not leakcheck's."""
-    if path.startswith("<frozen") or _INSTALLED.search(path):
+    if path.startswith("<"):  # made by exec: a dataclass's __init__, a compiled graph
+        return path.startswith(_TYPED)
+    if _INSTALLED.search(path):
         return False
     real = os.path.realpath(path)
     return not real.startswith((_PACKAGE + os.sep, *(each + os.sep for each in _STDLIB)))

@@ -37,8 +37,8 @@ class Growth:
         self._known: dict[int, weakref.ref[Any]] = {}
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
-    def look(self, step: int, heap: Heap) -> set[int]:
-        """Take a look; returns the ids of the containers that have grown so far."""
+    def look(self, step: int, heap: Heap) -> dict[int, int]:
+        """Take a look; returns how much each container has grown so far, by its id."""
         lengths = heap.lengths()
         if not self._steps:
             self._first, self._counts = lengths, heap.counts()
@@ -50,7 +50,8 @@ class Growth:
         self._note_births(heap.tensors())
         self._steps.append(step)
         newest = self._seen[-1] if self._seen else {}
-        return {key for key, length in newest.items() if length > self._first[key]}
+        grown = {key: length - self._first[key] for key, length in newest.items()}
+        return {key: growth for key, growth in grown.items() if growth > 0}
 
     def growers(self, heap: Heap) -> list[Grower]:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
