@@ -29,7 +29,7 @@ MARKER = (
     'steps; fail if memory grows, or grows faster than the sizes given ("4 KiB/step")'
 )
 UNCLEAR = ("warn", "fail", "ignore")
-DEFAULT_STEPS = 200
+DEFAULT_STEPS = 300
 
 
 class LeakcheckWarning(pytest.PytestWarning):
@@ -85,9 +85,17 @@ class LeakSentinel:
         return self._sentinel.report()
 
     def stop(self) -> Report:
-        """End the watch and return its report."""
-        self._sentinel.stop()
-        return self._sentinel.report()
+        """End the watch and return its report; it never raises, whatever goes wrong in here."""
+        from leakcheck.model import Report
+
+        if self._sentinel.state[0] == 0:
+            return Report(verdict="unclear", reason="no steps seen")
+        try:
+            self._sentinel.stop()
+            return self._sentinel.report()
+        except Exception as error:
+            reason = f"leakcheck failed: {type(error).__name__}: {error}"
+            return Report(verdict="unclear", reason=reason)
 
 
 class _OptimizerSteps:
@@ -226,8 +234,8 @@ def _settings_of(config: pytest.Config, options: dict[str, object], where: str) 
             None if values[name] is None else parse_size_bytes(str(values[name]))
             for name in names[:2]
         ]
-        steps = int(str(values["steps"] or DEFAULT_STEPS))
-        warmup = int(str(values["warmup"] or 0))
+        steps = int(str(DEFAULT_STEPS if values["steps"] is None else values["steps"]))
+        warmup = int(str(0 if values["warmup"] is None else values["warmup"]))
     except ValueError as error:
         raise pytest.UsageError(f"{where}: leakcheck: {error}") from None
     if steps < 1 or warmup < 0:
