@@ -112,6 +112,9 @@ def extend_container(
     """Apply append, extend, insert, update ... to what is, or may be, a container."""
     from leakcheck.static.calls import _opaque
 
+    match receiver:
+        case cst.Call(func=cst.Attribute(value=table, attr=cst.Name(value="setdefault"))):
+            receiver, base = table, flow.evaluate(table)
     listlike = method in ("append", "appendleft", "extend")
     if base.kind == "unknown" and not (listlike and flow.path(receiver)):
         return _opaque(flow, call, arguments, method, base)

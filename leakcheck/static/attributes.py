@@ -48,7 +48,7 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
     statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
     for statement in statements:
         function = module.function_of(statement)
-        if statement is node or function is flow.scope:
+        if statement is node or function is flow.scope or _grows(flow, function, statement):
             continue
         inside = module.class_of(statement) is own
         if inside and function is not None and sets_up(function, resets_too=statistics):
@@ -57,6 +57,12 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
             if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
                 return True
     return any(_empties(call, attribute) for call in module.calls)
+
+
+def _grows(flow: Flow, function: cst.FunctionDef | None, statement: cst.CSTNode) -> bool:
+    """Whether the statement is itself a place that grows."""
+    other = flow.analysis.flow(function) if function is not None else None
+    return other is not None and any(id(statement) == key[0] for key in other.growths)
 
 
 def sets_up(function: cst.FunctionDef, *, resets_too: bool = False) -> bool:

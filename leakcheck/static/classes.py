@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.records import Feed
 from leakcheck.static.torch_api import framework, makes_module
 from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
 
@@ -155,8 +156,7 @@ class ClassInfo:
         if not any(known is flow.analysis.evident for known in self.evidence):
             self.evidence.append(flow.analysis.evident)
         bound = method.bind(arguments)
-        for growth in self.keeps(method):
-            self._feed(flow, call, growth, bound)
+        self.feed(method, flow, call, bound)
         return method.apply(flow, call, bound, arguments.sinks)
 
     def feed_slot(self, flow: Flow, node: cst.CSTNode, value: Value) -> None:
@@ -167,7 +167,7 @@ class ClassInfo:
         names = [p.name.value for p in syntax.parameters(method.function)]
         for growth in self.keeps(method):
             if growth.added.parameters & set(names[2:]):
-                self._note(flow, node, growth, value.contents)
+                self._note(flow, node, growth, value.contents, "__setitem__")
 
     def keeps(self, method: Definition) -> list[Growth]:
         """List what a method piles up on self out of its parameters."""
@@ -176,16 +176,17 @@ class ClassInfo:
             return []
         return [g for g in flow.growths.values() if g.per_call and g.value.parameters]
 
-    def _feed(self, flow: Flow, call: cst.Call, growth: Growth, bound: dict[str, Value]) -> None:
-        for name in growth.added.parameters:
-            if name in bound:
-                self._note(flow, call, growth, bound[name].contents)
+    def feed(self, method: Definition, flow: Flow, call: cst.Call, bound: dict[str, Value]) -> None:
+        """Take note of the arguments that a method piles up on self."""
+        for growth in self.keeps(method):
+            for name in growth.added.parameters & bound.keys():
+                self._note(flow, call, growth, bound[name].contents, method.function.name.value)
 
-    def _note(self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value) -> None:
-        from leakcheck.static.records import Feed
-
+    def _note(
+        self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value, method: str
+    ) -> None:
         if flow.recording and argument.carries:
-            flow.feeds.append(Feed(node, argument, self, growth, flow.born))
+            flow.feeds.append(Feed(node, argument, self, growth, flow.born, method))
 
     def _forward(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
         forward = self.method("forward")

@@ -32,7 +32,10 @@ class Definition:
 
     def call(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
         """Return what a call gives back; evidence inside the function reaches the arguments."""
-        return self.apply(flow, call, self.bind(arguments), arguments.sinks)
+        bound = self.bind(arguments)
+        if flow.owner is not None and syntax.dotted(call.func).startswith("self."):
+            flow.owner.feed(self, flow, call, bound)
+        return self.apply(flow, call, bound, arguments.sinks)
 
     def bind(self, arguments: Arguments) -> dict[str, Value]:
         """Match arguments to the function's parameters."""

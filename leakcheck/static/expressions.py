@@ -13,6 +13,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
+from leakcheck.static.records import Growth
 from leakcheck.static.torch_api import words
 from leakcheck.static.values import (
     ANYTHING,
@@ -191,6 +192,8 @@ def _set(flow: Flow, node: cst.Set) -> Value:
 def _comprehension(flow: Flow, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
     with flow.comprehending(node.for_in):
         inner = flow.evaluate(node.elt)
+    if isinstance(node, cst.ListComp) and inner.contents.carries:
+        flow.grow(Growth("collect", node, "the list", inner, inner, frozenset({id(node)})))
     return Value(NONE, "list", born=flow.born, element=inner)
 
 

@@ -150,7 +150,7 @@ def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
     for loop in _loops(flow, growth.loops):
         if isinstance(loop, cst.For):
             turning = {n.value for n in syntax.walk(loop.target) if isinstance(n, cst.Name)}
-            if names & turning and any(id(loop) in b.loops for b in flow.backwards):
+            if names & turning:
                 return True
     return False
 
@@ -158,7 +158,10 @@ def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
 def _evaluates(flow: Flow, growth: Growth) -> bool:
     """Whether an evaluation over data runs here with gradients on."""
     scope = flow.scope
-    if flow.backwards or not any(is_data_loop(flow, x) for x in _loops(flow, growth.loops)):
+    over_data = any(is_data_loop(flow, loop) for loop in _loops(flow, growth.loops))
+    if isinstance(growth.node, cst.ListComp):
+        over_data = bool(_DATA.search(flow.code(growth.node.for_in.iter)))
+    if flow.backwards or not over_data:
         return False
     if isinstance(scope, cst.Module):
         return growth.value.graph == SURE
@@ -238,7 +241,11 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
         carried = growth.value.graph == SURE and not reassigned(flow, place, growth.node)
         return "carried" if carried else None
     if growth.how == "collect":
-        return "collection" if trains and not reassigned(flow, place, growth.node) else None
+        if reassigned(flow, place, growth.node):
+            return None
+        stored = owner.is_module and growth.value.graph == SURE and not growth.keyed
+        never_read = stored and not returned_by_methods(owner, place)
+        return "collection" if trains or never_read else None
     if owner.is_module and scope.name.value == "forward":
         used = returned_by_methods(owner, place) or reassigned(
             flow, place, growth.node, statistics=True
@@ -271,8 +278,23 @@ def _clears(call: cst.Call, name: str) -> bool:
     return False
 
 
+def _updates_itself(flow: Flow, feed: Feed) -> bool:
+    """Whether a module's forward hands a graph to a method of its own that keeps statistics."""
+    scope = flow.scope
+    if isinstance(scope, cst.Module) or scope.name.value != "forward" or flow.owner is None:
+        return False
+    place = attribute_of(feed.growth)
+    inner = feed.owner.analysis.flow(feed.owner.methods.get(feed.method, scope))
+    if feed.growth.how != "sum" or flow.owner is not feed.owner or inner is None:
+        return False
+    used = returned_by_methods(feed.owner, place) or not inner.keeps_graph(f"self.{place}")
+    return not used and not reassigned(inner, place, feed.growth.node, statistics=True)
+
+
 def _fed(flow: Flow) -> Iterator[GraphLeak]:
     for feed in flow.feeds:
+        if feed.owner.is_module and _updates_itself(flow, feed):
+            yield GraphLeak("statistics", feed.growth.node, feed.growth, flow, feed)
         if feed.owner.is_module or feed.owner.is_detached_metric:
             continue
         if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):

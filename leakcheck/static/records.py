@@ -49,6 +49,7 @@ class Feed:
     owner: ClassInfo
     growth: Growth
     loops: Ids
+    method: str = ""
 
 
 @dataclass(slots=True)
