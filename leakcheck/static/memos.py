@@ -119,7 +119,7 @@ def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.Functio
     value = assign.value
     names = {node.value for node in walk(key) if isinstance(node, cst.Name)}
     if not isinstance(value, cst.Name):
-        return _works_on(value, names) or not isinstance(value, (cst.Call, cst.Integer))
+        return _works_on(value, names)
     for node in shape.own_nodes(function):
         if shape.binds(node, value.value):
             assert isinstance(node, cst.Assign)

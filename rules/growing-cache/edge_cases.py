@@ -34,7 +34,7 @@ def mask(x: torch.Tensor):
 def number(words):
     for word in words:
         if word not in _WORDS:
-            _WORDS[word] = len(_WORDS)  # a vocabulary
+            _WORDS[word] = len(_WORDS) + 1  # a vocabulary
 
 
 def cleared(text, compute):
