@@ -10,7 +10,7 @@ from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend,
 from leakcheck.runtime.judge import FEWEST_STEPS, Reading, as_trend, read, still_climbing
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import unit_of
-from leakcheck.runtime.stages import Course
+from leakcheck.runtime.stages import BLOCK_BYTES, Course
 from leakcheck.units import format_bytes, format_count
 
 # a growing resource -> the kind of leak it shows, the most telling first
@@ -26,6 +26,8 @@ KINDS: dict[str, Kind] = {
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
+# kinds whose suspects are only told if this counter was found to grow
+COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
 WHAT: dict[Kind, str] = {
     "graph": "autograd Nodes of past steps stay reachable",
     "tensor": "tensors pile up",
@@ -156,23 +158,13 @@ def _room_bytes(course: Course, resource: str) -> int | None:
 
 def _with_rates(course: Course) -> tuple[Suspect, ...]:
     rates = {reading.resource: reading.line.per_step for reading in course.established}
-    kinds = [(KINDS.get(resource, "device"), rate) for resource, rate in rates.items()]
-    leading = min(kinds, key=lambda kind: list(WHAT).index(kind[0]))
-    bytes_per_step = _bytes_per_step(course)
-    suspects = _worth_telling(course.suspects, rates)
-    suspects = suspects or (Suspect(kind=leading[0], what=WHAT[leading[0]]),)
-    objects = {kind: rate for kind, rate in kinds if kind not in ("native", "device")}
-    alone = len(suspects) == 1
+    kinds = [KINDS.get(resource, "device") for resource in rates]
+    leading = min(kinds, key=list(WHAT).index)
+    suspects = _worth_telling(course.suspects, rates) or (Suspect(leading, WHAT[leading]),)
+    if len(suspects) == 1:
+        suspects = (_measured(suspects[0], course, rates),)
     return tuple(
-        replace(
-            suspect,
-            objects_per_step=objects.get(suspect.kind, suspect.objects_per_step)
-            if alone
-            else suspect.objects_per_step,
-            bytes_per_step=bytes_per_step if alone else suspect.bytes_per_step,
-            evidence=suspect.evidence or _evidence(rates),
-        )
-        for suspect in suspects
+        replace(suspect, evidence=suspect.evidence or _evidence(rates)) for suspect in suspects
     )
 
 
@@ -180,22 +172,35 @@ def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tu
     # a window of a few steps also sees objects that come and go; what grows was measured before
     told = []
     for suspect in suspects:
-        counters = [rate for resource, rate in rates.items() if KINDS.get(resource) == suspect.kind]
-        smallest = LEAST_SHARE * sum(counters)
-        exact = suspect.kind in ("graph", "tensor")
-        if (counters or not exact) and (suspect.objects_per_step or smallest) >= smallest:
+        resource = COUNTERS.get(suspect.kind)
+        if resource is None or (
+            resource in rates
+            and (suspect.objects_per_step or rates[resource]) >= LEAST_SHARE * rates[resource]
+        ):
             told.append(suspect)
     return tuple(told)
 
 
+def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:
+    """Give the only suspect the rates of the whole run: they are exacter than the window's."""
+    counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
+    objects_per_step = rates.get(counter, suspect.objects_per_step)
+    bytes_per_step = _bytes_per_step(course)
+    if suspect.kind == "object":  # small ones are not in the heap's count
+        blocks = rates.get("python.blocks", 0.0)
+        bytes_per_step = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
+        objects_per_step = objects_per_step or blocks
+    return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+
+
 def _bytes_per_step(course: Course) -> float | None:
-    watch = course.watch
+    known = {reading.resource: reading for reading in course.established}
     total = 0.0
-    for resource in watch.quick.resources:
+    for resource in course.watch.quick.resources:
         if resource == "host.heap" or resource.endswith(".allocated"):
-            established = [one for one in course.established if one.resource == resource]
-            reading = established[0] if established else read(watch.quick, resource)
-            total += max(0.0, reading.line.per_step) if reading else 0.0
+            reading = known.get(resource) or read(course.watch.quick, resource)
+            if reading is not None and reading.line.low > 0:
+                total += reading.line.per_step
     return total or None
 
 

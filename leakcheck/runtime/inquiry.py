@@ -101,13 +101,13 @@ class Confirmation:
         return True
 
 
-def confirmation(suspected: list[Reading], step: int) -> Confirmation:
-    """Plan the confirmation: long enough for ten new objects of the slowest counter."""
+def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> Confirmation:
+    """Plan the confirmation: long enough for ten new objects of the slowest suspected counter."""
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
-    return Confirmation(suspected, step, min(max(lengths), LONGEST_CONFIRMATION_STEPS))
+    return Confirmation([*suspected, *along], step, min(max(lengths), LONGEST_CONFIRMATION_STEPS))
 
 
 class Attribution:

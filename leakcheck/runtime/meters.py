@@ -21,6 +21,7 @@ from types import ModuleType
 import psutil
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+LEAST_FREED_BYTES = 64 << 10
 COUNTED = ("descriptors", "threads", "processes")
 
 
@@ -82,11 +83,21 @@ class GarbageMeter:
     """Adds up the heap bytes that garbage collections free: cycles that waited for one."""
 
     def __init__(self, heap: Callable[[], int] | None) -> None:
-        self.freed_bytes = 0
+        self.muted = False  # while a collection is ours
         self._heap = heap
         self._before = 0
+        self.start_over()
         if heap is not None:
             gc.callbacks.append(self._collecting)
+
+    def start_over(self) -> None:
+        """Forget what was freed so far."""
+        self._freed_bytes = self._most_bytes = self._collections = 0
+
+    @property
+    def freed_bytes(self) -> int:
+        """What collections freed over and over: without the largest, which cleared an import."""
+        return self._freed_bytes - self._most_bytes if self._collections >= 3 else 0
 
     def close(self) -> None:
         """Listen to the collector no more."""
@@ -94,12 +105,16 @@ class GarbageMeter:
             gc.callbacks.remove(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        if self._heap is None:
+        if self._heap is None or self.muted:
             return
         if phase == "start":
             self._before = self._heap()
-        else:
-            self.freed_bytes += max(0, self._before - self._heap())
+            return
+        freed_bytes = max(0, self._before - self._heap())
+        if freed_bytes >= LEAST_FREED_BYTES:
+            self._collections += 1
+            self._freed_bytes += freed_bytes
+            self._most_bytes = max(self._most_bytes, freed_bytes)
 
 
 class DeviceMeter:

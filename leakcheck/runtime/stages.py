@@ -10,14 +10,21 @@ from typing import Literal
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
-from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, read, still_climbing, suspicious
+from leakcheck.runtime.judge import (
+    FEWEST_WARMUP_STEPS,
+    Reading,
+    companions,
+    read,
+    still_climbing,
+    suspicious,
+)
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.watching import Watch
 from leakcheck.units import format_bytes
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
-BLOCK_BYTES = 40  # a float with its slot in a list is 32 bytes, a small tuple 56
+BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
 LONGEST_WAIT_S = 10.0
 FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
@@ -159,7 +166,7 @@ class Course:
         found = suspicious(self.watch.sources, self._look, self._after)
         found = [reading for reading in found if reading.resource not in self._excused]
         if found:
-            self._confirmation = confirmation(found, step)
+            self._confirmation = confirmation(found, companions(self.watch.slow, found), step)
             self.stage = "confirming"
             self._confirm(step)
 

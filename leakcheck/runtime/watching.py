@@ -39,7 +39,6 @@ class Watch:
         self._host = HostMeter()
         self._devices = DeviceMeter()
         self._garbage = GarbageMeter(heap_reader())
-        self._garbage_base = 0
         self._census: Census | None = None
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
@@ -56,7 +55,7 @@ class Watch:
         self.quick.clear()
         self.slow.clear()
         self.origin, self._stride = step, 1
-        self._garbage_base = self._garbage.freed_bytes
+        self._garbage.start_over()
 
     def boundary(self, step: int) -> None:
         """Date the Nodes made from now on; under a microsecond."""
@@ -79,7 +78,9 @@ class Watch:
         readings: dict[str, int] = {}
         if collect:
             before = self._host.read().get("host.heap", 0)
+            self._garbage.muted = True
             gc.collect()
+            self._garbage.muted = False
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         readings |= self._host.read_slow()
@@ -90,6 +91,8 @@ class Watch:
             counts = census.take(step, collect=False)
             readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
         readings |= self._devices.read_slow(devices)
+        if step - self.origin <= FIRST_CHECKPOINTS[0]:
+            self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
         self.checkpoint_s += thread_time() - spent_s  # a busy machine does not eat the budget
         return readings | quick
@@ -135,8 +138,8 @@ class Watch:
 
     @property
     def garbage_bytes(self) -> int:
-        """Heap bytes that garbage collections freed since this loop is watched."""
-        return self._garbage.freed_bytes - self._garbage_base
+        """Heap bytes that garbage collections freed since the warm-up."""
+        return self._garbage.freed_bytes
 
     def close(self) -> None:
         """Give back what the meters hold."""

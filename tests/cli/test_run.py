@@ -289,7 +289,8 @@ def test_leaving_by_os_exit_still_reports(run):
 
 def test_sigterm_reports_and_dies_of_it(tmp_path):
     (tmp_path / "program.py").write_text(
-        "import time\nprint('ready', flush=True)\nn = 0\nwhile n < 10**6:\n    n += 1\n    time.sleep(0.01)\n"
+        "import time\nprint('ready', flush=True)\nn = 0\n"
+        "while n < 10**6:\n    n += 1\n    time.sleep(0.01)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "leakcheck", "run", "program.py"],

@@ -1,0 +1,32 @@
+"""Whole clean programs, run unmodified: none raises an alarm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+PROGRAMS = Path(__file__).parent / "programs"
+pytestmark = pytest.mark.slow
+
+
+def run(program: Path, folder: Path) -> tuple[subprocess.CompletedProcess[str], dict]:
+    command = [sys.executable, "-m", "leakcheck", "run", "--json", "report.json", str(program)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+    return done, json.loads((folder / "report.json").read_text())
+
+
+@pytest.mark.parametrize("program", sorted((PROGRAMS / "clean").glob("*.py")), ids=lambda p: p.stem)
+def test_a_clean_program_raises_no_alarm(program, tmp_path):
+    done, report = run(program, tmp_path)
+
+    assert (report["verdict"], report["suspects"]) == ("steady", []), done.stderr
+    assert done.returncode == 0

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from array import array
+
+import psutil
+import pytest
+
+import leakcheck
+from leakcheck.model import Report
+from leakcheck.runtime.meters import heap_reader
+from leakcheck.runtime.sentinel import LeakWarning, Sentinel, watch
+
+
+def keep(kept: list[bytearray]) -> None:
+    kept.append(bytearray(4000))
+
+
+def watched(steps: int, body, **options: object) -> Report:
+    with Sentinel(**options) as sentinel:  # type: ignore[arg-type]
+        for _ in range(steps):
+            body()
+            sentinel.step()
+    return sentinel.report()
+
+
+def test_a_loop_that_keeps_what_it_makes_is_growing():
+    kept: list[bytearray] = []
+
+    report = watched(600, lambda: keep(kept))
+
+    growing = {trend.resource for trend in report.trends if trend.verdict == "growing"}
+    assert (report.verdict, report.exit_code) == ("growing", 1)
+    assert {"host.heap", "python.blocks"} <= growing
+    (heap,) = (trend for trend in report.trends if trend.resource == "host.heap")
+    assert heap.per_step == pytest.approx(4060, rel=0.1)
+
+
+def test_a_loop_that_keeps_nothing_is_steady():
+    report = watched(1200, lambda: bytearray(4000))
+
+    assert (report.verdict, report.suspects, report.exit_code) == ("steady", (), 0)
+    assert report.run is not None
+    assert report.run.steps == 1200
+    assert report.run.clock == "sentinel.step()"
+
+
+def test_a_bounded_buffer_that_filled_is_steady():
+    kept: dict[int, bytearray] = {}
+    count = iter(range(10**6))
+
+    report = watched(1500, lambda: kept.update({next(count) % 150: bytearray(4000)}))
+
+    assert report.verdict == "steady"
+
+
+def test_a_log_of_floats_is_below_tolerance():
+    log: list[float] = []
+
+    report = watched(1200, lambda: log.append(float(len(log))))
+
+    assert report.verdict == "steady"
+
+
+def test_few_steps_are_no_verdict():
+    report = watched(20, lambda: None)
+
+    assert (report.verdict, report.exit_code) == ("unclear", 2)
+    assert report.reason == "only 20 steps were seen; 30 are needed"
+
+
+def test_on_leak_is_called_once_with_the_report():
+    heard: list[Report] = []
+    kept: list[bytearray] = []
+
+    watched(1500, lambda: keep(kept), on_leak=heard.append)
+
+    assert [report.verdict for report in heard] == ["growing"]
+
+
+def test_an_exception_of_the_callback_is_the_programs_own():
+    kept: list[bytearray] = []
+
+    def stop(report: Report) -> None:
+        raise KeyError("stop training")
+
+    with pytest.raises(KeyError, match="stop training"):
+        watched(1500, lambda: keep(kept), on_leak=stop)
+
+
+def test_what_fails_inside_the_sentinel_does_not_reach_the_program(monkeypatch):
+    sentinel = Sentinel().start()
+    monkeypatch.setattr(sentinel._watch, "read", lambda step: 1 / 0)
+
+    sentinel.step()
+
+    assert sentinel.report().verdict == "unclear"
+    assert "ZeroDivisionError" in sentinel.report().reason
+
+
+def test_watch_yields_every_item_and_warns_of_a_leak():
+    kept: list[bytearray] = []
+
+    def loop() -> None:
+        for _ in watch(range(700)):
+            keep(kept)
+
+    with pytest.warns(LeakWarning, match="a step"):
+        loop()
+
+    assert len(kept) == 700
+
+
+def test_watch_is_silent_on_a_clean_loop():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        assert sum(leakcheck.watch(range(300))) == sum(range(300))
+
+
+def test_several_sentinels_watch_at_once():
+    with Sentinel() as outer, Sentinel() as inner:
+        for step in range(400):
+            inner.step()
+            if step % 4 == 0:
+                outer.step()
+
+    assert (outer.report().run.steps, inner.report().run.steps) == (100, 400)  # type: ignore[union-attr]
+
+
+def test_steps_may_come_from_many_threads():
+    sentinel = Sentinel().start()
+
+    def work() -> None:
+        for _ in range(200):
+            sentinel.step()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sentinel.stop()
+
+    assert sentinel.report().run.steps == 800  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_is_not_counted():
+    sentinel = Sentinel().start()
+    sentinel.step()
+
+    child = os.fork()
+    if child == 0:
+        sentinel.step()
+        os._exit(0 if len(sentinel._watch.quick) == 1 else 1)  # type: ignore[union-attr]
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    sentinel.stop()
+
+
+@pytest.mark.skipif(heap_reader() is None, reason="needs a libc that tells its heap")
+def test_the_sentinels_own_memory_is_flat_over_many_steps():
+    heap = heap_reader()
+    assert heap is not None
+    sentinel = Sentinel(steps=10**9).start()
+    levels = array("q", bytes(8 * 4))
+    for quarter in range(4):
+        for _ in range(25_000):
+            sentinel.step()
+        levels[quarter] = heap()
+    sentinel.stop()
+
+    assert levels[3] - levels[1] < 50_000  # a byte a step
+
+
+def test_stopping_gives_descriptors_and_callbacks_back():
+    before = psutil.Process().num_fds()
+
+    for _ in range(5):
+        watched(50, lambda: None)
+
+    assert psutil.Process().num_fds() == before
