@@ -157,13 +157,6 @@ class Allocator:
         """What the live block at `address` counts for, rounding and slop included."""
         return self._blocks[address].size
 
-    def overlaps(self, address: int, size: int) -> bool:
-        """Whether a segment there would touch one that is held."""
-        end = address + size
-        return any(
-            start < end and address < start + held for start, held in self._segment_sizes.items()
-        )
-
     def reset_peaks(self) -> None:
         """Start the peaks again from what is held now."""
         self.peak_allocated_bytes = self.allocated_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from leakcheck.memory.allocator import NativeAllocator
 from leakcheck.memory.blocks import USED, Allocator, BumpDriver, OutOfMemory
 from leakcheck.memory.expandable import ExpandableAllocator
 from leakcheck.memory.policies import Policy
-from leakcheck.memory.rounding import MIB, NativeConfig
+from leakcheck.memory.rounding import MIB, UNLIMITED, NativeConfig
 from leakcheck.memory.trace import Event, Trace
 
 _LIMIT_RESOLUTION_BYTES = 2 * MIB  # torch asks the driver for no less
@@ -132,7 +133,7 @@ def reproduce(trace: Trace, config: NativeConfig | None = None) -> Fidelity:
     expands = trace.expandable
     kind = ExpandableAllocator if expands else NativeAllocator
     allocator = kind(config)
-    allocator.driver = lambda size: script.place(size, allocator)
+    allocator.driver = script.place
     for segment in trace.initial:
         allocator.restore(segment)
     live = {view.address: view.address for view in trace.initial_blocks()}
@@ -151,7 +152,8 @@ def reproduce(trace: Trace, config: NativeConfig | None = None) -> Fidelity:
         elif event.kind == "segment_free":
             script.release(event)
             if not expands:
-                allocator.release_segment(event.block)
+                if allocator.release_segment(event.block):
+                    script.forget(event.block)
             elif follows is None or follows.kind != "segment_free":
                 allocator.empty_cache(event.pool)
     script.compare(allocator.reserved_bytes)
@@ -172,24 +174,38 @@ class _Recording:
         self.changes = self.same = 0
         self._reserved = sum(segment.size for segment in trace.initial)
         self._pending = 0
-        self._places: deque[int] = deque()
+        self._places: deque[tuple[int, int]] = deque()
         self._spare = BumpDriver(1 << 50)
+        self._held = sorted((s.address, s.address + s.size) for s in trace.initial)
 
     def expect(self, event: Event) -> None:
         self._reserved += event.size
         self._pending += 1
-        self._places.append(event.block)
+        self._places.append((event.block, event.size))
 
     def release(self, event: Event) -> None:
         self._reserved -= event.size
         self._pending += 1
 
-    def place(self, size: int, allocator: Allocator) -> int:
+    def place(self, size: int) -> int:
         """The recorded address, or one far away once the model has left the recording."""
         if not self._places:
             return self._spare(size)
-        address = self._places.popleft()
-        return self._spare(size) if allocator.overlaps(address, size) else address
+        address, recorded = self._places.popleft()
+        end = address + min(size, recorded)  # an expandable range is longer than its first pages
+        at = bisect_right(self._held, (address, UNLIMITED))
+        below = self._held[at - 1][1] if at else 0
+        above = self._held[at][0] if at < len(self._held) else UNLIMITED
+        if below > address or above < end:
+            return self._spare(size)
+        self._held.insert(at, (address, end))
+        return address
+
+    def forget(self, address: int) -> None:
+        """A segment was released: its addresses may be used again."""
+        at = bisect_right(self._held, (address, UNLIMITED)) - 1
+        if at >= 0 and self._held[at][0] == address:
+            del self._held[at]
 
     def compare(self, reserved_bytes: int) -> None:
         self.changes += self._pending

@@ -220,3 +220,20 @@ def test_pages_mapped_while_recording_are_undone(tmp_path: Path):
         (5 * MIB, "free"),
     ]
     assert reproduce(read).exact
+
+
+def test_two_growing_segments_keep_their_recorded_addresses():
+    low, high, page = 1 << 40, (1 << 40) + (160 << 30), 20 * MIB
+    events = (
+        Event("segment_alloc", high, 2 * MIB),
+        Event("alloc", high, 512),
+        Event("segment_alloc", low, page),
+        Event("alloc", low, 15 * MIB),
+        Event("segment_alloc", low + page, page),
+        Event("alloc", low + 15 * MIB, 15 * MIB),
+    )
+
+    fidelity = reproduce(Trace(events, settings={"expandable_segments": True}))
+
+    assert fidelity.exact
+    assert fidelity.reserved_bytes == 42 * MIB
