@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+L = pytest.importorskip("lightning.pytorch")
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+from leakcheck.integrations.lightning import LeakcheckCallback  # noqa: E402
+
+QUIET = {
+    "accelerator": "cpu",
+    "devices": 1,
+    "enable_checkpointing": False,
+    "enable_model_summary": False,
+    "enable_progress_bar": False,
+}
+SCRIPT = """\
+import lightning.pytorch as L
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+class Regression(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+        self.losses = []
+
+    def training_step(self, batch, index):
+        loss = self.layer(batch[0]).pow(2).mean()
+        {keep}
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+torch.set_num_threads(1)
+trainer = L.Trainer(max_epochs=30, accelerator="cpu", logger=False, enable_checkpointing=False,
+                    enable_model_summary=False, enable_progress_bar=False)
+trainer.fit(Regression(), DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=2))
+print("trained", trainer.global_step, "steps")
+"""
+
+
+class Regression(L.LightningModule):
+    def __init__(self, leaky: bool):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 1)
+        self.leaky = leaky
+        self.total = 0.0
+
+    def training_step(self, batch, index):
+        loss = self.layer(batch[0]).pow(2).mean()
+        if self.leaky:
+            self.total += loss
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+class Numbers(L.loggers.Logger):
+    """A logger that keeps the names of what it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    name = version = "numbers"
+
+    def log_metrics(self, metrics, step=None):
+        self.names |= set(metrics)
+
+    def log_hyperparams(self, params, *args, **kwargs):
+        pass
+
+
+def fit(leaky, logger=False, **options):
+    told = []
+    callback = LeakcheckCallback(on_report=told.append, **options)
+    trainer = L.Trainer(max_epochs=10, callbacks=[callback], logger=logger, **QUIET)
+    loader = DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=2)
+    trainer.fit(Regression(leaky), loader)
+    return callback.report(), told
+
+
+def test_a_loss_kept_by_the_module_is_named(leaking_lines):
+    report, told = fit(leaky=True)
+
+    assert report.verdict == "growing"
+    assert leaking_lines(report) == ["self.total += loss"]
+    assert [one.verdict for one in told] == ["growing"]
+
+
+def test_the_clean_twin_is_steady_and_says_nothing():
+    report, told = fit(leaky=False)
+
+    assert (report.verdict, told) == ("steady", [])
+    assert report.run.steps == 200
+
+
+def test_rates_go_to_the_loggers_of_the_trainer():
+    logger = Numbers()
+
+    fit(leaky=False, logger=logger, log_every=50)
+
+    assert {"leakcheck/graph.nodes_per_step", "leakcheck/growing"} <= logger.names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keep", "status", "told"),
+    [
+        ("self.losses.append(loss)", 1, "self.losses.append(loss)"),
+        ("self.losses = [loss.item()]", 0, "leakcheck: steady in "),
+    ],
+    ids=["leaky", "clean"],
+)
+def test_an_unmodified_script_is_judged(run, keep, status, told):
+    done = run(SCRIPT.replace("{keep}", keep))
+
+    assert told in done.stderr
+    assert done.returncode == status
