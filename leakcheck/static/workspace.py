@@ -6,6 +6,7 @@ was looked for is remembered: findings kept from an earlier run hold only while 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections import defaultdict
@@ -18,6 +19,10 @@ from leakcheck.static.files import decode, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
 
+# Modules are cycles of nodes, and Python's own collector is late for them: checking
+# torch.distributed took 950 MB before unused modules were dropped and collected.
+LINES_BETWEEN_TRIMS = 20_000
+MOST_LINES_KEPT = 20_000
 PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -32,6 +37,8 @@ class Workspace(Project):
         super().__init__({})
         self._probed: dict[str, set[str]] = defaultdict(set)
         self._digests: dict[str, str | None] = {}
+        self._untrimmed = 0
+        self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
 
     def find(self, name: str, importer: str) -> Module | None:
         """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
@@ -40,6 +47,30 @@ class Workspace(Project):
             if self.digest(candidate) is not None:
                 return self.module(candidate)
         return None
+
+    def module(self, path: str) -> Module | None:
+        """Return the parsed module of a path; None when it is not there or cannot be parsed."""
+        module = super().module(path)
+        if module is not None:
+            self._recent.pop(path, None)
+            self._recent[path] = len(module.lines)
+        return module
+
+    def trim(self, lines: int) -> None:
+        """Free what a file of so many lines left; modules unused for longest go.
+
+        To be called between files only, as analyses hold on to modules.
+        """
+        self._untrimmed += lines
+        kept = sum(self._recent.values())
+        if max(self._untrimmed, kept - MOST_LINES_KEPT) < LINES_BETWEEN_TRIMS:
+            return
+        while kept > MOST_LINES_KEPT:
+            path = next(iter(self._recent))
+            kept -= self._recent.pop(path)
+            del self._modules[path]
+        self._untrimmed = 0
+        gc.collect()
 
     def dependencies(self, path: str) -> dict[str, str | None]:
         """Return the digests of all files that were looked for on the way from `path`."""

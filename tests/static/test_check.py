@@ -7,10 +7,11 @@ import pytest
 
 from leakcheck.errors import RuleError, UsageError
 from leakcheck.model import Report
-from leakcheck.static import checker
+from leakcheck.static import checker, workspace
 from leakcheck.static.check import check_files, check_paths
 from leakcheck.static.checker import Checker, Settings
 from leakcheck.static.select import Layer
+from leakcheck.static.workspace import Workspace
 
 TOY_RULES = Path(__file__).parent.parent / "toy_rules"
 TOYS = Settings(rule_sets=(TOY_RULES,), layers=(Layer(select=("TOY1", "LK001")),))
@@ -211,3 +212,18 @@ def test_an_unchanged_tree_is_taken_from_the_cache(monkeypatch):
 
 def _fields(settings: Settings) -> dict:
     return {name: getattr(settings, name) for name in Settings.__slots__}
+
+
+def test_modules_unused_for_longest_are_forgotten_between_files(monkeypatch):
+    monkeypatch.setattr(workspace, "MOST_LINES_KEPT", 10)
+    monkeypatch.setattr(workspace, "LINES_BETWEEN_TRIMS", 5)
+    for name in ("a", "b", "c"):
+        write(f"{name}.py", "x = 1\n" * 6)
+    modules = Workspace()
+    first = {name: modules.find(name, "main.py") for name in ("a", "b", "c")}
+    modules.find("a", "main.py")
+
+    modules.trim(lines=1)
+
+    assert modules.find("a", "main.py") is first["a"]
+    assert modules.find("b", "main.py") is not first["b"]
