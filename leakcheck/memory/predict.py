@@ -36,7 +36,10 @@ def predict(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Predictio
         failed = answer["error"]
         answer = _ask(replace(request, on_cpu=True), timeout_s)
         if "prediction" not in answer:
-            raise LeakcheckError(f"{failed}; and on the host: {answer['error']}")
+            again = answer["error"]
+            raise LeakcheckError(
+                str(failed) if again == failed else f"{failed}; and on the host: {again}"
+            )
         prediction = msgspec.convert(answer["prediction"], Prediction)
         return replace(prediction, notes=(*prediction.notes, f"on fake tensors: {failed}"))
     if "prediction" not in answer:

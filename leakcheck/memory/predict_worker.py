@@ -63,13 +63,14 @@ def predict_here(request: Request) -> Prediction:
     import_module("torch._dynamo")  # reads torch's functions, so before they are translated
     cuda_names.install(device)
     register_optimizer_step_pre_hook(device.before_optimizer)
+    _note_what_is_not_modelled(device)
     with ExitStack() as stack:
         if not request.on_cpu:
             stack.enter_context(fake_device.FakeMode(allow_non_fake_inputs=True))
         stack.enter_context(device)
         _run(request, device)
     if not device.events:
-        raise LookupError("the program put no tensor on a CUDA device")
+        raise UsageError(f"{request.target}: the program put no tensor on a CUDA device")
     steps = device.steps
     if steps < request.steps:
         device.note_once(f"only {steps} of {request.steps} optimizer steps were made")
@@ -86,6 +87,26 @@ def predict_here(request: Request) -> Prediction:
         notes=tuple(device.notes),
         batch_size=request.batch_size,
     )
+
+
+def _note_what_is_not_modelled(device: SimulatedDevice) -> None:
+    """Widen the interval for cuDNN's recurrent kernels and for compiled code, run eagerly here."""
+
+    def look(module: torch.nn.Module, *_: object) -> None:
+        if isinstance(module, torch.nn.RNNBase):
+            device.note_once("cuDNN's recurrent kernels keep other buffers than these")
+
+    def uncompiled(model: Any = None, **_: object) -> Any:
+        device.note_once(uncompiled_note)
+        return model if model is not None else lambda function: function
+
+    def stay_eager(module: torch.nn.Module, *_: object, **__: object) -> None:
+        device.note_once(uncompiled_note)
+
+    uncompiled_note = "torch.compile's code reuses buffers; the program ran uncompiled"
+    torch.nn.modules.module.register_module_forward_pre_hook(look)
+    torch.compile = uncompiled
+    torch.nn.Module.compile = stay_eager  # type: ignore[method-assign,assignment]
 
 
 def _run(request: Request, device: SimulatedDevice) -> None:

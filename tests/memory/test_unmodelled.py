@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from leakcheck.errors import LeakcheckError
+from leakcheck.memory.predict import predict
+from leakcheck.memory.prediction import ALLOCATED_ERROR, Request
+
+PROGRAM = """
+    import torch
+    from torch import nn
+
+    def trained(model, device):
+        optimizer = torch.optim.Adam(model.parameters())
+
+        def step():
+            out = model(torch.randn(4, 7, 16, device=device))
+            (out[0] if isinstance(out, tuple) else out).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return step
+
+    def recurrent(device):
+        return trained(nn.LSTM(16, 32, batch_first=True).to(device), device)
+
+    def compiled(device):
+        return trained(torch.compile(nn.Linear(16, 8).to(device)), device)
+
+    def compiled_in_place(device):
+        model = nn.Linear(16, 8).to(device)
+        model.compile()
+        return trained(model, device)
+
+    def plain(device):
+        return trained(nn.Linear(16, 8).to(device), device)
+
+    def elsewhere(device):
+        return trained(nn.Linear(16, 8), "cpu")
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("function", "note"),
+    [
+        ("recurrent", "cuDNN's recurrent kernels keep other buffers than these"),
+        ("compiled", "torch.compile's code reuses buffers; the program ran uncompiled"),
+        ("compiled_in_place", "torch.compile's code reuses buffers; the program ran uncompiled"),
+    ],
+)
+def test_what_is_not_modelled_is_named_and_widens_the_interval(program, function, note):
+    prediction = predict(Request(f"{program}:{function}", device="t4"))
+
+    assert prediction.notes == (note,)
+    assert prediction.error > ALLOCATED_ERROR
+
+
+def test_a_step_that_is_modelled_has_the_narrow_interval(program):
+    prediction = predict(Request(f"{program}:plain", device="t4"))
+
+    assert prediction.notes == ()
+    assert prediction.error == ALLOCATED_ERROR
+
+
+def test_a_program_without_device_tensors_is_told_so_once(program):
+    with pytest.raises(LeakcheckError) as error:
+        predict(Request(f"{program}:elsewhere", device="t4"))
+
+    assert str(error.value).count("the program put no tensor on a CUDA device") == 1
