@@ -49,3 +49,16 @@ def count_right(test_loader):
     for x, y in test_loader:
         right += (model(x).argmax(1) == y).sum()
     return right
+
+
+def predict_all(test_loader):
+    model.eval()
+    return [model(x) for x, _ in test_loader]  # leak: evaluation-with-graph
+
+
+def predict_by_index(test_loader):
+    model.eval()
+    outputs = {}
+    for i, (x, _) in enumerate(test_loader):
+        outputs[i] = model(x)  # leak: evaluation-with-graph
+    return outputs
