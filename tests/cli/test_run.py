@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -307,27 +306,6 @@ def test_sigterm_reports_and_dies_of_it(tmp_path):
 
     assert process.returncode == -signal.SIGTERM
     assert "leakcheck:" in stderr
-
-
-def test_other_ranks_get_a_recording_and_keep_their_status(tmp_path):
-    (tmp_path / "program.py").write_text(VAL.replace("while True", "for i in range(400)"))
-    environment = {**ENVIRONMENT, "WORLD_SIZE": "2", "RANK": "1", "TORCHELASTIC_RUN_ID": "abc"}
-
-    done = subprocess.run(
-        [sys.executable, "-m", "leakcheck", "run", "program.py"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-    from leakcheck.runtime.recording import read_recordings
-
-    (recording,) = read_recordings(Path(tmp_path / "leakcheck-abc"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert recording.report is not None
-    assert (recording.run.rank, recording.report.verdict) == (1, "growing")
 
 
 def test_a_run_killed_in_the_middle_leaves_a_readable_recording(run, tmp_path):
