@@ -19,6 +19,17 @@ def of_name(path: str, function: str, name: str) -> int | None:
     return None
 
 
+def last_of_name(path: str, function: str, name: str) -> int | None:
+    """Return the last line that gives `name` a value in `function`, if it is not the only one."""
+    lines = [
+        int(getattr(node, "lineno", 0))
+        for body in _bodies(path, function)
+        for node in _own_nodes(body)
+        if any(_targets_name(target, name) for target in _targets(node))
+    ]
+    return max(lines) if len(lines) > 1 else None
+
+
 def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
     """Return the first line in a class that gives `self.attribute` or `attribute` its value."""
     for node in ast.walk(_parsed(path)):

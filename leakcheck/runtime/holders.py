@@ -125,7 +125,12 @@ def _part_in(holder: Any, level: set[int]) -> int | None:
 def _is_ours(holder: Any) -> bool:
     if type(holder) is FrameType:
         return frames.is_ours(holder.f_code)
-    module = type.__dict__["__dict__"].__get__(type(holder)).get("__module__")
+    return is_ours(type(holder))
+
+
+def is_ours(kind: type) -> bool:
+    """Say whether a class is leakcheck's own."""
+    module = type.__dict__["__dict__"].__get__(kind).get("__module__")
     return isinstance(module, str) and module.startswith("leakcheck.")
 
 

@@ -16,10 +16,10 @@ from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime import graph, objects
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
-from leakcheck.runtime.holders import Chain, Roots
+from leakcheck.runtime.holders import Chain, Roots, is_ours
 from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap
-from leakcheck.runtime.places import held_at
+from leakcheck.runtime.places import held_at, rebound_at
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
@@ -39,6 +39,7 @@ class _Found:
 
     told: Told
     held_at: tuple[Site, ...] = ()
+    rebound_at: Site | None = None
     lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
     grows: bool = False
     bounded: bool = False
@@ -93,13 +94,14 @@ class Inquest:
         found: list[tuple[type, int, Any]] = []
         for kind, grown in self._growth.growing_kinds(self._heap):
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
+            plain = plain and not is_ours(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
                 found.append((kind, grown, self._heap.pick({id(kind)})[-2]))
         return found
 
     def _follow(self, target: Any) -> _Found:
         chain = self._roots.chain_to(target, self._until_s)
-        found = _Found(tell(chain, self._growing), tuple(held_at(chain)))
+        found = _Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
         return found
@@ -172,7 +174,8 @@ class Inquest:
         found.told = found.told.extended(Link(edge, newest, suspect=True))
         found.lines = self._lines_of(grower.container)
         what = f"{type(grower.container).__name__} of {newest}"
-        self.leads.append(self._lead(kind, what, found, grower.per_step, weight))
+        count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
+        self.leads.append(self._lead(kind, what, found, count, weight))
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
@@ -180,13 +183,18 @@ class Inquest:
             return
         per_step = grown / self._growth.steps
         weight = per_step * objects.weigh_own_bytes(newest)
-        found.lines = self._most_credited("python.blocks")
+        if found.rebound_at is None:
+            found.lines = self._most_credited("python.blocks")
         self.leads.append(self._lead("object", kind.__name__, found, per_step, weight))
 
     def _lead(
-        self, kind: Kind, what: str, found: _Found, per_step: float, bytes_per_step: float
+        self, kind: Kind, what: str, found: _Found, per_step: float | None, bytes_per_step: float
     ) -> Lead:
-        made_at = Counter[Site]() if found.lines else self._most_credited("host.heap")
+        made_at = Counter[Site]()
+        if not found.lines and found.outside:
+            made_at = self._most_credited("host.heap")
+        elif not found.lines and found.rebound_at is not None:
+            made_at[found.rebound_at] = 1
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )

@@ -22,6 +22,15 @@ def held_at(chain: Chain) -> list[Site]:
     return [*found, root] if root is not None else found
 
 
+def rebound_at(chain: Chain) -> Site | None:
+    """Return the line that gives the root's local name its newest value, None without one."""
+    root = chain.root
+    if root is None or root.kind != "local" or not frames.is_own(root.path):
+        return None
+    line = assignments.last_of_name(root.path, root.owner, root.name)
+    return Site(root.path, line, root.owner) if line else None
+
+
 def _of_root(root: Root, chain: list[Any]) -> Site | None:
     name, function = root.name, root.owner
     if root.kind == "module":

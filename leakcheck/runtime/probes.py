@@ -57,6 +57,8 @@ def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool)
             continue
         if resource in ("host.heap", "python.blocks") and not alone:
             continue
+        if resource == "host.heap" and "python.blocks" in growing:  # then it is no native memory
+            continue
         total = sum(credits.values())
         site, most = credits.most_common(1)[0]
         if total <= 0 or most < LEAST_SHARE * total:

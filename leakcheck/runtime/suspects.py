@@ -61,6 +61,8 @@ def _rank(lead: Lead) -> tuple[int, bool, float]:
 
 
 def _is_same_leak(known: Lead, lead: Lead) -> bool:
+    if known.told.grows_at and known.told.grows_at == lead.told.grows_at:
+        return True
     ours, theirs = known.told.edges, lead.told.edges
     if ours[0] == theirs[0] == OUTSIDE:
         return known.kind == lead.kind
@@ -70,8 +72,9 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
 
 def _merge(known: Lead, lead: Lead) -> Lead:
     """Keep the worse kind; the lines of whichever knows the place where it is added."""
-    same_kind = known.kind == lead.kind
-    both = (known.objects_per_step or 0.0) + (lead.objects_per_step or 0.0)
+    counts = [each.objects_per_step for each in (known, lead) if each.objects_per_step is not None]
+    if known.kind != lead.kind:
+        counts = counts[:1]
     longer = max(known.told, lead.told, key=lambda told: len(told.edges))
     sizes = [size for size in (known.bytes_per_step, lead.bytes_per_step) if size is not None]
     return replace(
@@ -80,7 +83,7 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         lines=known.lines or lead.lines,
         made_at=known.made_at + lead.made_at,
         held_at=known.held_at or lead.held_at,
-        objects_per_step=both if same_kind and known.made_at else known.objects_per_step,
+        objects_per_step=sum(counts) if counts else None,
         bytes_per_step=max(sizes, default=None),
     )
 

@@ -33,6 +33,14 @@ class Told:
         """What identifies the chain: its root and every reference."""
         return (self.trace.root, *(link.edge for link in self.trace.links))
 
+    @property
+    def grows_at(self) -> tuple[str, ...]:
+        """The references down to the first container that grows; empty if there is none."""
+        for index, link in enumerate(self.trace.links):
+            if link.suspect:
+                return self.edges[: index + 2]
+        return ()
+
     def extended(self, link: Link | None) -> Told:
         """Return the chain with one more reference."""
         if link is None:
