@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 
 from leakcheck.integrations.trackers import Tracker, track
@@ -24,6 +25,7 @@ class LoopWatch:
 
     `on_report` gets the report when a leak is established and, if none was, at the end of
     training when the verdict is not steady; `tracker` gets the rates every `log_every` steps.
+    What either raises is a warning: training goes on.
     """
 
     def __init__(
@@ -53,16 +55,16 @@ class LoopWatch:
         self._sentinel.step()
         self._steps += 1
         if self._tracker is not None and self._steps % self._log_every == 0:
-            track(self._sentinel.report(), self._tracker, self._steps)
+            self._track(self._sentinel.report())
 
     def end(self) -> None:
         """Training is over."""
         self._sentinel.stop()
         report = self._sentinel.report()
         if self._tracker is not None:
-            track(report, self._tracker, self._steps)
+            self._track(report)
         if report.verdict != "steady" and not self._told:
-            self._on_report(report)
+            self._tell(report)
 
     def report(self) -> Report:
         """Return what is known now."""
@@ -70,4 +72,23 @@ class LoopWatch:
 
     def _leaked(self, report: Report) -> None:
         self._told = True
-        self._on_report(report)
+        self._tell(report)
+
+    def _track(self, report: Report) -> None:
+        assert self._tracker is not None
+        try:
+            track(report, self._tracker, self._steps)
+        except Exception as error:  # training does not end because a metric was refused
+            _warn("the tracker failed", error)
+            self._tracker = None
+
+    def _tell(self, report: Report) -> None:
+        try:
+            self._on_report(report)
+        except Exception as error:
+            _warn("on_report failed", error)
+
+
+def _warn(what: str, error: Exception) -> None:
+    told = f"leakcheck: {what}: {type(error).__name__}: {error}"
+    warnings.warn(told, RuntimeWarning, stacklevel=4)

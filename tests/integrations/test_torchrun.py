@@ -1,0 +1,134 @@
+"""Real launches of two processes that train together over gloo on the CPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from leakcheck.cli import leakcheck
+from leakcheck.runtime.recording import read_recording
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+    pytest.skip("torch was built without gloo", allow_module_level=True)
+pytestmark = pytest.mark.slow
+LAUNCH = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+WATCHED = (*LAUNCH, "-m", "leakcheck", "run", "--record", "records", "train.py")
+
+DDP = """\
+import os
+import sys
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = {wrap}(torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+losses = []
+for step in range({steps}):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 8)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    if rank == 1 and {leaky}:
+        losses.append(loss)
+print("rank", rank, "is done")
+dist.destroy_process_group()
+sys.exit({status})
+"""
+
+
+def script(wrap="DistributedDataParallel", steps=200, leaky=False, status=0):
+    return DDP.format(wrap=wrap, steps=steps, leaky=leaky, status=status)
+
+
+def report(folder: Path):
+    return CliRunner().invoke(leakcheck, ["report", str(folder)])
+
+
+def test_the_rank_that_grows_is_named_and_the_launch_exits_zero(run, tmp_path):
+    done = run(script(leaky=True), *WATCHED)
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 is done", "rank 1 is done"]
+    told = report(tmp_path / "records")
+    assert told.exit_code == 1
+    assert "rank 1 growing; rank 0 steady" in told.output
+    assert "losses.append(loss)" in told.output
+    assert "ranks diverge in graph.nodes" in told.output
+
+
+def test_two_clean_ranks_are_steady(run, tmp_path):
+    done = run(script(), *WATCHED)
+
+    told = report(tmp_path / "records")
+    assert (done.returncode, told.exit_code) == (0, 0), done.stderr
+    assert "ranks 0, 1 steady" in told.output
+
+
+def test_the_status_of_the_program_is_the_launch_s(run):
+    plain = run(script(steps=3, status=7), *LAUNCH, "train.py")
+    watched = run(script(steps=3, status=7), *WATCHED)
+
+    assert watched.returncode == plain.returncode != 0
+    assert "exitcode  : 7" in plain.stderr
+    assert "exitcode  : 7" in watched.stderr
+
+
+def test_a_sharded_model_is_watched_too(run, tmp_path):
+    fsdp = "(lambda model: torch.distributed.fsdp.fully_shard(model, mesh=mesh) or model)"
+    source = script(wrap=fsdp, leaky=True).replace(
+        "rank = dist", 'mesh = dist.init_device_mesh("cpu", (2,))\nrank = dist'
+    )
+    plain = run(source.replace("range(200)", "range(3)"), *LAUNCH, "train.py")
+    if plain.returncode:
+        pytest.skip("this torch does not shard on the CPU")
+
+    done = run(source, *WATCHED)
+
+    assert done.returncode == 0, done.stderr
+    told = report(tmp_path / "records")
+    assert "rank 1 growing; rank 0 steady" in told.output
+    assert "losses.append(loss)" in told.output
+
+
+def test_a_rank_killed_without_warning_leaves_a_recording_that_is_judged(tmp_path):
+    source = script(wrap="", steps=10**9, leaky=True).replace("rank == 1 and ", "")
+    source = source.replace('dist.init_process_group("gloo")', "").replace("dist.get_rank()", "0")
+    (tmp_path / "train.py").write_text(source)
+    command = [sys.executable, "-m", "leakcheck", "run", "--to-end", "--record", "records"]
+    path = tmp_path / "records" / "rank-00000.jsonl"
+
+    with subprocess.Popen(
+        [*command, "train.py"], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            wait_for_steps(path, 300)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+    recording = read_recording(path)
+    assert recording.report is None
+    assert recording.run.steps >= 300
+    told = report(path)
+    assert told.exit_code == 1
+    assert "the recording was cut off; it is judged by its samples" in told.output
+
+
+def wait_for_steps(path: Path, steps: int) -> None:
+    deadline_s = time.monotonic() + 120
+    while time.monotonic() < deadline_s:
+        if path.exists() and path.read_text().count('"sample"') >= steps:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no {steps} samples in {path}")
