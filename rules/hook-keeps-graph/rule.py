@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Fix
-from leakcheck.static import hooks
+from leakcheck.static import hooks, shape
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.graph_rule import TITLES
 from leakcheck.static.module import Module
@@ -37,7 +37,7 @@ class HookKeepsGraph(Rule):
             if hook is not None and not _runs_without_gradient(module, call)
         }
         for function in module.functions:
-            if id(function) not in registered or hooks.shape.gradients_off(module, function.body):
+            if id(function) not in registered or shape.gradients_off(module, function.body):
                 continue
             for store in hooks.stores(module, function):
                 copied = _copied(store.node) if store.grows else None
