@@ -41,7 +41,8 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     lines += ["", *_trends(report.trends, width)] if report.trends else []
     for memory in report.memory:
         lines += ["", *memory_lines(memory)]
-    lines += [f"note: {notice.message}" for notice in report.notices]
+    for notice in report.notices:
+        lines += _wrapped(notice.message, "note: ", width)
     lines += _footer(report, width) if report.run else []
     text = "\n".join(map(one_line, lines))
     return _styled(text, report) if color else text

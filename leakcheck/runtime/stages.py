@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import Notice, Suspect
+from leakcheck.runtime import flight_recorder
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
@@ -243,7 +244,7 @@ class Course:
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         confirmed = [self._refitted(reading) for reading in confirmed]
-        if self._below_tolerance(confirmed):
+        if self._below_tolerance(confirmed) or self._filling(confirmed):
             self._watch_again(step)
             return
         self.established = confirmed
@@ -271,6 +272,13 @@ class Course:
         limit = format_bytes(self.tolerance_bytes)
         self._add(Notice("below-tolerance", f"{message}, below the tolerance of {limit} a step"))
         self._excused |= {"python.blocks", "host.heap"}
+        return True
+
+    def _filling(self, confirmed: list[Reading]) -> bool:
+        names = {reading.resource for reading in confirmed}
+        if not names <= {"python.blocks", "host.heap"} or not flight_recorder.filling():
+            return False
+        self._add(Notice("bounded", "the heap grew while the flight recorder of torch.distributed filled up"))
         return True
 
     def _attribute(self, step: int) -> None:

@@ -42,7 +42,7 @@ def test_ranks_are_merged_and_the_one_that_grows_is_named(tmp_path):
 
     assert done.exit_code == 1
     assert "note: rank 1 growing; rank 0 steady" in done.output
-    assert "ranks diverge in graph.nodes: up to 11 a step, growing on 1 of 2" in done.output
+    assert "ranks diverge, growing on 1 of 2: graph.nodes up to 11 a step" in done.output
 
 
 def test_a_recording_torn_by_a_kill_is_read_up_to_the_tear(tmp_path):
