@@ -278,7 +278,11 @@ class Course:
         names = {reading.resource for reading in confirmed}
         if not names <= {"python.blocks", "host.heap"} or not flight_recorder.filling():
             return False
-        self._add(Notice("bounded", "the heap grew while the flight recorder of torch.distributed filled up"))
+        self._add(
+            Notice(
+                "bounded", "the heap grew while the flight recorder of torch.distributed filled up"
+            )
+        )
         return True
 
     def _attribute(self, step: int) -> None:
