@@ -1,7 +1,7 @@
 """The program of leaky_train.py with its leak fixed: the running loss is a plain number.
 
-    leakcheck check examples/fixed_train.py
-    leakcheck run examples/fixed_train.py
+leakcheck check examples/fixed_train.py
+leakcheck run examples/fixed_train.py
 """
 
 import torch
@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def main(epochs: int = 40) -> None:
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(1024, 20), torch.randint(0, 3, (1024,)))
     loader = DataLoader(data, batch_size=32, shuffle=True)

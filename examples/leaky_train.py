@@ -1,7 +1,7 @@
 """Train a small classifier and keep a running loss: a leak that every tutorial has had once.
 
-    leakcheck check examples/leaky_train.py
-    leakcheck run examples/leaky_train.py
+leakcheck check examples/leaky_train.py
+leakcheck run examples/leaky_train.py
 """
 
 import torch
@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def main(epochs: int = 40) -> None:
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(1024, 20), torch.randint(0, 3, (1024,)))
     loader = DataLoader(data, batch_size=32, shuffle=True)
