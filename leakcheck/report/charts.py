@@ -16,7 +16,8 @@ CATEGORY = "category."  # readings named category.<name> stack up to one chart
 
 # title, unit, and which resources belong in it; devices get a chart each
 _GROUPS = (
-    ("Host memory", "B", ("host.rss", "host.heap", "host.uss")),
+    ("Host memory", "B", ("host.rss", "host.uss")),
+    ("Heap in use", "B", ("host.heap",)),  # beside RSS, ten times as high, it would look flat
     ("Autograd graph", "Nodes", ("graph.nodes",)),
     ("Tensors", "tensors", ("tensors", "tensors.grad")),
     ("Python blocks", "blocks", ("python.blocks",)),
