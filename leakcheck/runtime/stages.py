@@ -125,9 +125,11 @@ class Course:
 
     def _begin_phase(self, step: int) -> None:
         self._phase_begins = False
+        if not self.watch.affordable():  # short phases, e.g. the words of a line, come too often
+            return
         if self.stage == "waiting":
             self._judge_release(step)
-        elif self.stage == "watching" and self._by_phase and self.watch.affordable():
+        elif self.stage == "watching" and self._by_phase:
             self._checkpoint(step)
             self._take_a_look(step)
 

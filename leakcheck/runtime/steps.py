@@ -25,7 +25,6 @@ CHOSEN_AFTER = 8
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
-MAIN_BUSINESS_AFTER_S = 120.0  # a loop that makes no graph may prepare data; not for this long
 OTHER_OPTIMIZER_AFTER = 200
 
 
@@ -44,7 +43,6 @@ class StepClock:
         self._last_step_s = 0.0
         self._sequence = (0, 0)
         self._trusted = True
-        self._chosen_s = 0.0
         self._thread = 0
 
     def optimizer_stepped(self, optimizer: object, *_: object) -> None:
@@ -119,20 +117,19 @@ class StepClock:
         if self._outer is not None and place.over == "range":
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
         self._trusted = place.over == "forever"
-        self._chosen_s = perf_counter()
         self._sequence = (_sequence_number(), 0)
         clock = f"iterations of the loop at {place.path}:{place.line}"
         self._sentinel.restart(clock, trusted=self._trusted, waits=waits)  # type: ignore[arg-type]
 
     def _look_for_training(self) -> None:
         # autograd numbers its Nodes: a loop that makes some in every other iteration is no
-        # preparation of data
+        # preparation of data. One that makes none may gather a data set for as long as it likes:
+        # it is judged when the program ends
         begin, seen = self._sequence
         self._sequence = begin, seen + 1
         if seen % 16 != 15:
             return
-        makes_nodes = _sequence_number() - begin >= seen / 2
-        if makes_nodes or perf_counter() - self._chosen_s > MAIN_BUSINESS_AFTER_S:
+        if _sequence_number() - begin >= seen / 2:
             self._trusted = True
             self._sentinel.trust()
 
