@@ -114,9 +114,15 @@ def _suspect(lead: Lead) -> Suspect:
         trace=_underlined(lead.told.trace),
         locations=places,
         fix=fix,
-        library=lead.told.library,
+        library=lead.told.library and not _held_by_user(lead),
         evidence=lead.evidence,
     )
+
+
+def _held_by_user(lead: Lead) -> bool:
+    # a trainer's frame may be the root of a module that the user wrote
+    adding = [site for site, count in lead.lines.items() if count > 0]
+    return any(frames.is_own(site.path) for site in (*adding, *lead.held_at))
 
 
 def _places(lead: Lead) -> tuple[Place, ...]:

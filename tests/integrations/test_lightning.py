@@ -91,6 +91,7 @@ def test_a_loss_kept_by_the_module_is_named(leaking_lines):
 
     assert report.verdict == "growing"
     assert leaking_lines(report) == ["self.total += loss"]
+    assert not report.suspects[0].library
     assert [one.verdict for one in told] == ["growing"]
 
 
