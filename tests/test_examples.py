@@ -102,3 +102,14 @@ def test_the_notebook_finds_its_leak_when_it_is_run(capsys):
             exec(compile("".join(cell["source"]), f"<cell {number}>", "exec"), names)
 
     assert capsys.readouterr().out == "growing local `total_loss` in train()\n"
+
+
+def test_a_run_writes_its_page_with_charts(tmp_path):
+    done = python(
+        "leakcheck", "run", "--html", "page.html", EXAMPLES / "leaky_train.py", cwd=tmp_path
+    )
+
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert done.returncode == 1
+    assert "Autograd graph" in page
+    assert '"graph.nodes trend"' in page

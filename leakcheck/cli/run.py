@@ -62,6 +62,12 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     help="Write the report as JSON too.",
 )
 @click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report as one HTML page too.",
+)
+@click.option(
     "--record",
     "record_folder",
     type=click.Path(path_type=Path, file_okay=False),

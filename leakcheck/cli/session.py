@@ -41,6 +41,7 @@ class Settings:
     device_limit: int | None = None
     every_seconds: float | None = None
     json_path: Path | None = None
+    html_path: Path | None = None
     record_folder: Path | None = None
     exit_zero: bool = False
     bisect: bool = False
@@ -56,7 +57,8 @@ class Session:
         self.world_size = int(os.environ.get("WORLD_SIZE") or 1)
         self.report: Report | None = None
         self._recorder = self._make_recorder()
-        self._json_path = _writable(settings.json_path)
+        self._json_path = _writable("--json", settings.json_path)
+        self._html_path = _writable("--html", settings.html_path)
         self._sentinel = Sentinel(
             steps=settings.steps,
             tolerance_bytes=settings.tolerance,
@@ -111,13 +113,19 @@ class Session:
         self.report = report = self._joined(self._sentinel.report(ending))
         if self._recorder is not None:
             self._recorder.finish(report)
-        if self._json_path is not None:
-            from leakcheck.report import render
-
-            self._json_path.write_text(render(report, "json") + "\n", encoding="utf-8")
+        self._write_files(report)
         if self.alone:
             self._print(report, outcome)
         return self._status(report, outcome)
+
+    def _write_files(self, report: Report) -> None:
+        from leakcheck.report import render
+
+        if self._json_path is not None:
+            self._json_path.write_text(render(report, "json") + "\n", encoding="utf-8")
+        if self._html_path is not None:
+            drawn = replace(report, samples=self._sentinel.samples())
+            self._html_path.write_text(render(drawn, "html") + "\n", encoding="utf-8")
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
@@ -183,7 +191,7 @@ def _on_sigterm(act: object) -> None:
     signal.signal(signal.SIGTERM, report_and_die)
 
 
-def _writable(path: Path | None) -> Path | None:
+def _writable(option: str, path: Path | None) -> Path | None:
     """Check now that the file can be written: after the run it would be too late to say so."""
     if path is None:
         return None
@@ -191,4 +199,4 @@ def _writable(path: Path | None) -> Path | None:
         with tempfile.NamedTemporaryFile(dir=path.parent or Path()):
             return path.absolute()
     except OSError as error:
-        raise UsageError(f"--json {path}: {error.strerror}") from None
+        raise UsageError(f"{option} {path}: {error.strerror}") from None

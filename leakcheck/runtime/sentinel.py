@@ -25,7 +25,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TypeVar
 
-from leakcheck.model import Report
+from leakcheck.model import Report, Sample
 from leakcheck.runtime.conclusion import Ending, conclude, summary
 from leakcheck.runtime.judge import FEWEST_STEPS, read
 from leakcheck.runtime.limits import Limits
@@ -164,6 +164,16 @@ class Sentinel:
         if reading is None:
             return ""
         return f", heap {format_bytes(reading.line.per_step)} a step"
+
+    def samples(self) -> tuple[Sample, ...]:
+        """Return the readings that are kept, oldest first, for charts."""
+        if self._watch is None:
+            return ()
+        rows: dict[int, tuple[float, dict[str, int]]] = {}
+        for series in self._watch.sources:
+            for step, elapsed_s, readings in series.rows():
+                rows[step] = (elapsed_s, rows.get(step, (0.0, {}))[1] | readings)
+        return tuple(Sample(step, *rows[step]) for step in sorted(rows))
 
     def report(self, ending: Ending | None = None) -> Report:
         """Say what is known so far; after `stop`, what was known then."""
