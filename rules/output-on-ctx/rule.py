@@ -15,6 +15,9 @@ class OutputOnCtx(Rule):
     """forward stores a tensor on ctx that it also returns: output -> node -> ctx -> output."""
 
     code = "LK113"
+    proof = (
+        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
+    )
     summary = "an autograd.Function keeps its own output on ctx: a reference cycle"
     help = "use ctx.save_for_backward(output); autograd breaks the cycle for saved tensors"
     words = ("autograd",)

@@ -16,6 +16,7 @@ class TensorHungOnParameter(Rule):
     """Attributes that are set on parameters in a loop and never reset."""
 
     code = "LK310"
+    proof = "static only: one tensor a parameter at most, so growth ends with the last layer"
     summary = "a tensor is hung on each parameter and never taken off"
     words = ("parameters()", "params")
     help = "set the attribute to None once it is used, or keep the tensors in a local list"

@@ -27,7 +27,7 @@ SEED = """
     def forward_keeps_inputs_of_linear_layers(device):
         model = nn.Sequential(nn.Linear(200, 100), nn.ReLU(), nn.Linear(100, 200), nn.Sigmoid())
         model = model.to(device)
-        weights, x, hidden, y = 161_280, 4_096, 2_048, 4_096
+        weights, x, hidden, y = 162_304, 4_096, 2_048, 4_096
         workspace = 8_519_680
         batch = torch.randn(5, 200, device=device)
         with torch.inference_mode():

@@ -179,7 +179,9 @@ def test_a_meter_in_another_module_is_seen_through_the_import(module):
 
     findings = check_source(sources["pkg/train.py"], "pkg/train.py", graph_rules(), project)
 
-    assert [(f.rule, f.context.strip()) for f in findings] == [("undetached-meter", "meter.add(loss)")]
+    assert [(f.rule, f.context.strip()) for f in findings] == [
+        ("undetached-meter", "meter.add(loss)")
+    ]
 
 
 def test_a_meter_given_a_number_is_clean():

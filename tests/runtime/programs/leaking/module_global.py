@@ -2,7 +2,7 @@
 
 # kind = "graph"
 # holder = "global `running`"
-# per_step = 8
+# per_step = 7
 
 import torch
 from torch import nn
