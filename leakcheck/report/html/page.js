@@ -9,10 +9,12 @@
 
   const BINARY_STEPS = Array.from({ length: 48 }, (_, power) => 2 ** power);
 
-  const bytes = (value) => {
+  // `apart` is the distance to the next label, so that no two of an axis read the same
+  const bytes = (value, apart = Infinity) => {
     let size = Math.abs(value), unit = 0;
     while (size >= 1000 && unit < UNITS.length - 1) { size /= 1024; unit += 1; }
-    const digits = unit === 0 || size >= 100 ? 0 : size >= 10 ? 1 : 2;
+    const usual = unit === 0 || size >= 100 ? 0 : size >= 10 ? 1 : 2;
+    const digits = Math.max(usual, Math.min(4, Math.ceil(-Math.log10(apart / 1024 ** unit))));
     return (value < 0 ? "-" : "") + size.toFixed(digits) + " " + UNITS[unit];
   };
   const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
@@ -59,7 +61,9 @@
       { stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") } },
       {
         stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") },
-        size: 84, incrs: chart.unit === "B" ? BINARY_STEPS : undefined, values: (_, values) => values.map(chart.unit === "B" ? bytes : count),
+        size: 84, incrs: chart.unit === "B" ? BINARY_STEPS : undefined, values: (_, values) => values.map(
+          (value) => (chart.unit === "B" ? bytes(value, values[1] - values[0] || undefined) : count(value))
+        ),
       },
     ],
     plugins: [shadeWarmup(chart)],
