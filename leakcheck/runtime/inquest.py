@@ -165,7 +165,8 @@ class Inquest:
         if found.outside or found.bounded or not elements:
             return
         if limit is not None:
-            self.notices.append(_filling(found.told, grower, limit))
+            if not found.told.library:  # a cache of torch's or our own is nobody's concern
+                self.notices.append(_filling(found.told, grower, limit))
             return
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         weight = grower.per_step * objects.weigh_bytes(elements) / min(NEWEST, grower.length)
