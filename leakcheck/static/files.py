@@ -90,7 +90,12 @@ class _Search:
 
     @staticmethod
     def _wanted(entry: os.DirEntry[str]) -> bool:
-        return entry.name.endswith(SUFFIXES) and not entry.is_dir()
+        if not entry.name.endswith(SUFFIXES):
+            return False
+        try:
+            return not entry.is_dir()
+        except OSError:  # a link to itself: reading it says so, for this file alone
+            return True
 
 
 def find_files(

@@ -238,3 +238,12 @@ def test_text_that_its_encoding_cannot_hold_is_not_written():
 
     with pytest.raises(SourceError, match=r"^cannot be written as iso-8859-1: "):
         source.encode("x = '€'")
+
+
+def test_a_link_to_itself_spoils_no_other_file(tmp_path):
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "train.py").write_text("import torch\n")
+
+    found = find_files([tmp_path])
+
+    assert {path.name for path in found.files} == {"loop.py", "train.py"}
