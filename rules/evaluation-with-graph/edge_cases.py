@@ -62,3 +62,13 @@ def predict_by_index(test_loader):
     for i, (x, _) in enumerate(test_loader):
         outputs[i] = model(x)  # leak: evaluation-with-graph
     return outputs
+
+
+def features_of_a_frozen_network(backbone, loader):
+    backbone.eval()
+    for parameter in backbone.parameters():
+        parameter.requires_grad = False
+    features = []
+    for inputs, _ in loader:
+        features.append(backbone(inputs))
+    return torch.cat(features)
