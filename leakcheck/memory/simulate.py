@@ -24,10 +24,10 @@ from leakcheck.model import LedgerPage
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
 MATRIX_PRODUCTS = frozenset(
-    # the last two stay whole under inference mode
-    ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm", "_scaled_mm")
-    + ("linear", "matmul")
+    ["mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm", "_scaled_mm"]
 )
+WHOLE_PRODUCTS = frozenset(["linear", "matmul"])  # inference mode does not take them apart
+PRODUCTS = MATRIX_PRODUCTS | WHOLE_PRODUCTS
 CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096
 
@@ -70,7 +70,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
             return self._made_up_scalar(args[0])
         self._follow_phase()
-        if name in MATRIX_PRODUCTS and self._on_device(args):
+        if name in PRODUCTS and self._on_device(args):
             self._open_handle()
         elif name in CONVOLUTIONS and self._on_device(args):
             self.note_once("convolution workspaces of cuDNN are not counted")

@@ -39,5 +39,3 @@ class Color(Enum):
     @lru_cache
     def rgb(self):
         return (255, 0, 0)
-
-
