@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from leakcheck.errors import LeakcheckError, RuleError, SourceError
 from leakcheck.model import Finding
-from leakcheck.static import registry, syntax
+from leakcheck.static import registry, relevance, syntax
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -34,7 +34,7 @@ def check_source(
 ) -> tuple[Finding, ...]:
     """Find the leaks of one file's text; SourceError when it cannot be parsed."""
     chosen = registry.default_rules() if rules is None else rules
-    concerned = concerned_rules(source, chosen)
+    concerned = concerned_rules(source, chosen, path, project)
     if not concerned:
         return ()
     try:
@@ -45,7 +45,12 @@ def check_source(
     return tuple(sorted(findings.values(), key=lambda f: (f.location, f.code)))
 
 
-def concerned_rules(source: str, rules: Iterable[type[Rule]]) -> list[type[Rule]]:
+def concerned_rules(
+    source: str,
+    rules: Iterable[type[Rule]],
+    path: str = "<source>",
+    project: Project | None = None,
+) -> list[type[Rule]]:
     """Pass over the rules that cannot find anything in the text, before LibCST parses it.
 
     Raises SourceError for text that is no Python, if any rule's words are in it.
@@ -56,6 +61,10 @@ def concerned_rules(source: str, rules: Iterable[type[Rule]]) -> list[type[Rule]
     outline = syntax.outline(source)
     if outline is None:
         return worded
+    if not relevance.torch_matters(source, path, project):
+        worded = [rule for rule in worded if not rule.needs_torch]
+    if not worded:
+        return []
     if syntax.depth(outline) > syntax.DEEPEST_NESTING:
         raise SourceError("nested too deeply to be checked")
     return [rule for rule in worded if rule().concerns(outline)]

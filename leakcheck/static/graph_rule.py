@@ -25,6 +25,7 @@ class GraphRule(Rule):
     """A rule about one kind of graph leak; says what the place keeps and how to cut it."""
 
     leak: ClassVar[Leak]
+    needs_torch: ClassVar[bool] = True
     words: ClassVar[tuple[str, ...]] = ("backward", "requires_grad", ".eval(", "train_step")
 
     def concerns(self, outline: ast.Module) -> bool:

@@ -38,6 +38,16 @@ class Project:
         path = self._resolve(name, importer)
         return self.module(path) if path else None
 
+    def text(self, name: str, importer: str) -> str:
+        """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""
+        path = self._resolve(name, importer)
+        if path is None:
+            return ""
+        try:
+            return self._sources[path] or Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
     def _parse(self, path: str) -> Module | None:
         source = self._sources.get(path)
         try:

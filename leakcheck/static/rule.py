@@ -56,6 +56,8 @@ class Rule:
         "torch",
     )  # one must be in the text, else the rule is skipped
 
+    needs_torch: ClassVar[bool] = False  # True: `words` are everyday ones; see relevance.py
+
     def concerns(self, outline: ast.Module) -> bool:
         """Answer whether the file can matter, from its cheap outline."""
         return True

@@ -48,6 +48,17 @@ class Workspace(Project):
                 return self.module(candidate)
         return None
 
+    def text(self, name: str, importer: str) -> str:
+        """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""
+        for candidate in _candidates(name, importer):
+            self._probed[importer].add(candidate)
+            if self.digest(candidate) is not None:
+                try:
+                    return decode(read_bytes(Path(candidate))).text
+                except SourceError:
+                    return ""
+        return ""
+
     def module(self, path: str) -> Module | None:
         """Return the parsed module of a path; None when it is not there or cannot be parsed."""
         module = super().module(path)

@@ -18,6 +18,7 @@ class AtexitMethod(Rule):
     default = False
     severity = "info"
     words = ("atexit",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each registration inside a method."""

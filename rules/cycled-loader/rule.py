@@ -16,6 +16,7 @@ class CycledLoader(Rule):
     summary = "itertools.cycle keeps every batch of the loader's first pass"
     help = "loop in a generator: while True: yield from loader"
     words = ("cycle",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call of itertools.cycle."""

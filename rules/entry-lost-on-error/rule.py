@@ -20,6 +20,7 @@ class EntryLostOnError(Rule):
     help = "pop the entry in a finally block"
     default = False
     words = (".pop(",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each try whose body pops from a long-lived dict after some other call."""

@@ -19,6 +19,7 @@ class InstanceRegistry(Rule):
     summary = "every instance files itself in a list of its class and never leaves it"
     help = "use weakref.WeakSet, or take the instance out when it is done"
     words = ("append(self)", "add(self)")
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append of self inside a constructor."""

@@ -20,6 +20,7 @@ class KeptException(Rule):
     summary = "a caught exception is kept, and with it every frame of its traceback"
     help = "keep str(error), or error.with_traceback(None)"
     words = ("except",)
+    needs_torch = True
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a handler that assigns or appends the very exception can matter."""

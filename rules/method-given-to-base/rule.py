@@ -23,6 +23,7 @@ class MethodGivenToBase(Rule):
     default = False
     severity = "info"
     words = ("super",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at the arguments of each call of a base constructor."""

@@ -22,6 +22,7 @@ class RandomAccessMemmap(Rule):
     severity = "info"
     proof = "static only: resident pages of a file, which the kernel takes back when it needs them"
     words = ("memmap",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each memory map that outlives the function that reads it."""

@@ -19,6 +19,7 @@ class TensorHungOnParameter(Rule):
     proof = "static only: one tensor a parameter at most, so growth ends with the last layer"
     summary = "a tensor is hung on each parameter and never taken off"
     words = ("parameters()", "params")
+    needs_torch = True
     help = "set the attribute to None once it is used, or keep the tensors in a local list"
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -20,6 +20,7 @@ class UnboundedImap(Rule):
     summary = "Pool.imap runs ahead of the training and queues the whole data set"
     help = "use a DataLoader, or a semaphore that limits the samples under way"
     words = ("imap",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each imap of a multiprocessing pool."""

@@ -19,6 +19,7 @@ class UntrimmedCatCache(Rule):
     summary = "a cached tensor is joined to at every step and never cut or reset"
     help = "keep a window with a slice, or reset it when the sequence ends"
     words = ("cat(", "concat", "stack(")
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each assignment to an attribute or slot of self."""

@@ -21,6 +21,7 @@ class ViewKeepsBase(Rule):
     default = False
     severity = "info"
     words = ("append(",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what loops append to containers made outside them."""

@@ -22,6 +22,7 @@ class WrappedForwardCycle(Rule):
     summary = "a module's method is replaced by a wrapper that holds the module"
     help = "wrap type(module).forward and pass a weakref to the module"
     words = ("partial", "lambda")
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each assignment to an attribute of a name."""

@@ -20,6 +20,7 @@ class WriterPerStep(Rule):
     help = "make it once before the loop, or use it in a with block"
     default = False
     words = ("SummaryWriter", "PoolExecutor", "Pool(", "Handler(")
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each construction inside a loop that trains, or in a per-step method."""

@@ -3,6 +3,7 @@ import pytest
 from leakcheck.errors import RuleError, SourceError
 from leakcheck.model import Location
 from leakcheck.static.engine import check_source, concerned_rules
+from leakcheck.static.project import Project
 from leakcheck.static.rule import Rule
 
 
@@ -102,3 +103,24 @@ def test_rules_are_passed_over_by_their_words():
 def test_empty_and_comment_only_files_are_clean():
     assert check_source("", "a.py") == ()
     assert check_source("# torch backward\n", "a.py") == ()
+
+
+class NamesExcept(NamesSGD):
+    words = ("except",)
+
+
+class NamesExceptNearTorch(NamesExcept):
+    needs_torch = True
+
+
+def test_a_file_without_torch_is_passed_over_by_the_rules_that_need_it():
+    source = "try:\n    import json\nexcept ImportError:\n    pass\n"
+    assert concerned_rules(source, [NamesExcept, NamesExceptNearTorch]) == [NamesExcept]
+
+
+def test_a_file_that_imports_one_that_names_torch_is_checked():
+    project = Project({"meters.py": "import torch\n", "train.py": "import meters  # except\n"})
+    source = "import meters  # except\n"
+    assert concerned_rules(source, [NamesExceptNearTorch], "train.py", project) == [
+        NamesExceptNearTorch
+    ]
