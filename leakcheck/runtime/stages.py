@@ -30,6 +30,8 @@ LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is 
 LONGEST_WAIT_S = 10.0
 FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
 MORE_THAN_EXPECTED = 1.5
+PHASES_THAT_CONFIRM = 3
+SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
 
@@ -57,6 +59,8 @@ class Course:
         self._excused: set[str] = set()
         self._by_phase = False
         self._phase_begins = False
+        self._phase_step = 0
+        self._suspected: list[set[str]] = []  # by phase, the newest last
         self._phase_base: tuple[int, dict[str, int]] | None = None
         self.restart(0)
 
@@ -125,7 +129,8 @@ class Course:
 
     def _begin_phase(self, step: int) -> None:
         self._phase_begins = False
-        if not self.watch.affordable():  # short phases, e.g. the words of a line, come too often
+        lasted, self._phase_step = step - self._phase_step, step
+        if lasted < SHORT_PHASE_STEPS and not self.watch.affordable():
             return
         if self.stage == "waiting":
             self._judge_release(step)
@@ -168,10 +173,21 @@ class Course:
         self._look += 1
         found = suspicious(self.watch.sources, self._look, self._after)
         found = [reading for reading in found if reading.resource not in self._excused]
-        if found:
+        if self._by_phase:
+            self._confirm_by_phase(step, found)
+        elif found:
             self._confirmation = confirmation(found, companions(self.watch.slow, found), step)
             self.stage = "confirming"
             self._confirm(step)
+
+    def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
+        # steps inside a phase confirm nothing: what is released at its end grows in them
+        again = {reading.resource for reading in found}
+        self._suspected = [*self._suspected, again][-PHASES_THAT_CONFIRM:]
+        always = set.intersection(*self._suspected)
+        if len(self._suspected) == PHASES_THAT_CONFIRM and always:
+            self._suspected = []
+            self._open_window(step, [reading for reading in found if reading.resource in always])
 
     def _confirm(self, step: int) -> None:
         inquiry = self._confirmation
