@@ -144,8 +144,8 @@ def _trends(trends: tuple[Trend, ...], width: int) -> Iterator[str]:
 
 
 def slope_text(trend: Trend) -> str:
-    """Write a growing trend's rate, interval and reach; else the reason of its verdict."""
-    if trend.verdict != "growing":
+    """Write a trend's rate, interval and reach; of a steady one the reason of its verdict."""
+    if trend.verdict == "steady" or trend.reason:
         return trend.reason
     low, high = _amount(trend.low, trend.unit), _amount(trend.high, trend.unit)
     text = f"+{_amount(trend.per_step, trend.unit)} a step (95 %: {low} to {high})"

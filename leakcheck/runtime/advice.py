@@ -41,21 +41,35 @@ def _parsed(code: str) -> ast.stmt | None:
 
 
 def _rewritten(statement: ast.stmt, cut: str) -> str:
+    """Return the statement with what it keeps cut off, "" when that cannot be said in one line."""
     match statement:
-        case ast.AugAssign(target=target, op=ast.Add(), value=value):
+        case ast.AugAssign(target=target, op=ast.Add(), value=value) if _may_be_tensor(value):
             return f"{ast.unparse(target)} += {_cut(value, cut)}"
+        case ast.AugAssign(target=target):
+            return _CARRIED.format(target=ast.unparse(target))
         case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
-            if ast.unparse(target) == ast.unparse(left):
+            if ast.unparse(target) == ast.unparse(left) and _may_be_tensor(right):
                 return f"{ast.unparse(target)} = {ast.unparse(left)} + {_cut(right, cut)}"
             return _CARRIED.format(target=ast.unparse(target))
-        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+        case ast.Assign(targets=[ast.Subscript() as target], value=value) if _may_be_tensor(value):
             return f"{ast.unparse(target)} = {_cut(value, cut)}"
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]):
             return _CARRIED.format(target=ast.unparse(target))
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method) as called, args=[kept])):
-            if method in ("append", "add", "appendleft", "put", "put_nowait"):
+            if method in ("append", "add", "appendleft", "put", "put_nowait") and _may_be_tensor(
+                kept
+            ):
                 return f"{ast.unparse(called)}({_cut(kept, cut)})"
     return ""
+
+
+def _may_be_tensor(value: ast.expr) -> bool:
+    # `val += 1` leaks through val; of `records.append((step, loss))` no part can be named safely
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return True
+    if isinstance(value, ast.BinOp):
+        return _may_be_tensor(value.left) or _may_be_tensor(value.right)
+    return isinstance(value, ast.UnaryOp) and _may_be_tensor(value.operand)
 
 
 def _cut(value: ast.expr, cut: str) -> str:

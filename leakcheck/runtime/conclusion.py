@@ -7,10 +7,11 @@ import sys
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.runtime.harmless import BLOCK_BYTES
 from leakcheck.runtime.judge import FEWEST_STEPS, Reading, as_trend, read, still_climbing
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import unit_of
-from leakcheck.runtime.stages import BLOCK_BYTES, Course
+from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes, format_count
 
 # a growing resource -> the kind of leak it shows, the most telling first
@@ -109,6 +110,8 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
         return "unclear", "no steps seen"
     if steps < FEWEST_STEPS:
         return "unclear", f"only {steps} steps were seen; {FEWEST_STEPS} are needed"
+    if course.stage == "waiting":
+        return "unclear", _in_doubt(course)
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)
         return "unclear", f"{names} seemed to grow, and the run ended before that was confirmed"
@@ -120,9 +123,18 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     return "steady", ""
 
 
+def _in_doubt(course: Course) -> str:
+    names = ", ".join(reading.resource for reading in course.established)
+    held = next((f", held by {one.holder}" for one in course.suspects if one.holder), "")
+    if course.trusted:
+        return f"{names} grow{held}; the loop around the steps may still release it"
+    return f"{names} grow{held}, in a loop that makes no autograd graph: a leak, or data gathered"
+
+
 def _trends(course: Course) -> tuple[Trend, ...]:
     watch = course.watch
     growing = {reading.resource: reading for reading in course.established}
+    doubted = growing.keys() | {reading.resource for reading in course.pending}
     seconds_per_step = watch.quick.seconds_per_step()
     trends = []
     for source in reversed(watch.sources):
@@ -130,7 +142,9 @@ def _trends(course: Course) -> tuple[Trend, ...]:
             reading = growing.get(resource) or read(source, resource)
             if reading is None or resource == "garbage":
                 continue
-            verdict: Verdict = "growing" if _grows(course, reading, growing) else "steady"
+            verdict: Verdict = "unclear" if resource in doubted else "steady"
+            if _grows(course, reading, growing):
+                verdict = "growing"
             room_bytes = _room_bytes(course, resource) if verdict == "growing" else None
             trends.append(as_trend(reading, verdict, seconds_per_step, room_bytes))
     return tuple(trends)

@@ -23,6 +23,7 @@ WINDOW_S = 1.0  # of the program's time; closing the window takes half a second 
 FEWEST_WINDOW_STEPS = 8
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 LONGEST_WINDOW_STEPS = 200
+OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
@@ -35,6 +36,7 @@ class Confirmation:
     suspected: list[Reading]
     begin: int
     length: int
+    along: list[Reading] = field(default_factory=list)  # confirmed too, if they grow as well
     taken: list[dict[str, int]] = field(default_factory=list)
     garbage_bytes: int = 0
 
@@ -57,14 +59,15 @@ class Confirmation:
         readings = watch.checkpoint(step, collect=True)
         if not self.taken:
             self.garbage_bytes = readings.get("garbage", 0)
-        resources = [reading.resource for reading in self.suspected]
+        resources = [reading.resource for reading in (*self.suspected, *self.along)]
         # only these: what we keep counts as growth of blocks
         self.taken.append({name: readings[name] for name in resources if name in readings})
         return len(self.taken) == 3
 
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
-        return [self._measured(one) for one in self.suspected if self._went_on(one, watch)]
+        both = (*self.suspected, *self.along)
+        return [self._measured(one) for one in both if self._went_on(one, watch)]
 
     def _measured(self, reading: Reading) -> Reading:
         if unit_of(reading.resource) == "B":
@@ -107,7 +110,17 @@ def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> C
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
-    return Confirmation([*suspected, *along], step, min(max(lengths), LONGEST_CONFIRMATION_STEPS))
+    length = min(max(lengths), LONGEST_CONFIRMATION_STEPS)
+    beside = [_above_our_own(reading, length) for reading in along]
+    return Confirmation(suspected, step, length, beside)
+
+
+def _above_our_own(reading: Reading, length: int) -> Reading:
+    if reading.resource != "python.blocks":
+        return reading
+    least = OWN_BLOCKS / (AGREES_FROM * length / 2)
+    line = replace(reading.line, per_step=max(reading.line.per_step, least))
+    return replace(reading, line=line)
 
 
 class Attribution:

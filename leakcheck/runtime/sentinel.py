@@ -138,7 +138,9 @@ class Sentinel:
                 self.previous = self._conclude(Ending())
             self.clock = clock
             self._course.restart(self._step)
-            self._course.trusted, self._course.waits = trusted, waits
+            self._course.trusted, self._course.waits = False, waits
+            if trusted:
+                self._course.trust()
             self._next = self._step + 1
 
     @property
@@ -149,7 +151,7 @@ class Sentinel:
     def trust(self) -> None:
         """Take the steps for training steps: growth of any kind counts from now on."""
         if self._course is not None:
-            self._course.trusted = True
+            self._course.trust()
 
     @property
     def state(self) -> tuple[int, str]:

@@ -6,10 +6,11 @@ decides on comes from `judge`, everything it reads from `watching` and `inquiry`
 
 from __future__ import annotations
 
+import sys
 from typing import Literal
 
 from leakcheck.model import Notice, Suspect
-from leakcheck.runtime import flight_recorder
+from leakcheck.runtime.harmless import PLAIN, excuse
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
@@ -20,18 +21,17 @@ from leakcheck.runtime.judge import (
     suspicious,
 )
 from leakcheck.runtime.meters import unit_of
-from leakcheck.runtime.watching import Watch
-from leakcheck.units import format_bytes
+from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
-BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
 LONGEST_WAIT_S = 10.0
 FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
 MORE_THAN_EXPECTED = 1.5
 PHASES_THAT_CONFIRM = 3
 SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
+FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
 
@@ -46,7 +46,7 @@ class Course:
         self.established: list[Reading] = []
         self.suspects: tuple[Suspect, ...] = ()
         self.notices: tuple[Notice, ...] = ()
-        self.trusted = True  # the steps are training steps, not the reading of a file
+        self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
         self._origin = 0
         self._after = 0
@@ -86,8 +86,10 @@ class Course:
 
     @property
     def pending(self) -> list[Reading]:
-        """What looked like growth and was neither confirmed nor acquitted yet."""
-        return self._confirmation.suspected if self._confirmation else []
+        """What looks like growth and was neither confirmed nor acquitted yet."""
+        if self.stage == "confirming" and self._confirmation is not None:
+            return self._confirmation.suspected
+        return self._suspicious() if self.stage == "watching" and not self._by_phase else []
 
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""
@@ -101,6 +103,11 @@ class Course:
         self._by_phase = False
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
+
+    def trust(self) -> None:
+        """Take the steps for training steps: growth of any kind counts from now on."""
+        self.trusted = True
+        self.watch.budget_anew()
 
     def advance(self, step: int) -> None:
         """Do what is due at this step boundary."""
@@ -142,19 +149,20 @@ class Course:
         """The program has ended: close what is open."""
         if self.stage == "attributing":
             self._finish_attribution(step)
-        if self.stage == "waiting":  # it grew to the end and was never released
-            self.stage = "growing"
+        if self.stage == "waiting" and (self.trusted or "torch" not in sys.modules):
+            self.stage = "growing"  # to the end, and it was never released
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
             return
-        last = step >= self._steady_at
-        if not last and not self.watch.affordable():
+        last = self.trusted and step >= self._steady_at
+        free_s = FREE_CHECKPOINT_S if self.trusted else FREE_WHILE_IN_DOUBT_S
+        if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
             self._checkpoint(step)
             self._take_a_look(step)
-        if self.stage == "watching" and self.trusted and last and self._seen_enough():
+        if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
 
     def _seen_enough(self) -> bool:
@@ -171,14 +179,17 @@ class Course:
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
-        found = suspicious(self.watch.sources, self._look, self._after)
-        found = [reading for reading in found if reading.resource not in self._excused]
+        found = self._suspicious()
         if self._by_phase:
             self._confirm_by_phase(step, found)
         elif found:
             self._confirmation = confirmation(found, companions(self.watch.slow, found), step)
             self.stage = "confirming"
             self._confirm(step)
+
+    def _suspicious(self) -> list[Reading]:
+        found = suspicious(self.watch.sources, max(1, self._look), self._after)
+        return [reading for reading in found if reading.resource not in self._excused]
 
     def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
         # steps inside a phase confirm nothing: what is released at its end grows in them
@@ -262,7 +273,10 @@ class Course:
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         confirmed = [self._refitted(reading) for reading in confirmed]
-        if self._below_tolerance(confirmed) or self._filling(confirmed):
+        harmless = excuse(confirmed, self.tolerance_bytes)
+        if harmless is not None:
+            self._add(harmless)
+            self._excused |= PLAIN if harmless.kind == "below-tolerance" else frozenset()
             self._watch_again(step)
             return
         self.established = confirmed
@@ -278,30 +292,6 @@ class Course:
             return reading
         newer = read(self.watch.quick, reading.resource, self._after)
         return newer if newer is not None and newer.line.low > 0 else reading
-
-    def _below_tolerance(self, confirmed: list[Reading]) -> bool:
-        rates = {reading.resource: reading.line.per_step for reading in confirmed}
-        if not rates.keys() <= {"python.blocks", "host.heap"} or "python.blocks" not in rates:
-            return False
-        bytes_per_step = rates["python.blocks"] * BLOCK_BYTES + rates.get("host.heap", 0.0)
-        if bytes_per_step >= self.tolerance_bytes:
-            return False
-        message = f"plain objects grow about {format_bytes(bytes_per_step)} a step"
-        limit = format_bytes(self.tolerance_bytes)
-        self._add(Notice("below-tolerance", f"{message}, below the tolerance of {limit} a step"))
-        self._excused |= {"python.blocks", "host.heap"}
-        return True
-
-    def _filling(self, confirmed: list[Reading]) -> bool:
-        names = {reading.resource for reading in confirmed}
-        if not names <= {"python.blocks", "host.heap"} or not flight_recorder.filling():
-            return False
-        self._add(
-            Notice(
-                "bounded", "the heap grew while the flight recorder of torch.distributed filled up"
-            )
-        )
-        return True
 
     def _attribute(self, step: int) -> None:
         try:
@@ -328,7 +318,7 @@ class Course:
         if not suspects and any(notice.kind == "bounded" for notice in notices):
             # what fills it shows in every counter, and for as long as it takes
             self._excused |= {reading.resource for reading in self.established}
-            self._excused |= {"python.blocks", "host.heap"}
+            self._excused |= PLAIN
             self.established = []
             self._watch_again(step)
             return

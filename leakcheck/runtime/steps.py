@@ -25,7 +25,7 @@ CHOSEN_AFTER = 8
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
-OTHER_OPTIMIZER_AFTER = 200
+OTHER_OPTIMIZER_AFTER = OTHER_LOOP_AFTER = 200
 
 
 class StepClock:
@@ -41,7 +41,8 @@ class StepClock:
         self._outer: int | None = None
         self._idle_ticks = 0
         self._last_step_s = 0.0
-        self._sequence = (0, 0)
+        self._around: Sequence[int] = ()
+        self._graphs = GraphsMade()
         self._trusted = True
         self._thread = 0
 
@@ -60,21 +61,27 @@ class StepClock:
     def ticked(self, loop: int) -> None:
         """Count an iteration of one of the user's loops."""
         if loop == self._chosen:
-            if not self._trusted:
-                self._look_for_training()
-            self._sentinel.step()
-            self._on_step()
+            self._step_of_chosen(loop)
             return
         if loop == self._outer:
             self._sentinel.phase()
-            return
+            if self._trusted:
+                return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
+        self._graphs.note(loop)
         if self._optimizer is not None:
             self._tick_beside_training(loop)
-        elif count >= CHOSEN_AFTER and not count & (count - 1):
-            self._consider()
+        else:
+            self._tick_beside_chosen(count)
         if count == SWITCHED_OFF_AFTER:
             ticks.switch(loop, False)
+
+    def _tick_beside_chosen(self, count: int) -> None:
+        self._others += 1
+        if self._others == 1:
+            self._last_step_s = perf_counter()
+        if count >= CHOSEN_AFTER and not count & (count - 1):
+            self._consider()
 
     def stop(self) -> None:
         """Count nothing any more, as in a forked child."""
@@ -96,42 +103,47 @@ class StepClock:
         busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
         if not busy or self._chosen in around or self._is_other_thread():
             return
-        if self._chosen is not None and self._encloses_chosen(busy[-1]):
-            return
-        self._choose(busy[-1], around)
+        if self._chosen is None or self._is_better(busy[-1]):
+            self._choose(busy[-1], around)
 
-    def _encloses_chosen(self, loop: int) -> bool:
-        outer, inner = ticks.loops[loop], ticks.loops[self._chosen or 0]
-        inside = outer.line <= inner.line <= inner.end_line <= outer.end_line
-        return outer.path == inner.path and inside
+    def _is_better(self, loop: int) -> bool:
+        # than the chosen one, which ticked last a while ago: an epoch, an evaluation and the loop
+        # over the parameters inside a step are not; the step around such a loop is
+        makes_graphs = self._graphs.made_by(loop)
+        if self._trusted:
+            return makes_graphs and loop not in self._around and self._is_over()
+        return makes_graphs or loop not in self._around
+
+    def _is_over(self) -> bool:
+        idle_s = perf_counter() - self._last_step_s
+        return self._others >= OTHER_LOOP_AFTER and idle_s > TRAINING_IS_OVER_S
 
     def _is_other_thread(self) -> bool:
         return self._chosen is not None and threading.get_ident() != self._thread
 
     def _choose(self, loop: int, around: Sequence[int]) -> None:
-        outer = around[around.index(loop) + 1 :]
+        outer = self._around = around[around.index(loop) + 1 :]
         self._chosen, self._outer = loop, outer[0] if outer else None
         self._thread = threading.get_ident()
         place = ticks.loops[loop]
         waits = "nothing" if self._outer is None else "all but graphs"
         if self._outer is not None and place.over == "range":
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
-        self._trusted = place.over == "forever"
-        self._sequence = (_sequence_number(), 0)
+        self._trusted = place.over == "forever" or self._graphs.made_by(loop)
         clock = f"iterations of the loop at {place.path}:{place.line}"
         self._sentinel.restart(clock, trusted=self._trusted, waits=waits)  # type: ignore[arg-type]
 
-    def _look_for_training(self) -> None:
-        # autograd numbers its Nodes: a loop that makes some in every other iteration is no
-        # preparation of data. One that makes none may gather a data set for as long as it likes:
-        # it is judged when the program ends
-        begin, seen = self._sequence
-        self._sequence = begin, seen + 1
-        if seen % 16 != 15:
-            return
-        if _sequence_number() - begin >= seen / 2:
-            self._trusted = True
-            self._sentinel.trust()
+    def _step_of_chosen(self, loop: int) -> None:
+        self._others = 0
+        if not self._trusted:
+            # a loop that makes no graph may gather a data set for as long as it likes: it is
+            # judged when the program ends
+            self._graphs.note(loop)
+            if self._graphs.made_by(loop):
+                self._trusted = True
+                self._sentinel.trust()
+        self._sentinel.step()
+        self._on_step()
 
     def _tick_beside_training(self, loop: int) -> None:
         self._idle_ticks += 1
@@ -144,6 +156,30 @@ class StepClock:
         if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
             self._optimizer = None
             self._counts.clear()
+
+
+class GraphsMade:
+    """Which loops make autograd Nodes in every other iteration of theirs, or more often.
+
+    autograd numbers its Nodes: an iteration made some if the number has risen since the one before.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
+        self._made: dict[int, int] = {}
+
+    def note(self, loop: int) -> None:
+        """Note that an iteration of `loop` begins (0.3 us)."""
+        newest = _sequence_number()
+        self._made[loop] = self._made.get(loop, 0) + (newest > self._newest.get(loop, newest))
+        self._newest[loop] = newest
+        self._seen[loop] = self._seen.get(loop, 0) + 1
+
+    def made_by(self, loop: int) -> bool:
+        """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
+        made = self._made.get(loop, 0)
+        return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
 
 
 def _sequence_number() -> int:

@@ -19,7 +19,7 @@ from leakcheck.runtime.series import Series
 if TYPE_CHECKING:
     from leakcheck.runtime.census import Census
 
-FIRST_CHECKPOINTS = (10, 18, 26, 34, 42)  # 50 steps settle whether a graph grows
+FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50)  # 50 steps settle whether a graph grows
 CHECKPOINT_RATIO = 4 / 3
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
 CHECKPOINT_SHARE = 0.05
@@ -34,6 +34,7 @@ class Watch:
         self.quick = Series(2048)
         self.slow = Series(256)
         self.checkpoint_s = 0.0
+        self._spent_s = self._budget_from_s = 0.0
         self._costs_us = array("d", bytes(8 * 512))
         self._cost_count = 0
         self._host = HostMeter()
@@ -107,7 +108,12 @@ class Watch:
 
     def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
         """Say whether another checkpoint fits the budget."""
-        return self.checkpoint_s <= free_s + CHECKPOINT_SHARE * self.elapsed_s
+        spent_s, elapsed_s = self.checkpoint_s - self._spent_s, self.elapsed_s - self._budget_from_s
+        return spent_s <= free_s + CHECKPOINT_SHARE * elapsed_s
+
+    def budget_anew(self) -> None:
+        """Count from now on what checkpoints may cost: the training begins."""
+        self._spent_s, self._budget_from_s = self.checkpoint_s, self.elapsed_s
 
     def note_cost(self, cost_s: float) -> None:
         """Remember what one step's readings cost, and read less often when that is too much."""

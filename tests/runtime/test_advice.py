@@ -28,6 +28,15 @@ def test_a_line_that_cannot_be_rewritten_gets_general_advice():
 
     assert fix_for("for batch in loader:", "graph", scalar=True) == advice
     assert fix_for("losses.extend(a, b)", "graph", scalar=True) == advice
+    assert fix_for("records.append((step, loss))", "graph", scalar=True) == advice
+    assert fix_for("by_step[step] = {'loss': loss}", "graph", scalar=True) == advice
+
+
+def test_a_number_is_never_detached():
+    carried = "detach what is carried over: val = val.detach()"
+
+    assert fix_for("val += 1", "graph", scalar=False) == carried
+    assert fix_for("val = val + 1", "graph", scalar=False) == carried
 
 
 @given(st.text())
