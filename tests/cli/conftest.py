@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
 
 import pytest
@@ -19,5 +21,24 @@ def leakcheck(monkeypatch, capsys):
             cli.main()
         captured = capsys.readouterr()
         return int(exit.value.code or 0), captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write a program and run it under leakcheck; returns the finished process."""
+
+    def run(source: str, *options: str, args: tuple[str, ...] = ()):
+        (tmp_path / "program.py").write_text(source)
+        command = [sys.executable, "-m", "leakcheck", "run", *options, "program.py", *args]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
 
     return run
