@@ -315,6 +315,25 @@ class Report:
         return by_verdict.get(self.verdict or "unclear", EXIT_FAILED)
 
 
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One run of `isolate`, changed as `stage` says; `reason` tells why it shows nothing."""
+
+    stage: str
+    verdict: Verdict | Literal["does not apply"]
+    reason: str = ""
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The runs of `isolate`, the first one unchanged, and what they say together."""
+
+    command: str
+    stages: tuple[StageRun, ...]
+    conclusion: str
+
+
 def fingerprint(*parts: str) -> str:
     """Hash the parts into twelve hexadecimal digits that are the same on every machine."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -23,6 +23,7 @@ COMMANDS = {
     "explain": "Explain a rule: what it finds, why that leaks, what to do.",
     "baseline": "Accept the present findings, so that only new ones are reported.",
     "run": "Run a program under the sentinel and say whether it leaks.",
+    "isolate": "Run a program in stages and say which part of it leaks.",
     "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
     "estimate": "Predict the device memory of a training step without the device.",

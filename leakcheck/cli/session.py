@@ -57,8 +57,8 @@ class Session:
         self.world_size = int(os.environ.get("WORLD_SIZE") or 1)
         self.report: Report | None = None
         self._recorder = self._make_recorder()
-        self._json_path = _writable("--json", settings.json_path)
-        self._html_path = _writable("--html", settings.html_path)
+        self._json_path = writable("--json", settings.json_path)
+        self._html_path = writable("--html", settings.html_path)
         self._sentinel = Sentinel(
             steps=settings.steps,
             tolerance_bytes=settings.tolerance,
@@ -191,7 +191,7 @@ def _on_sigterm(act: object) -> None:
     signal.signal(signal.SIGTERM, report_and_die)
 
 
-def _writable(option: str, path: Path | None) -> Path | None:
+def writable(option: str, path: Path | None) -> Path | None:
     """Check now that the file can be written: after the run it would be too late to say so."""
     if path is None:
         return None

@@ -12,12 +12,11 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from time import perf_counter
 from types import ModuleType
 
 from leakcheck.runtime import ticks
+from leakcheck.runtime.imports import when_loaded
 from leakcheck.runtime.sentinel import Sentinel
 
 OPTIMIZER_MODULE = "torch.optim.optimizer"
@@ -193,38 +192,13 @@ def hook_optimizers(listener: Callable[..., None]) -> None:
 
     Registers at once if torch is loaded, else when it loads.
     """
-    module = sys.modules.get(OPTIMIZER_MODULE)
-    if module is not None and hasattr(module, "register_optimizer_step_post_hook"):
-        module.register_optimizer_step_post_hook(listener)
-    else:
-        sys.meta_path.insert(0, _WhenLoaded(listener))
 
+    def register(module: ModuleType) -> None:
+        hook = getattr(module, "register_optimizer_step_post_hook", None)
+        if hook is not None:
+            hook(listener)
 
-class _WhenLoaded(MetaPathFinder):
-    """Registers the hook right after torch's optimizer module has run; then steps aside."""
-
-    def __init__(self, listener: Callable[..., None]) -> None:
-        self._listener = listener
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != OPTIMIZER_MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        run_module = spec.loader.exec_module
-
-        def run_and_hook(module: ModuleType) -> None:
-            run_module(module)
-            register = getattr(module, "register_optimizer_step_post_hook", None)
-            if register is not None:
-                register(self._listener)
-
-        spec.loader.exec_module = run_and_hook  # type: ignore[method-assign]
-        return spec
+    when_loaded(OPTIMIZER_MODULE, register)
 
 
 class TimeClock:

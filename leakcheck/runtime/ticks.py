@@ -44,6 +44,7 @@ class _Switches(list[bool]):
 
 
 loops: list[Loop] = []
+rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the user's files, first
 _on = _Switches()
 _listener: Callable[[int], None] | None = None
 
@@ -103,6 +104,8 @@ def is_own(path: str, folder: Path) -> bool:
 def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
     """Compile `source`, each loop of it ticking; SyntaxError as compile() raises it."""
     tree = ast.parse(source, path)
+    for rewrite in rewrites:
+        rewrite(tree, path)
     code: CodeType = compile(_Ticking(path).visit(tree), path, "exec", dont_inherit=True)
     return code
 

@@ -1,0 +1,167 @@
+"""`leakcheck isolate`: run a program in stages and say which part of it leaks."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from leakcheck.cli.run import Size
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+
+if TYPE_CHECKING:
+    from leakcheck.cli.stages import Plan
+    from leakcheck.model import StageRun
+
+CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+@click.command(
+    "isolate",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+)
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option(
+    "--steps",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(min=30),
+    help="Settled steps without growth after which a stage is called steady.",
+)
+@click.option(
+    "--stage",
+    "stages",
+    multiple=True,
+    type=click.Choice(CHOSEN),
+    help="Run this stage only, after the unchanged run; may be repeated.",
+)
+@click.option(
+    "--timeout",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(min=1.0),
+    help="Seconds after which a stage is stopped.",
+)
+@click.option(
+    "--tolerance",
+    default="1 KiB",
+    show_default=True,
+    type=Size(),
+    help="Growth of plain Python objects a step that is no leak.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result as JSON too.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+def command(
+    module: str | None,
+    program: tuple[str, ...],
+    steps: int,
+    stages: tuple[str, ...],
+    timeout: float,
+    tolerance: int,
+    json_path: Path | None,
+    exit_zero: bool,
+) -> None:
+    """Run SCRIPT (or -m MODULE) in stages and say which part of it leaks.
+
+    \b
+    as-it-is     the unmodified program; if it holds steady, that is all
+    data-only    the DataLoader is drained; no work on its batches
+    fixed-batch  every DataLoader gives its first batch for ever
+    no-backward  backward() and optimizer.step() do nothing
+    no-logging   trackers, loggers and callbacks do nothing, where recognised
+
+    Each stage is a run of the whole program in a process of its own, stopped when its verdict is
+    certain. Files that the program writes (checkpoints, logs) it writes in every stage: nothing
+    is redirected. A stage that does not apply, or that the program fails in, says so. Exit status:
+    0 steady, 1 growing, 2 could not tell.
+    """
+    from leakcheck.cli.session import writable
+    from leakcheck.cli.stages import Plan
+    from leakcheck.runtime.script import find_script
+
+    if module is None and not program:
+        raise UsageError("name a script to run, or a module with -m")
+    if module is None:
+        find_script(program[0], program[1:])
+    path = writable("--json", json_path)
+    chosen = tuple(stage for stage in CHOSEN if not stages or stage in stages)
+    with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
+        plan = Plan(program, module, chosen, steps, tolerance, timeout, Path(folder))
+        status = _isolate(plan, path)
+    raise SystemExit(EXIT_CLEAN if exit_zero and status != INTERRUPTED else status)
+
+
+def _isolate(plan: Plan, json_path: Path | None) -> int:
+    from leakcheck.cli.stages import run_stages
+    from leakcheck.model import Isolation
+    from leakcheck.runtime.isolation import conclude
+
+    signal.signal(signal.SIGTERM, _leave)  # so that the running stage is ended too
+    runs: list[StageRun] = []
+    interrupted = ""
+    try:
+        runs.extend(run_stages(plan, _progress(len(plan.stages) + 1)))  # keeps those before Ctrl-C
+    except KeyboardInterrupt:
+        interrupted = "interrupted; so far: "
+    finally:
+        _clear_progress()
+    if not runs:
+        return INTERRUPTED
+    name = plan.module or " ".join(plan.args)
+    command = f"-m {' '.join((name, *plan.args))}" if plan.module else name
+    isolation = Isolation(command, tuple(runs), interrupted + conclude(runs))
+    _tell(isolation, plan, json_path)
+    if interrupted:
+        return INTERRUPTED
+    by_verdict = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
+    return by_verdict.get(runs[0].verdict, EXIT_FAILED)
+
+
+def _tell(isolation: object, plan: Plan, json_path: Path | None) -> None:
+    from leakcheck.cli.output import emit
+    from leakcheck.model import Isolation
+    from leakcheck.report import isolation as report
+
+    assert isinstance(isolation, Isolation)
+    if json_path is not None:
+        json_path.write_text(report.render_json(isolation) + "\n", encoding="utf-8")
+    emit(report.render(isolation))
+    for run in isolation.stages:
+        if "the program failed" in run.reason or "the program was killed" in run.reason:
+            tail = "\n".join(f"  {line}" for line in plan.log_tail(run.stage))
+            click.echo(f"\nlast output of {run.stage}:\n{tail}", err=True)
+
+
+def _progress(count: int) -> Callable[[str], None]:
+    done = iter(range(1, count + 1))
+
+    def begin(stage: str) -> None:
+        if sys.stderr.isatty():
+            click.echo(
+                f"\r\033[Kleakcheck: run {next(done)} of {count}: {stage}", err=True, nl=False
+            )
+
+    return begin
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", err=True, nl=False)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

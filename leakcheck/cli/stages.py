@@ -1,0 +1,166 @@
+"""Run the stages of `leakcheck isolate`, each in a process of its own, and read them back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from leakcheck.cli.isolated import Notes, Order
+from leakcheck.errors import RecordingError, UsageError
+from leakcheck.model import Report, StageRun
+from leakcheck.runtime.isolation import AS_IT_IS, NOT_APPLICABLE, STAGES, judged
+from leakcheck.runtime.recording import read_recordings
+
+# -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there
+CHILD = (
+    "import sys; first = sys.path.pop(0); from leakcheck.cli import isolated; "
+    "sys.path.insert(0, first); isolated.main()"
+)
+LAST_WORDS_S = 15.0  # for the report after SIGTERM
+LOG_TAIL_LINES = 8
+NOTHING_CHANGED = {
+    "fixed-batch": "no torch DataLoader was read",
+    "no-backward": "nothing called backward() or optimizer.step()",
+    "no-logging": "nothing was called that is recognised as logging or a callback",
+}
+NO_LOADER = "no torch DataLoader feeds the steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `isolate` runs: the program's arguments, the stages, and for how long each."""
+
+    args: tuple[str, ...]
+    module: str | None
+    stages: tuple[str, ...]
+    steps: int
+    tolerance: int
+    timeout_s: float
+    folder: Path
+
+    def log(self, stage: str) -> Path:
+        """Where the stage's standard output and error go."""
+        return self.folder / f"{stage}.log"
+
+    def log_tail(self, stage: str) -> list[str]:
+        """The last lines that the program wrote in a stage."""
+        lines = self.log(stage).read_text(encoding="utf-8", errors="replace").splitlines()
+        return lines[-LOG_TAIL_LINES:]
+
+
+def run_stages(plan: Plan, begin: Callable[[str], None]) -> Iterator[StageRun]:
+    """Yield the runs, the unchanged one first; the others only if that one grows."""
+    begin(AS_IT_IS)
+    plain, notes = _run(plan, AS_IT_IS, None)
+    yield plain
+    if plain.verdict != "growing":
+        return
+    for stage in plan.stages:
+        reason = _inapplicable(stage, plain, notes)
+        if reason:
+            yield StageRun(stage, NOT_APPLICABLE, reason)
+            continue
+        begin(stage)
+        run, _ = _run(plan, stage, notes.loader)
+        yield judged(run, plain)
+
+
+def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> str:
+    if stage in ("data-only", "fixed-batch") and notes.loader is None:
+        return NO_LOADER
+    run = plain.report.run if plain.report is not None else None
+    if stage == "no-backward" and (run is None or run.torch is None):
+        return "the program does not use torch"
+    return ""
+
+
+def _run(plan: Plan, stage: str, loader: int | None) -> tuple[StageRun, Notes]:
+    folder = plan.folder / stage
+    folder.mkdir()
+    order = Order(stage, str(folder), plan.steps, plan.tolerance, plan.args, plan.module, loader)
+    command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
+    status = _ended(command, plan.log(stage), plan.timeout_s)
+    notes, report = _read_back(folder)
+    if notes.ended == "usage":
+        raise UsageError(notes.error)
+    run = _judge(stage, report, notes)
+    if status is None and run.verdict != "growing":
+        reason = f"stopped after {plan.timeout_s:g} s (--timeout)"
+        return StageRun(stage, "unclear", reason, report), notes
+    if status is not None and not notes.ended:
+        return StageRun(stage, "unclear", _death(status), report), notes
+    return run, notes
+
+
+def _ended(command: list[str], log: Path, timeout_s: float) -> int | None:
+    """Run to the end; the exit status, None when the time was over."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.returncode is None:
+                _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LAST_WORDS_S)
+    finally:
+        _kill_group(process.pid)
+        process.wait()
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)  # its worker processes too
+
+
+def _read_back(folder: Path) -> tuple[Notes, Report | None]:
+    try:
+        notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=Notes)
+    except (OSError, msgspec.MsgspecError):
+        notes = Notes()
+    try:
+        return notes, read_recordings(folder)[0].report
+    except RecordingError:
+        return notes, None
+
+
+def _death(status: int) -> str:
+    if status < 0:
+        return f"the program was killed by {signal.Signals(-status).name}"
+    return f"the program left with status {status} before it could be judged"
+
+
+def _judge(stage: str, report: Report | None, notes: Notes) -> StageRun:
+    """Say what a stage showed, before it is compared with the unchanged run."""
+    if stage in NOTHING_CHANGED and notes.ended and not notes.changed and not notes.status:
+        return StageRun(stage, NOT_APPLICABLE, NOTHING_CHANGED[stage], report)
+    if report is None or report.verdict is None:
+        return StageRun(stage, "unclear", "no report came back", report)
+    if notes.status and notes.ended != "terminated" and report.verdict != "growing":
+        changed = "" if stage == AS_IT_IS else "changed like this, "
+        why = notes.error or f"it left with status {notes.status}"
+        return StageRun(stage, "unclear", f"{changed}the program failed: {why}", report)
+    if report.run is not None and not report.run.steps and stage in STAGES and notes.changed:
+        return StageRun(stage, "unclear", "changed like this, it makes no steps", report)
+    return StageRun(stage, report.verdict, report.reason, report)
