@@ -23,6 +23,11 @@ def python(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str
     )
 
 
+def unwrapped(text: str) -> str:
+    """Undo the breaks at 80 columns, which depend on how long the path of the checkout is."""
+    return " ".join(text.split())
+
+
 def test_the_leaky_script_is_found_in_the_source_and_on_the_run(tmp_path):
     script = EXAMPLES / "leaky_train.py"
 
@@ -32,8 +37,8 @@ def test_the_leaky_script_is_found_in_the_source_and_on_the_run(tmp_path):
     assert checked.returncode == 1
     assert "leaky_train.py:28:13: undetached-accumulator: " in checked.stdout
     assert ran.returncode == 1
-    assert "leaky_train.py:28  total_loss += loss" in ran.stderr
-    assert "held by  local `total_loss` in main()" in ran.stderr
+    assert "leaky_train.py:28 total_loss += loss" in unwrapped(ran.stderr)
+    assert "held by local `total_loss` in main()" in unwrapped(ran.stderr)
 
 
 def test_the_fixed_script_is_clean_in_the_source_and_on_the_run(tmp_path):
@@ -66,7 +71,7 @@ def test_the_lightning_callback_names_the_line(tmp_path):
     )
 
     assert plain.returncode == 0
-    assert "lightning_train.py:24  self.history.append(loss)" in plain.stderr
+    assert "lightning_train.py:24 self.history.append(loss)" in unwrapped(plain.stderr)
 
 
 @pytest.mark.slow
@@ -112,4 +117,4 @@ def test_a_run_writes_its_page_with_charts(tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert done.returncode == 1
     assert "Autograd graph" in page
-    assert '"graph.nodes trend"' in page
+    assert '"graph.nodes +8 a step"' in page

@@ -57,8 +57,8 @@ class Session:
         self.world_size = int(os.environ.get("WORLD_SIZE") or 1)
         self.report: Report | None = None
         self._recorder = self._make_recorder()
-        self._json_path = writable("--json", settings.json_path)
-        self._html_path = writable("--html", settings.html_path)
+        self._json_path = writable("--json", self._of_rank(settings.json_path))
+        self._html_path = writable("--html", self._of_rank(settings.html_path))
         self._sentinel = Sentinel(
             steps=settings.steps,
             tolerance_bytes=settings.tolerance,
@@ -87,6 +87,12 @@ class Session:
             timer.stop()
         ticks.stop_listening()
         return self._finish(outcome)
+
+    def _of_rank(self, path: Path | None) -> Path | None:
+        """Name this rank in the file it writes, or the ranks would overwrite each other's."""
+        if path is None or self.alone:
+            return path
+        return path.with_name(f"{path.stem}-rank-{_rank():05d}{path.suffix}")
 
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         if self.settings.every_seconds is not None:
@@ -172,9 +178,12 @@ class Session:
         if folder is None and self.alone:
             return None
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
-        rank = int(os.environ.get("RANK") or 0)
         folder = folder or Path(f"leakcheck-{name}")
-        return Recorder(folder, self.command, rank, self.world_size)
+        return Recorder(folder, self.command, _rank(), self.world_size)
+
+
+def _rank() -> int:
+    return int(os.environ.get("RANK") or 0)
 
 
 def _on_sigterm(act: object) -> None:

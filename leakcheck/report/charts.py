@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 
 from leakcheck.model import Report, Sample, Trend
+from leakcheck.units import format_bytes, format_count
 
 MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be seen
-CATEGORY = "category."  # readings named category.<name> stack up to one chart
 
 # title, unit, and which resources belong in it; devices get a chart each
 _GROUPS = (
@@ -46,6 +47,28 @@ class Chart:
     stacked: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer of a stack: a resource less the part of it that is a layer of its own."""
+
+    label: str
+    resource: str
+    less: str = ""
+
+    def of(self, sample: Sample) -> int | None:
+        reading, less = sample.readings.get(self.resource), 0
+        if self.less:
+            less = sample.readings.get(self.less, -1)
+        return None if reading is None or less < 0 else reading - less
+
+
+# heap in use counts what was asked for and never touched: where it exceeds RSS there is no stack
+_HOST_LAYERS = (
+    _Layer("heap in use", "host.heap"),
+    _Layer("code, files and free heap", "host.rss", "host.heap"),
+)
+
+
 def charts_of(report: Report) -> tuple[Chart, ...]:
     """Return the charts of one run that have anything to show, most telling first."""
     samples = thinned(report.samples)
@@ -72,16 +95,22 @@ def thinned(samples: Sequence[Sample], most: int = MOST_POINTS) -> tuple[Sample,
 
 def _groups(samples: Sequence[Sample]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield _GROUPS[0]
+    for device in _devices(samples):
+        yield f"{device} memory, allocated", "B", (f"{device}.allocated",)
+        # beside these, often far higher, what is allocated would look flat
+        others = (f"{device}.reserved", f"{device}.external")
+        yield f"{device} memory, reserved and external", "B", others
+    yield from _GROUPS[1:]
+
+
+def _devices(samples: Sequence[Sample]) -> tuple[str, ...]:
     devices = {
         resource.rpartition(".")[0]: None
         for sample in samples
         for resource in sample.readings
         if resource.endswith((".allocated", ".reserved", ".external"))
     }
-    for device in devices:
-        parts = ("allocated", "reserved", "external")
-        yield f"{device} memory", "B", tuple(f"{device}.{part}" for part in parts)
-    yield from _GROUPS[1:]
+    return tuple(devices)
 
 
 def _curves(
@@ -108,29 +137,46 @@ def _fitted(
         if value is not None and sample.step > warmup
     ]
     offset = median(value - trend.per_step * step for step, value in settled) if settled else 0.0
+    last = settled[-1][0] if settled else 0  # what was no longer read has no trend either
     line = tuple(
-        offset + trend.per_step * sample.step if sample.step > warmup else None
+        offset + trend.per_step * sample.step if warmup < sample.step <= last else None
         for sample in samples
     )
-    return Curve(f"{trend.resource} trend", line, fit=True)
+    write = format_bytes if trend.unit == "B" else format_count
+    return Curve(f"{trend.resource} +{write(trend.per_step)} a step", line, fit=True)
 
 
 def _stacked(samples: Sequence[Sample], steps: tuple[int, ...], warmup: int) -> Iterator[Chart]:
-    names = {
-        resource.removeprefix(CATEGORY): None
-        for sample in samples
-        for resource in sample.readings
-        if resource.startswith(CATEGORY)
-    }
-    below = [0.0] * len(samples)
-    layers = []
-    for name in names:
-        for index, sample in enumerate(samples):
-            below[index] += sample.readings.get(CATEGORY + name, 0)
-        layers.append(Curve(name, tuple(below)))
-    if layers:
-        # the tallest layer is drawn first, so that the ones below it stay visible
-        yield Chart("Memory by category", "B", steps, tuple(reversed(layers)), warmup, stacked=True)
+    yield _stack("Host memory", _HOST_LAYERS, samples, steps, warmup)
+    for device in _devices(samples):
+        layers = (
+            _Layer("allocated", f"{device}.allocated"),
+            _Layer("cached by the allocator", f"{device}.reserved", f"{device}.allocated"),
+            _Layer("outside the allocator", f"{device}.external"),
+        )
+        yield _stack(f"{device} memory", layers, samples, steps, warmup)
+
+
+def _stack(
+    title: str,
+    layers: Sequence[_Layer],
+    samples: Sequence[Sample],
+    steps: tuple[int, ...],
+    warmup: int,
+) -> Chart:
+    read = [layer for layer in layers if any(layer.of(sample) is not None for sample in samples)]
+    heights = [_heights([layer.of(sample) for layer in read]) for sample in samples]
+    columns = zip(*(tops or (None,) * len(read) for tops in heights), strict=True)
+    curves = [Curve(layer.label, values) for layer, values in zip(read, columns, strict=True)]
+    # the tallest layer is drawn first, so that the ones below it stay visible
+    drawn = tuple(reversed(curves)) if len(read) > 1 and any(heights) else ()
+    return Chart(f"{title} by category", "B", steps, drawn, warmup, stacked=True)
+
+
+def _heights(layers: Sequence[int | None]) -> tuple[float | None, ...]:
+    """Add the layers up from below; empty where one was not read or they overlap."""
+    known = [layer for layer in layers if layer is not None and layer >= 0]
+    return tuple(accumulate(known)) if len(known) == len(layers) else ()
 
 
 def _grows(chart: Chart) -> bool:

@@ -6,16 +6,19 @@ The page holds the report's text as HTML and its charts as JSON, drawn by uPlot 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from pathlib import Path
 from string import Template
 
 from leakcheck import __version__
-from leakcheck.model import Finding, Notice, Report, Suspect, Trend
+from leakcheck.model import DeviceMemory, Finding, Notice, Report, Suspect, Trend
+from leakcheck.report import terminal
 from leakcheck.report.charts import Chart, charts_of
+from leakcheck.report.device import memory_lines
 from leakcheck.report.terminal import (
     TITLES,
+    cost_text,
     growth_text,
     headline,
     place_text,
@@ -25,6 +28,8 @@ from leakcheck.report.terminal import (
 from leakcheck.units import format_count, format_duration
 
 FILES = Path(__file__).with_name("html")
+MOST_RANKS = 32  # drawn; more make the page large, and nobody looks at them
+RANK_POINTS = 200
 
 
 def render(report: Report, *, color: bool = False) -> str:
@@ -44,9 +49,11 @@ def render(report: Report, *, color: bool = False) -> str:
         suspects="".join(_suspect(suspect, report.findings) for suspect in report.suspects),
         findings=_section("In the source", [_finding(f) for f in report.findings]),
         trends=_trends(report.trends),
+        memory="".join(_memory(memory) for memory in report.memory),
         charts=panels,
         ranks=_ranks(report, charts),
         notices=_section("Notices", [_notice(notice) for notice in report.notices]),
+        text=escape(terminal.render(report)),
         data=_embedded(charts),
     )
 
@@ -73,7 +80,7 @@ def _facts(report: Report) -> str:
         "rank": f"{run.rank} of {run.world_size}" if run.rank is not None else "",
         "torch": run.torch or "",
         "device": run.device or "",
-        "overhead": f"{overhead.per_step_us:.0f} us a step" if overhead else "",
+        "cost": cost_text(run, overhead) if overhead else "",
         "ended": run.stopped_by,
     }
     return "".join(
@@ -138,12 +145,22 @@ def _trends(trends: tuple[Trend, ...]) -> str:
         f'<tr><td>{escape(trend.resource)}</td><td class="{trend.verdict}">{trend.verdict}</td>'
         f'<td class="reason">{escape(slope_text(trend))}</td></tr>'
         for trend in trends
+        if trend.verdict != "steady" or trend.reason
     )
+    quiet = ", ".join(t.resource for t in trends if t.verdict == "steady" and not t.reason)
+    steady = f'<p><strong class="steady">steady</strong> {escape(quiet)}</p>' if quiet else ""
+    if not rows:
+        return f"<h2>Resources</h2>{steady}"
     return (
         '<h2>Resources</h2><div class="scroll" tabindex="0" role="region" aria-label="Resources">'
         "<table><thead><tr><th>resource</th><th>verdict</th><th>what was seen</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        f"<tbody>{rows}</tbody></table></div>{steady}"
     )
+
+
+def _memory(memory: DeviceMemory) -> str:
+    text = escape("\n".join(memory_lines(memory)))
+    return f'<pre class="panel trace" tabindex="0" aria-label="device memory">{text}</pre>'
 
 
 def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
@@ -155,23 +172,39 @@ def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
 
 
 def _ranks(report: Report, charts: list[dict[str, object]]) -> str:
-    panels = []
-    for number, rank in enumerate(report.ranks):
-        for chart in charts_of(rank)[:1]:
-            name = rank.run.rank if rank.run and rank.run.rank is not None else number
-            title = f"rank {name}: {rank.verdict or 'unclear'}"
-            panels.append(_panel(len(charts), f"{title}, {chart.title}", chart.unit))
-            charts.append({**asdict(_small(chart)), "small": True})
-    if not panels:
+    if not report.ranks or not charts:
         return ""
-    return f'<h2>Ranks</h2><div class="charts ranks">{"".join(panels)}</div>'
+    title = str(charts[0]["title"])  # the same of every rank, and on one scale, to be compared
+    order = sorted(enumerate(report.ranks), key=lambda each: each[1].verdict != "growing")
+    drawn = [
+        (_rank_name(number, rank), chart)
+        for number, rank in order[:MOST_RANKS]
+        for chart in charts_of(rank)
+        if chart.title == title
+    ]
+    values = [
+        v for _, chart in drawn for curve in chart.series for v in curve.values if v is not None
+    ]
+    panels = []
+    for name, chart in drawn:
+        panels.append(_panel(len(charts), f"{name}, {title}", chart.unit))
+        charts.append({**asdict(_small(chart)), "small": [min(values), max(values)]})
+    more = len(order) - MOST_RANKS
+    rest = f"<p>{more} more ranks are not drawn; growing ones come first.</p>" if more > 0 else ""
+    return (
+        f'<h2>Ranks</h2><div class="charts ranks">{"".join(panels)}</div>{rest}' if panels else ""
+    )
+
+
+def _rank_name(number: int, rank: Report) -> str:
+    name = rank.run.rank if rank.run and rank.run.rank is not None else number
+    return f"rank {name}: {rank.verdict or 'unclear'}"
 
 
 def _small(chart: Chart) -> Chart:
-    step = max(1, len(chart.steps) // 200)
-    keep = slice(None, None, step)
-    curves = tuple(type(c)(c.label, c.values[keep], c.fit) for c in chart.series)
-    return Chart(chart.title, chart.unit, chart.steps[keep], curves, chart.warmup, chart.stacked)
+    keep = slice(None, None, max(1, len(chart.steps) // RANK_POINTS))
+    curves = tuple(replace(curve, values=curve.values[keep]) for curve in chart.series)
+    return replace(chart, steps=chart.steps[keep], series=curves)
 
 
 def _panel(index: int, title: str, unit: str) -> str:

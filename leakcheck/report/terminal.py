@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import click
 
-from leakcheck.model import Finding, Place, Report, Suspect, Trend
+from leakcheck.model import Finding, Overhead, Place, Report, Run, Suspect, Trend
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count, format_duration
@@ -30,6 +30,7 @@ TITLES = {
     "descriptors": "open file descriptors pile up",
     "processes": "child processes pile up",
 }
+LEAST_SHARE = 0.01  # of the run's time, for looking closer to be worth a word
 COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
 
 
@@ -168,10 +169,24 @@ def _footer(report: Report, width: int) -> Iterator[str]:
     details = ", ".join(filter(None, (warmup, run.clock)))
     text = f"watched {format_count(run.steps)} steps"
     text += f" ({details})" if details else ""
-    if report.overhead:
-        text += f", {report.overhead.per_step_us:.0f} us a step ({report.overhead.share:.1%})"
     yield text
+    if report.overhead:
+        yield from _row("cost", cost_text(run, report.overhead), width)
     yield from _row("ended", run.stopped_by, width)
+
+
+def cost_text(run: Run, overhead: Overhead) -> str:
+    """Say what each step paid, and apart from it what the closer looks took of the whole run.
+
+    The looks are a few in number however long the run is, so that their share of a short one says
+    nothing about a long one.
+    """
+    text = f"{overhead.per_step_us:.0f} us a step"
+    looks_s = overhead.share * run.seconds - run.steps * overhead.per_step_us / 1e6
+    if looks_s < LEAST_SHARE * run.seconds:
+        return text
+    took, whole = format_duration(looks_s), format_duration(run.seconds)
+    return f"{text}; looking closer took {took} of {whole}"
 
 
 def _styled(text: str, report: Report) -> str:

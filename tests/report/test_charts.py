@@ -28,7 +28,7 @@ def test_the_growing_resource_is_drawn_first_with_its_trend(growing_run):
 
     assert [chart.title for chart in charts] == ["Autograd graph", "Host memory"]
     labels = [curve.label for curve in charts[0].series]
-    assert labels == ["graph.nodes", "graph.nodes trend"]
+    assert labels == ["graph.nodes", "graph.nodes +11 a step"]
     assert charts[0].series[1].values[-1] == 40 + 11 * 990
 
 
@@ -36,22 +36,50 @@ def test_each_device_has_a_chart_of_its_own():
     readings = {"cuda:0.allocated": 512, "cuda:0.reserved": 2048, "cuda:1.allocated": 0}
     report = Report(samples=(Sample(1, 0.1, readings), Sample(2, 0.2, readings)))
 
-    assert [chart.title for chart in charts_of(report)] == ["cuda:0 memory", "cuda:1 memory"]
+    assert [chart.title for chart in charts_of(report)] == [
+        "cuda:0 memory, allocated",
+        "cuda:0 memory, reserved and external",
+        "cuda:1 memory, allocated",
+        "cuda:0 memory by category",
+    ]
 
 
 def test_categories_are_stacked_so_that_the_top_line_is_their_sum():
-    readings = {"category.parameters": 100, "category.gradients": 20}
+    readings = {"cuda:0.allocated": 100, "cuda:0.reserved": 160, "cuda:0.external": 40}
     report = Report(samples=(Sample(1, 0.1, readings), Sample(2, 0.2, readings)))
 
-    assert charts_of(report) == (
-        Chart(
-            "Memory by category",
-            "B",
-            (1, 2),
-            (Curve("gradients", (120.0, 120.0)), Curve("parameters", (100.0, 100.0))),
-            stacked=True,
+    assert charts_of(report)[-1] == Chart(
+        "cuda:0 memory by category",
+        "B",
+        (1, 2),
+        (
+            Curve("outside the allocator", (200, 200)),
+            Curve("cached by the allocator", (160, 160)),
+            Curve("allocated", (100, 100)),
         ),
+        stacked=True,
     )
+
+
+def test_a_stack_has_gaps_where_its_layers_overlap():
+    told = ({"host.heap": 60, "host.rss": 90}, {"host.heap": 99, "host.rss": 90}, {})
+    report = Report(samples=tuple(Sample(step, 0.1, each) for step, each in enumerate(told)))
+
+    stack = charts_of(report)[-1]
+
+    assert stack.title == "Host memory by category"
+    assert [curve.values for curve in stack.series] == [(90, None, None), (60, None, None)]
+
+
+def test_a_trend_is_drawn_as_far_as_its_resource_was_read(growing_run):
+    early = tuple(
+        replace(sample, readings={"graph.nodes": 11 * sample.step} if sample.step < 500 else {})
+        for sample in growing_run.samples
+    )
+
+    _, trend = charts_of(replace(growing_run, samples=early))[0].series
+
+    assert (trend.values[49], trend.values[50]) == (11 * 490, None)
 
 
 def test_a_resource_read_only_sometimes_leaves_gaps(growing_run):

@@ -12,7 +12,7 @@ def test_the_plot_is_well_formed_and_names_every_curve(growing_run):
     root = ElementTree.fromstring(render(growing_run, "svg"))
 
     texts = [element.text for element in root.iter(f"{SVG}text")]
-    assert {"graph.nodes", "graph.nodes trend", "host.rss"} <= set(texts)
+    assert {"graph.nodes", "graph.nodes +11 a step", "host.rss"} <= set(texts)
     assert texts[0] == "leakcheck: growing: 1 leak in 1,000 steps of train.py"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from leakcheck.model import Report, Run
+from leakcheck.model import Overhead, Report, Run
 from leakcheck.report import terminal
 
 GROWING = """\
@@ -25,7 +25,8 @@ leak (graph): the autograd graph of past steps stays reachable
 graph.nodes  growing  +11 a step (95 %: 11 to 11) over 960 steps, 39,600/h
 tensors      steady   34 all the way
 note: each collection frees 3.5 MiB of cyclic garbage
-watched 1,000 steps (40 of warm-up, optimizer step), 9 us a step (0.2%)
+watched 1,000 steps (40 of warm-up, optimizer step)
+  cost     9 us a step
   ended    stopped: the verdict is certain"""
 
 
@@ -72,3 +73,11 @@ def test_steady_resources_share_a_line(growing_run):
     text = terminal.render(replace(growing_run, trends=calm))
 
     assert "\nsteady: graph.nodes, tensors\n" in text
+
+
+def test_closer_looks_are_told_apart_from_what_each_step_costs(growing_run):
+    short = replace(growing_run, overhead=Overhead(50, 0.35))
+
+    assert "  cost     50 us a step; looking closer took 10.9 s of 31.2 s" in (
+        " ".join(terminal.render(short, width=200).splitlines())
+    )

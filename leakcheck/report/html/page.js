@@ -27,8 +27,15 @@
         const from = plot.valToPos(plot.scales.x.min, "x", true);
         const to = Math.min(plot.valToPos(chart.warmup, "x", true), plot.bbox.left + plot.bbox.width);
         if (to <= from) return;
-        plot.ctx.fillStyle = dark.matches ? "rgba(255,255,255,.07)" : "rgba(0,0,0,.06)";
-        plot.ctx.fillRect(from, plot.bbox.top, to - from, plot.bbox.height);
+        const { ctx, bbox } = plot, ratio = devicePixelRatio;
+        ctx.fillStyle = dark.matches ? "rgba(255,255,255,.12)" : "rgba(0,0,0,.08)";
+        ctx.fillRect(from, bbox.top, to - from, bbox.height);
+        if (to >= bbox.left + bbox.width) return;
+        ctx.fillStyle = style("--soft");
+        ctx.fillRect(to, bbox.top, ratio, bbox.height);
+        ctx.font = 11 * ratio + "px system-ui, sans-serif";
+        ctx.textBaseline = "top";
+        ctx.fillText("settled \u2192", to + 5 * ratio, bbox.top + 2 * ratio);
       }],
     },
   });
@@ -51,11 +58,19 @@
     ];
   };
 
+  const range = (chart) => {
+    if (chart.stacked) return { range: (_, low, high) => [0, high * 1.05] };
+    if (!chart.small) return {};
+    const [low, high] = chart.small, room = (high - low) * 0.05 || 1;
+    return { range: [low - room, high + room] };
+  };
+
   const options = (chart, box) => ({
     width: box.clientWidth,
     height: chart.small ? 150 : 260,
     cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: range(chart) },
+    legend: { show: !chart.small },
     series: series(chart),
     axes: [
       { stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") } },
