@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -95,7 +95,7 @@ class StagedSession(Session):
                 self._changed["batches"] += 1
                 self._sentinel.step()
                 self._after_step()
-        raise StopRun(0)
+        self._stop()
 
     def _after_step(self) -> None:
         self._loaders.step()
@@ -103,9 +103,15 @@ class StagedSession(Session):
         self._steps += 1
         may_stop = self._order.stage != AS_IT_IS and os.getpid() == self._pid
         if may_stop and not self._changed and self._steps == CHANGES_BY_STEP:
-            raise StopRun(0)
+            self._stop()
+
+    def _stop(self) -> NoReturn:
+        self._stops += 1
+        raise StopRun(0)
 
     def _finish(self, outcome: Outcome) -> int:
+        if self._stops and outcome.ended == "error":
+            outcome = Outcome(0, "stopped")  # it failed on our way out of it
         if self.report is None:
             status = super()._finish(outcome)
             notes = Notes(

@@ -56,64 +56,92 @@ class Loaders:
 
     def observe(self) -> None:
         """Note which loader each batch comes from; the batches pass as they are."""
-        when_loaded(LOADER_MODULE, self._observe)
 
-    def _observe(self, module: ModuleType) -> None:
-        reader = getattr(module, "_BaseDataLoaderIter", None)
-        if reader is None:
-            return
-        open_loader, fetch = module.DataLoader.__iter__, reader.__next__
+        def fetches(module: ModuleType) -> None:
+            reader = getattr(module, "_BaseDataLoaderIter", None)
+            if reader is None:
+                return
+            fetch = reader.__next__
 
-        def observed_open(loader: Any) -> Any:
-            reading = open_loader(loader)
+            def observed(reading: Any) -> Any:
+                self._fetched = self._opened.get(reading)
+                return fetch(reading)
+
+            reader.__next__ = observed
+
+        def opened(loader: Any, open_loader: Open) -> Iterator[Any]:
+            self.number(loader)
+            return open_loader(loader)
+
+        def opened_by_torch(loader: Any, reading: Any) -> None:
             self._opened[reading] = self.number(loader)
-            return reading
 
-        def observed_fetch(reading: Any) -> Any:
-            self._fetched = self._opened.get(reading)
-            return fetch(reading)
-
-        module.DataLoader.__iter__ = observed_open
-        reader.__next__ = observed_fetch
+        when_loaded(LOADER_MODULE, fetches)
+        _when_opened(opened, opened_by_torch)
 
     def drain(self, number: int, drain: Callable[[Any, Open], None]) -> None:
         """Hand loader `number` to `drain(loader, open)`, which does not return, when it is read."""
 
-        def change(module: ModuleType) -> None:
-            open_loader = module.DataLoader.__iter__
+        def open_or_drain(loader: Any, open_loader: Open) -> Iterator[Any]:
+            if self.number(loader) == number:
+                drain(loader, open_loader)
+            return open_loader(loader)
 
-            def open_or_drain(loader: Any) -> Any:
-                if self.number(loader) == number:
-                    drain(loader, open_loader)
-                return open_loader(loader)
-
-            module.DataLoader.__iter__ = open_or_drain
-
-        when_loaded(LOADER_MODULE, change)
+        _when_opened(open_or_drain)
 
     def fix(self, changed: Counter[str]) -> None:
         """Let every loader give its first batch again and again, as many times as it is long."""
         firsts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
-        def change(module: ModuleType) -> None:
-            open_loader = module.DataLoader.__iter__
+        def repeat(loader: Any, open_loader: Open) -> Iterator[Any]:
+            if loader not in firsts:
+                for batch in open_loader(loader):
+                    firsts[loader] = batch
+                    break
+                else:
+                    return
+            left = _length(loader)
+            while left is None or left > 0:
+                changed["batches"] += 1
+                left = left if left is None else left - 1
+                yield copied(firsts[loader])
 
-            def repeat(loader: Any) -> Iterator[Any]:
-                if loader not in firsts:
-                    for batch in open_loader(loader):
-                        firsts[loader] = batch
-                        break
-                    else:
-                        return
-                left = _length(loader)
-                while left is None or left > 0:
-                    changed["batches"] += 1
-                    left = left if left is None else left - 1
-                    yield copied(firsts[loader])
+        _when_opened(repeat)
 
-            module.DataLoader.__iter__ = repeat
 
-        when_loaded(LOADER_MODULE, change)
+def _when_opened(
+    change: Callable[[Any, Open], Iterator[Any]],
+    opened_by_torch: Callable[[Any, Any], None] | None = None,
+) -> None:
+    """Answer `iter(loader)` by `change(loader, open)`, for subclasses with an own one too."""
+
+    def wrap(kind: Any) -> None:
+        open_loader = kind.__iter__
+
+        def opened(loader: Any) -> Any:
+            if _defines_iter(type(loader)) is kind:
+                return change(loader, open_loader)
+            return open_loader(loader)  # from the subclass's own, by super()
+
+        opened.changes = True  # type: ignore[attr-defined]
+        kind.__iter__ = opened
+
+    def wrap_subclass(loader: Any) -> None:
+        kind = _defines_iter(type(loader))
+        if not hasattr(kind.__iter__, "changes"):
+            wrap(kind)
+
+    def start(module: ModuleType) -> None:
+        if opened_by_torch is not None:
+            _after_call(module.DataLoader, "__iter__", opened_by_torch)
+        wrap(module.DataLoader)
+        _after_call(module.DataLoader, "__init__", lambda loader, _: wrap_subclass(loader))
+
+    when_loaded(LOADER_MODULE, start)
+
+
+def _defines_iter(kind: type) -> Any:
+    return next(base for base in kind.__mro__ if "__iter__" in vars(base))
 
 
 def copied(batch: Any) -> Any:
@@ -147,21 +175,25 @@ def without_backward(changed: Counter[str], stepped: Callable[[object], None]) -
         stepped(optimizer)
         return loss
 
+    def replace_step(optimizer: Any, _: object) -> None:
+        optimizer.step = MethodType(step, optimizer)
+
     def change(torch: ModuleType) -> None:
         torch.Tensor.backward = torch.autograd.backward = backward
-        _after_init(torch.optim.Optimizer, lambda one: setattr(one, "step", MethodType(step, one)))
+        _after_call(torch.optim.Optimizer, "__init__", replace_step)
         scaler = getattr(sys.modules.get("torch.amp.grad_scaler"), "GradScaler", None)
         if scaler is not None:  # it insists on gradients unless it is switched off
-            _after_init(scaler, lambda one: setattr(one, "_enabled", False))
+            _after_call(scaler, "__init__", lambda one, _: setattr(one, "_enabled", False))
 
     when_loaded("torch", change)
 
 
-def _after_init(of: Any, act: Callable[[Any], None]) -> None:
-    make = of.__init__
+def _after_call(of: Any, name: str, act: Callable[[Any, Any], None]) -> None:
+    call = getattr(of, name)
 
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        make(self, *args, **kwargs)
-        act(self)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = call(self, *args, **kwargs)
+        act(self, result)
+        return result
 
-    of.__init__ = made
+    setattr(of, name, called)
