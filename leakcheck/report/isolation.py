@@ -33,7 +33,8 @@ def render(isolation: Isolation, *, color: bool = False) -> str:
     Console(file=output, width=WIDTH, color_system=None).print(table)
     rows = [line.rstrip() for line in output.getvalue().splitlines()]
     head = one_line(f"leakcheck: isolated {isolation.command} in {_runs(isolation)}")
-    return "\n".join([head, "", *rows, "", *textwrap.wrap(one_line(isolation.conclusion), WIDTH)])
+    told = textwrap.wrap(one_line(isolation.conclusion), WIDTH)
+    return "\n".join([*textwrap.wrap(head, WIDTH), "", *rows, "", *told])
 
 
 def render_json(isolation: Isolation) -> str:
