@@ -209,7 +209,7 @@ def _reads(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -> 
     return bool(wanted) and any(
         flow.path(node) == wanted
         for node in syntax.walk(right)
-        if isinstance(node, (cst.Name, cst.Attribute))
+        if isinstance(node, (cst.Name, cst.Attribute, cst.Call))
     )
 
 

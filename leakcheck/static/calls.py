@@ -77,6 +77,9 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
     """Return what a call gives back; its effects on names, loops and evidence are applied."""
     qualified = flow.module.qualified(call.func)
     arguments = Arguments(flow, call)
+    if path := flow.path(call):  # getattr(self, "total", 0)
+        held = flow.held(path)
+        return held or (flow.entry(path) if re.fullmatch(r"self\.\w+", path) else EMPTY)
     if flow.switch_gradient(call, qualified):
         return EMPTY
     if qualified.startswith("torch"):

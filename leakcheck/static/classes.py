@@ -66,6 +66,11 @@ class ClassInfo:
         """Whether Lightning calls its hooks."""
         return any(base in framework("lightning", "bases") for base in self.bases)
 
+    def is_called_to_train(self, method: str) -> bool:
+        """Whether a trainer calls this method at every step, and backward on what it returns."""
+        mine = any(base in framework("trainers", "bases") for base in self.bases)
+        return mine and method in framework("trainers", "per_step")
+
     @cached_property
     def is_detached_metric(self) -> bool:
         """Whether its base runs update without gradient."""

@@ -40,15 +40,24 @@ class Definition:
     def bind(self, arguments: Arguments) -> dict[str, Value]:
         """Match arguments to the function's parameters."""
         names = [p.name.value for p in syntax.parameters(self.function)]
-        if names[:1] in (["self"], ["cls"]):
-            names = names[1:]
+        names = names[self.is_bound :]
         bound = dict(zip(names, arguments.positional, strict=False))
-        return {**bound, **{k: v for k, v in arguments.named.items() if k in names}}
+        bound |= {k: v for k, v in arguments.named.items() if k in names}
+        further = {k: v for k, v in arguments.named.items() if k not in names}
+        match self.function.params.star_arg:
+            case cst.Param(name=cst.Name(value=name)):
+                listed = self.function.params
+                taken = len([*listed.posonly_params, *listed.params]) - self.is_bound
+                bound[name] = join_all(v.contents for v in arguments.positional[taken:])
+        match self.function.params.star_kwarg:
+            case cst.Param(name=cst.Name(value=name)):
+                bound[name] = join_all(value.contents for value in further.values())
+        return bound
 
     def apply(self, flow: Flow, call: cst.Call, bound: dict[str, Value], sinks: Ids) -> Value:
         """Return what the function gives back for these parameters."""
         inner = self.flow
-        if inner is None or self.is_generator or self.is_abstract:
+        if inner is None or self.is_abstract:
             unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
             return flow.seen(flow.made(unknown))
         if inner.backwards:
@@ -61,7 +70,14 @@ class Definition:
         if flow.gradient is False:
             return flow.made(substitute(join_all(inner.returned), bound, flow, id(call), sinks))
         result = join_all(inner.returned) if inner.returned else EMPTY
+        if self.is_generator:
+            result = Value(NONE, "list", element=result)
         return flow.seen(flow.made(substitute(result, bound, flow, id(call), sinks)))
+
+    @cached_property
+    def is_bound(self) -> bool:
+        """Whether the first parameter is filled in by the call's receiver."""
+        return [p.name.value for p in syntax.parameters(self.function)][:1] in (["self"], ["cls"])
 
     @cached_property
     def is_abstract(self) -> bool:

@@ -13,7 +13,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
-from leakcheck.static.records import Growth
+from leakcheck.static.records import Growth, How
 from leakcheck.static.torch_api import words
 from leakcheck.static.values import (
     ANYTHING,
@@ -190,11 +190,28 @@ def _set(flow: Flow, node: cst.Set) -> Value:
 
 
 def _comprehension(flow: Flow, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
+    outer = flow.born
+    flow.born = outer | {id(node)}
     with flow.comprehending(node.for_in):
         inner = flow.evaluate(node.elt)
-    if isinstance(node, cst.ListComp) and inner.contents.carries:
-        flow.grow(Growth("collect", node, "the list", inner, inner, frozenset({id(node)})))
+    flow.born = outer
+    kept = _kept_as(flow, node)
+    if kept and inner.contents.carries:
+        how: How = "sum" if kept == "the sum" else "collect"
+        flow.grow(Growth(how, node, kept, inner, inner, frozenset({id(node)})))
+    contents = inner.contents
+    if contents.graph != NONE:
+        inner = replace(inner, sinks=inner.sinks | {id(node)})
     return Value(NONE, "list", born=flow.born, element=inner)
+
+
+def _kept_as(flow: Flow, node: cst.CSTNode) -> str:
+    """Say what holds a comprehension's values together; empty for a generator on its own."""
+    if isinstance(node, cst.ListComp):
+        return "the list"
+    around = flow.module.parent(flow.module.parent(node) or node)
+    called = syntax.dotted(around.func) if isinstance(around, cst.Call) else ""
+    return {"sum": "the sum", "list": "the list", "tuple": "the list"}.get(called, "")
 
 
 def _dict_comprehension(flow: Flow, node: cst.DictComp) -> Value:

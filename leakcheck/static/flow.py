@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.static import syntax
 from leakcheck.static.expressions import evaluate, operate
 from leakcheck.static.gradient import decorated_mode, mode_of
 from leakcheck.static.records import Backward, Env, Feed, Frame, Growth
@@ -100,6 +101,9 @@ class Flow:
         if isinstance(node, cst.Subscript):
             inner = self.path(node.value)
             return f"{inner}[{self._slice_text(node)}]" if inner else ""
+        if isinstance(node, cst.Call) and (found := syntax.got_attribute(node)):
+            inner = self.path(found[0])
+            return f"{inner}.{found[1]}" if inner else ""
         return ""
 
     def _slice_text(self, node: cst.Subscript) -> str:
@@ -292,12 +296,30 @@ class Flow:
     def after_turn(self, frame: Frame) -> None:
         """Record what was carried from the turn before into a new value of the same name."""
         loop = id(frame.node)
+        carried: list[Growth] = []
+        seen = {key[0] for key in self.growths}
         for path, value in self.env.items():
             node = self.changed.get(path)
-            if node is None or any(id(node) == key[0] for key in self.growths):
+            if node is None or id(node) in seen:
                 continue
             if loop in value.stale and loop in value.born and value.carries:
-                self.grow(Growth("carry", node, path, value, value, frozenset({loop})))
+                carried.append(Growth("carry", node, path, value, value, frozenset({loop})))
+        # a loss that is computed anew in every turn only shows what the state carries
+        states = [g for g in carried if self._read_before_set(frame, g)]
+        for growth in states or carried:
+            self.grow(growth)
+
+    def _read_before_set(self, frame: Frame, growth: Growth) -> bool:
+        """Whether a turn of the loop reads the place before it sets it."""
+        for node in syntax.walk(frame.node):
+            if node is growth.node:
+                inner = syntax.walk(getattr(node, "value", node))
+                return any(self.path(part) == growth.target for part in inner)
+            if isinstance(node, (cst.Name, cst.Attribute)) and self.path(node) == growth.target:
+                above = self.module.parent(node)
+                if not isinstance(above, cst.AssignTarget):
+                    return True
+        return False
 
     def next_turn(self, before: Env, loop: int) -> Env:
         """Return what the next turn starts with: what was there, joined with what is left over."""

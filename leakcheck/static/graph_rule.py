@@ -26,7 +26,9 @@ class GraphRule(Rule):
 
     leak: ClassVar[Leak]
     needs_torch: ClassVar[bool] = True
-    words: ClassVar[tuple[str, ...]] = ("backward", "requires_grad", ".eval(", "train_step")
+    words: ClassVar[tuple[str, ...]] = (
+        "backward", "requires_grad", ".eval(", "train_step", "compute_loss",
+    )  # fmt: skip
 
     def concerns(self, outline: ast.Module) -> bool:
         """Whether anything grows in a loop or on self."""

@@ -24,6 +24,7 @@ from leakcheck.static.attributes import (
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.records import Feed, Growth
+from leakcheck.static.relief import relieved
 from leakcheck.static.torch_api import framework
 from leakcheck.static.values import LIKELY, SURE, Ids
 
@@ -66,6 +67,8 @@ def _flows(module: Module) -> list[Flow]:
 
 def _own(flow: Flow) -> Iterator[GraphLeak]:
     for growth in flow.growths.values():
+        if relieved(flow, growth):
+            continue
         leak = _judge_call(flow, growth) if growth.per_call else None
         if leak is None and growth.loops:
             leak = _judge_loop(flow, growth)
@@ -215,7 +218,7 @@ def retains(call: cst.Call) -> bool:
 
 
 def _loops(flow: Flow, ids: Ids) -> list[Loop]:
-    return [loop for loop in flow.module.loops if id(loop) in ids]
+    return flow.module.loops_with(ids)
 
 
 # ---- across calls
@@ -234,7 +237,7 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
         return None
     if called_without_gradient(flow.module, scope):
         return None
-    trains = bool(flow.backwards)
+    trains = bool(flow.backwards) or owner.is_called_to_train(scope.name.value)
     if owner.is_lightning and scope.name.value in framework("lightning", "per_step"):
         return "step-output"
     if growth.how == "carry":

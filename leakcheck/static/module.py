@@ -69,6 +69,10 @@ class Module:
         """Every for and while loop; comprehensions are not loops here."""
         return [*self.nodes(cst.For), *self.nodes(cst.While)]
 
+    def loops_with(self, ids: frozenset[int]) -> list[Loop]:
+        """List the loops of these ids."""
+        return [self._loops_by_id[each] for each in ids if each in self._loops_by_id]
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the node that holds this one; None for the module itself."""
         return self._parents.get(id(node))
@@ -126,9 +130,8 @@ class Module:
 
     def calls_of(self, *names: str) -> Iterator[cst.Call]:
         """Yield the calls of these fully qualified functions or classes."""
-        for call in self.calls:
-            if self.qualified(call.func) in names:
-                yield call
+        found = [call for name in set(names) for call in self._calls_by_name.get(name, ())]
+        yield from sorted(found, key=lambda call: self._places[id(call)])
 
     def bases(self, node: cst.ClassDef) -> tuple[str, ...]:
         """Name a class's bases, following those in the same module to the imported ones."""
@@ -242,6 +245,22 @@ class Module:
         kept = [line.rstrip("\r\n") for line in split_lines(self.tree.code)]
         pairs = enumerate(zip(self.lines, kept, strict=False), start=1)
         return {number: len(line) - len(code) for number, (line, code) in pairs if line != code}
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[cst.Call]]:
+        found: dict[str, list[cst.Call]] = defaultdict(list)
+        for call in self.calls:
+            if name := self.qualified(call.func):
+                found[name].append(call)
+        return dict(found)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(call): place for place, call in enumerate(self.calls)}
+
+    @cached_property
+    def _loops_by_id(self) -> dict[int, Loop]:
+        return {id(loop): loop for loop in self.loops}
 
     @cached_property
     def _classes_by_name(self) -> dict[str, cst.ClassDef]:

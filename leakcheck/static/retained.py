@@ -22,6 +22,8 @@ def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
     loop = flow.module.loop_of(call)
     if own is None or passes or loop is None or own.value.stale & own.loops:
         return False
+    if _goes_round(flow, loop):
+        return False
     outside = flow.before.get(id(loop), {})
     return not any(_brings_graph(value) for value in _read_in(flow, loop, outside))
 
@@ -33,6 +35,26 @@ def _read_in(flow: Flow, loop: Loop, outside: Mapping[str, Value]) -> Iterator[V
             called = isinstance(above, cst.Call) and above.func is node
             if not called and not (isinstance(above, cst.Attribute) and above.value is node):
                 yield outside[node.value]
+
+
+def _goes_round(flow: Flow, loop: Loop) -> bool:
+    """Whether a state goes into a call and comes back, `out, h = rnn(x, h)`, and is never cut.
+
+    Without retain_graph such a loop fails in its second turn.
+    """
+    carried: set[str] = set()
+    renewed: set[str] = set()
+    for node in syntax.walk(loop.body):
+        if not isinstance(node, cst.Assign):
+            continue
+        names = {flow.path(part) for target in node.targets for part in syntax.walk(target)} - {""}
+        read = {flow.path(part) for part in syntax.walk(node.value)}
+        state_in = isinstance(node.value, cst.Call) and bool(node.value.args)
+        if state_in and isinstance(node.targets[0].target, cst.Tuple):
+            carried |= names & read
+        else:
+            renewed |= names
+    return bool(carried - renewed)
 
 
 def _brings_graph(value: Value) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.assignments import augment, rebind
+from leakcheck.static.definitions import Definition
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.values import ANYTHING, EMPTY, NONE, Value, join
 
@@ -122,8 +123,22 @@ def _reconcile(before: Env, one: Env, other: Env) -> Env:
 
 
 def _for(flow: Flow, node: cst.For) -> None:
+    passes = len(flow.backwards)
     iterated = flow.evaluate(node.iter)
+    if _runs_generator(flow, node.iter):  # its body runs turn by turn
+        here = frozenset({id(node)})
+        for at in range(passes, len(flow.backwards)):
+            flow.backwards[at] = replace(flow.backwards[at], loops=flow.backwards[at].loops | here)
     _loop(flow, node, lambda: flow.bind(node.target, iterated))
+
+
+def _runs_generator(flow: Flow, node: cst.BaseExpression) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    if syntax.dotted(node.func) in ("enumerate", "tqdm", "tqdm.tqdm", "zip"):
+        return any(_runs_generator(flow, arg.value) for arg in node.args)
+    definition = flow.analysis.definition(node.func, flow)
+    return isinstance(definition, Definition) and definition.is_generator
 
 
 def _while(flow: Flow, node: cst.While) -> None:

@@ -193,8 +193,15 @@ class Analysis:
             if annotation is not None:
                 value = self._annotated(annotation, value)
             values[name] = value
+        values |= _spread(function)
         values.pop("self", None)
         values.pop("cls", None)
+        if (
+            owner is not None
+            and "model" in values
+            and owner.is_called_to_train(function.name.value)
+        ):
+            values["model"] = Value(NONE, "module")
         return values
 
     def _annotated(self, annotation: cst.BaseExpression, value: Value) -> Value:
@@ -261,3 +268,17 @@ class Analysis:
             where, _, name = again.rpartition(".")
             module = project.find(where, module.path) if where else None
         return (module.analysis, name) if module is not None else None
+
+
+def _spread(function: cst.FunctionDef) -> dict[str, Value]:
+    """Return what `*args` and `**kwargs` start with: whatever the caller hands over."""
+    spread: list[tuple[object, Kind]] = [
+        (function.params.star_arg, "list"),
+        (function.params.star_kwarg, "dict"),
+    ]
+    found: dict[str, Value] = {}
+    for parameter, kind in spread:
+        if isinstance(parameter, cst.Param):
+            name = parameter.name.value
+            found[name] = Value(NONE, kind, element=Value(parameters=frozenset({name})))
+    return found

@@ -126,6 +126,14 @@ def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.A
     return None if any(arg.keyword or arg.star for arg in leading) else leading[-1]
 
 
+def got_attribute(call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
+    """Return the object and the name that `getattr(object, "name", ...)` asks for."""
+    if dotted(call.func) != "getattr" or len(call.args) < 2:
+        return None
+    name = constant(call.args[1].value)
+    return (call.args[0].value, name) if isinstance(name, str) else None
+
+
 def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     """List the named parameters in order: positional-only, positional, keyword-only."""
     listed = function.params
