@@ -20,8 +20,12 @@ from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.series import Series
+
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
 LEAST_FREED_BYTES = 64 << 10
+FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
+LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("descriptors", "threads", "processes")
 
 
@@ -83,7 +87,7 @@ class GarbageMeter:
     """Adds up the heap bytes that garbage collections free: cycles that waited for one."""
 
     def __init__(self, heap: Callable[[], int] | None) -> None:
-        self.muted = False  # while a collection is ours
+        self.step = 0  # the step that runs
         self._heap = heap
         self._before = 0
         self.start_over()
@@ -92,12 +96,22 @@ class GarbageMeter:
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
-        self._freed_bytes = self._most_bytes = self._collections = 0
+        self._freed = Series(64)
+        self._freed_bytes = 0
+        self._origin = self.step
 
     @property
     def freed_bytes(self) -> int:
-        """What collections freed over and over: without the largest, which cleared an import."""
-        return self._freed_bytes - self._most_bytes if self._collections >= 3 else 0
+        """What collections free over and over; 0 if it was now and then, as after an import."""
+        middle = (self._origin + self.step) / 2
+        steps, freed = self._freed.column("freed")
+        early = max(
+            (sum_ for step, sum_ in zip(steps, freed, strict=True) if step <= middle), default=0
+        )
+        if len(steps) < FEWEST_COLLECTIONS or not self._freed_bytes:
+            return 0
+        recurs = LEAST_HALF <= early / self._freed_bytes <= 1 - LEAST_HALF
+        return self._freed_bytes if recurs else 0
 
     def close(self) -> None:
         """Listen to the collector no more."""
@@ -105,16 +119,15 @@ class GarbageMeter:
             gc.callbacks.remove(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        if self._heap is None or self.muted:
+        if self._heap is None:
             return
         if phase == "start":
             self._before = self._heap()
             return
         freed_bytes = max(0, self._before - self._heap())
         if freed_bytes >= LEAST_FREED_BYTES:
-            self._collections += 1
             self._freed_bytes += freed_bytes
-            self._most_bytes = max(self._most_bytes, freed_bytes)
+            self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
 
 
 class DeviceMeter:

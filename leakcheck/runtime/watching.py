@@ -45,8 +45,8 @@ class Watch:
         self._started_s = perf_counter()
         self.origin = 0
         self._stride = 1
-        # what checkpoints left in the heap: it looked like 160 bytes a step in the first hundred
-        self._own_heap_bytes = 0
+        # what checkpoints left behind: it looked like 160 bytes and a block a step of the program's
+        self._own = {"host.heap": 0, "python.blocks": 0}
 
     @property
     def sources(self) -> tuple[Series, Series]:
@@ -61,14 +61,15 @@ class Watch:
         self._garbage.start_over()
 
     def boundary(self, step: int) -> None:
-        """Date the Nodes made from now on; under a microsecond."""
+        """Date the Nodes and the garbage made from now on; under a microsecond."""
+        self._garbage.step = step
         if self._census is not None:
             self._census.boundary(step)
 
     def read(self, step: int) -> int:
         """Take the quick readings and return the next step to take them at."""
         elapsed_s = perf_counter() - self._started_s
-        readings = self._read_host()
+        readings = self._less_our_own(self._host.read())
         if (step - self.origin) % (DEVICES_EVERY * self._stride) < self._stride:
             self._device_readings = self._devices.read()
             readings |= self._device_readings
@@ -81,14 +82,12 @@ class Watch:
         readings: dict[str, int] = {}
         if collect:
             before = self._host.read().get("host.heap", 0)
-            self._garbage.muted = True
             gc.collect()
-            self._garbage.muted = False
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
-        readings |= self._host.read_slow()
         devices = self._devices.read()
-        quick = self._read_host() | devices
+        quick = self._less_our_own(self._host.read()) | devices
+        readings |= self._less_our_own(self._host.read_slow())
         census = self._census_once_torch_is_there()
         if census is not None:
             counts = census.take(step, collect=False)
@@ -97,7 +96,7 @@ class Watch:
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
-        self._own_heap_bytes += self._read_host().get("host.heap", 0) - quick.get("host.heap", 0)
+        self._leave_out_our_own(readings | quick)
         self.checkpoint_s += thread_time() - spent_s  # a busy machine does not eat the budget
         return readings | quick
 
@@ -155,11 +154,16 @@ class Watch:
         self._host.close()
         self._garbage.close()
 
-    def _read_host(self) -> dict[str, int]:
-        readings = self._host.read()
-        if "host.heap" in readings:
-            readings["host.heap"] -= self._own_heap_bytes
+    def _less_our_own(self, readings: dict[str, int]) -> dict[str, int]:
+        for resource in self._own.keys() & readings.keys():
+            readings[resource] -= self._own[resource]
         return readings
+
+    def _leave_out_our_own(self, before: dict[str, int]) -> None:
+        after = self._less_our_own(self._host.read())
+        after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"]
+        for resource in self._own.keys() & before.keys() & after.keys():
+            self._own[resource] += after[resource] - before[resource]
 
     def _census_once_torch_is_there(self) -> Census | None:
         if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):

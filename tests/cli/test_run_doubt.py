@@ -1,0 +1,45 @@
+"""Loops that make no autograd graph may gather data: what grows in them is told, not accused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.slow
+def test_tensors_gathered_before_a_training_that_never_came_are_unclear(run, tmp_path):
+    done = run(
+        "import torch\nrows = []\nfor i in range(3000):\n    rows.append(torch.full((50,), i))\n",
+        "--json",
+        "report.json",
+    )
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["verdict"], done.returncode) == ("unclear", 2), done.stderr
+    assert report["suspects"] == []
+    assert report["reason"] == (
+        "tensors grow, held by global `rows`, in a loop that makes no autograd graph: "
+        "a leak, or data gathered"
+    )
+
+
+@pytest.mark.slow
+def test_a_loop_over_the_parameters_is_not_the_step(run, tmp_path):
+    done = run(
+        "import torch\n"
+        "weights = [torch.zeros(4, requires_grad=True) for _ in range(12)]\n"
+        "for batch in range(400):\n"
+        "    sum((weight - 1).pow(2).sum() for weight in weights).backward()\n"
+        "    for weight in weights:\n"
+        "        weight.data.add_(weight.grad, alpha=-0.1)\n"
+        "        weight.grad = None\n",
+        "--json",
+        "report.json",
+    )
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert done.returncode == 0, done.stderr
+    assert report["run"]["clock"].endswith("program.py:3")
