@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import tempfile
@@ -95,6 +96,8 @@ def command(
 
     if module is None and not program:
         raise UsageError("name a script to run, or a module with -m")
+    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        raise UsageError("isolate watches one process: run it without torchrun or another launcher")
     if module is None:
         find_script(program[0], program[1:])
     path = writable("--json", json_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leakcheck.errors import UsageError
+from leakcheck.errors import EXIT_BISECT_SKIP, UsageError
 from leakcheck.units import parse_size_bytes
 
 
@@ -91,11 +91,16 @@ def command(module: str | None, program: tuple[str, ...], **options: object) -> 
     from leakcheck.cli.session import Session, Settings
     from leakcheck.runtime.script import find_module, find_script
 
-    if module is not None:
-        target = find_module(module, program)
-    elif program:
-        target = find_script(program[0], program[1:])
-    else:
+    if module is None and not program:
         raise UsageError("name a script to run, or a module with -m")
+    try:
+        if module is not None:
+            target = find_module(module, program)
+        else:
+            target = find_script(program[0], program[1:])
+    except UsageError as error:
+        if options["bisect"]:  # other commits have it; status 2 would call this one bad
+            error.exit_code = EXIT_BISECT_SKIP
+        raise
     settings = Settings(**options)  # type: ignore[arg-type]
     raise SystemExit(Session(target, settings).run())

@@ -16,7 +16,7 @@ import msgspec
 from leakcheck.cli.isolated import Notes, Order
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.model import Report, StageRun
-from leakcheck.runtime.isolation import AS_IT_IS, NOT_APPLICABLE, STAGES, judged
+from leakcheck.runtime.isolation import AS_IT_IS, NOT_APPLICABLE, STAGES, judged, steps_of
 from leakcheck.runtime.recording import read_recordings
 
 # -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there
@@ -59,7 +59,7 @@ class Plan:
 def run_stages(plan: Plan, begin: Callable[[str], None]) -> Iterator[StageRun]:
     """Yield the runs, the unchanged one first; the others only if that one grows."""
     begin(AS_IT_IS)
-    plain, notes = _run(plan, AS_IT_IS, None)
+    plain, notes = _run(plan, AS_IT_IS, plan.steps)
     yield plain
     if plain.verdict != "growing":
         return
@@ -69,7 +69,8 @@ def run_stages(plan: Plan, begin: Callable[[str], None]) -> Iterator[StageRun]:
             yield StageRun(stage, NOT_APPLICABLE, reason)
             continue
         begin(stage)
-        run, _ = _run(plan, stage, notes.loader)
+        # a stage that is steady has to be so for longer than the growth took to show
+        run, _ = _run(plan, stage, max(plan.steps, steps_of(plain)), notes.loader)
         yield judged(run, plain)
 
 
@@ -82,10 +83,10 @@ def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> str:
     return ""
 
 
-def _run(plan: Plan, stage: str, loader: int | None) -> tuple[StageRun, Notes]:
+def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple[StageRun, Notes]:
     folder = plan.folder / stage
     folder.mkdir()
-    order = Order(stage, str(folder), plan.steps, plan.tolerance, plan.args, plan.module, loader)
+    order = Order(stage, str(folder), steps, plan.tolerance, plan.args, plan.module, loader)
     command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
     status = _ended(command, plan.log(stage), plan.timeout_s)
     notes, report = _read_back(folder)

@@ -46,6 +46,11 @@ def rates(report: Report | None) -> dict[str, float]:
     return {trend.resource: trend.per_step for trend in report.trends if _decides(trend)}
 
 
+def steps_of(run: StageRun) -> int:
+    """Return how many steps a stage was watched for."""
+    return run.report.run.steps if run.report is not None and run.report.run is not None else 0
+
+
 def judged(run: StageRun, plain: StageRun) -> StageRun:
     """Return the stage with its verdict put in doubt when it says nothing about the same leak."""
     if run.report is None or run.verdict not in ("growing", "steady"):
@@ -55,7 +60,7 @@ def judged(run: StageRun, plain: StageRun) -> StageRun:
 
 
 def _doubt(run: StageRun, plain: StageRun) -> str:
-    steps, needed = _steps(run), _steps(plain)
+    steps, needed = steps_of(run), steps_of(plain)
     if run.verdict == "steady":
         if steps >= FEWER_STEPS_SHOW_LITTLE * needed:
             return ""
@@ -72,7 +77,7 @@ def conclude(stages: Sequence[StageRun]) -> str:
     """Say in one or two sentences which part of the program leaks; the first stage is unchanged."""
     plain = stages[0]
     if plain.verdict == "steady":
-        return f"no leak in {format_count(_steps(plain))} steps: there is nothing to isolate"
+        return f"no leak in {format_count(steps_of(plain))} steps: there is nothing to isolate"
     if plain.verdict != "growing":
         return f"unclear: the unchanged run gives no verdict: {plain.reason}"
     where = _where(stages)
@@ -180,10 +185,6 @@ def _shares(run: StageRun, plain: StageRun) -> dict[str, float]:
         for name, rate in rates(run.report).items()
         if whole.get(name, 0.0) > 0
     }
-
-
-def _steps(run: StageRun) -> int:
-    return run.report.run.steps if run.report is not None and run.report.run is not None else 0
 
 
 def _decides(trend: Trend) -> bool:

@@ -86,3 +86,10 @@ def test_git_bisect_run_finds_the_commit_that_brought_the_leak(git, tmp_path):
     assert "is the first bad commit" in told
     skipped = git("for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*")
     assert [commits[name] for name in skipped.split()] == [BROKEN]
+
+
+def test_a_commit_without_the_program_is_skipped(leakcheck):
+    status, out, err = leakcheck("run", "--bisect", "no/such/train.py")
+
+    assert (status, out) == (125, "")
+    assert err == "leakcheck: no/such/train.py: no such file\n"

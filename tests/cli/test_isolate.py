@@ -231,6 +231,17 @@ def test_wrong_usage_is_one_line_and_status_two(tmp_path, options, message):
     assert done.stderr.count("\n") == 1
 
 
+def test_one_of_many_ranks_is_refused(monkeypatch, leakcheck):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+
+    status, out, err = leakcheck("isolate", __file__)
+
+    assert (status, out) == (2, "")
+    assert err == (
+        "leakcheck: isolate watches one process: run it without torchrun or another launcher\n"
+    )
+
+
 def test_a_stage_over_its_time_is_stopped(isolate):
     done = isolate("import time\nwhile True:\n    time.sleep(1)\n", "--timeout", "3")
 
