@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax, torch_api
+from leakcheck.static.fields import filled
 from leakcheck.static.torch_api import framework, words
 from leakcheck.static.values import (
     DETACHED,
@@ -157,6 +158,8 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         return _called_value(flow, call, called, arguments)
     if flow.is_module(name):
         return _module_result(flow, call, arguments)
+    if name in flow.analysis.tuple_fields:
+        return filled(flow.analysis.tuple_fields[name], arguments, flow.born)
     if name in _PLAIN_BUILTINS:
         return PLAIN
     if name in _SAME_BUILTINS:

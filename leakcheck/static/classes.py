@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.fields import class_fields, filled
 from leakcheck.static.records import Feed
 from leakcheck.static.torch_api import framework, makes_module
 from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
@@ -146,7 +147,14 @@ class ClassInfo:
 
     def call(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
         """Return a new object."""
+        if self.fields:
+            return filled(self.fields, arguments, flow.born, self)
         return Value(NONE, "object", ref=self, born=flow.born)
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """Its fields, if it is a dataclass or a NamedTuple."""
+        return class_fields(self)
 
     def call_method(
         self, name: str, flow: Flow, call: cst.Call, arguments: Arguments

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -112,8 +113,9 @@ def substitute(
     graph = value.graph
     if value.parameters and graph < SURE:
         graph = made.graph if given else UNKNOWN
-    if value.kind in ("module", "loss", "object", "class", "function") or value.floats:
-        return value
+    plain = value.kind in ("module", "loss", "class", "function")
+    if plain or value.floats or (value.kind == "object" and not value.contents.parameters):
+        return value if not value.items else replace(value, born=flow.born)
     again = depth < 3
     return Value(
         graph=graph,
@@ -124,6 +126,7 @@ def substitute(
         born=flow.born,
         stale=made.stale,
         sinks=made.sinks | sinks,
+        ref=value.ref,
         items=tuple(
             (k, substitute(v, bound, flow, flow.analysis.slot(origin, f"{k!r}"), sinks, depth + 1))
             for k, v in value.items

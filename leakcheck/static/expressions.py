@@ -79,12 +79,17 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
         return held
     name = node.attr.value
     base = flow.evaluate(node.value)
+    of_self = path.startswith("self.") and path.count(".") == 1
+    if of_self and flow.owner is not None and flow.owner.attribute(name) is not ANYTHING:
+        return flow.entry(path)
     if name in words("attributes", "cut"):
         return Value(NONE, "tensor", entries=frozenset())
-    if path.startswith("self.") and path.count(".") == 1:
+    if of_self:
         return flow.entry(path)
+    if base.kind in ("object", "tuple") and (field := base.slot(name)) is not None:
+        return field
     if base.kind == "object" and base.ref is not None:
-        return base.ref.attribute(name)
+        return _of_object(base.ref.attribute(name), node)
     if base.kind in ("module", "loss", "class", "function"):
         return ANYTHING
     if base.graph == NONE:
@@ -92,6 +97,13 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     if base.carries:
         return replace(base, items=(), element=None, kind="tensor")
     return slot_of(flow, base, ..., f".{name}")
+
+
+def _of_object(value: Value, node: cst.Attribute) -> Value:
+    """Return an attribute as found on an object: others may have filled its container since."""
+    if value.kind not in ("list", "dict") or value.items or value.element is not None:
+        return value
+    return replace(value, element=Value(origins=frozenset({id(node)})))
 
 
 def _subscript(flow: Flow, node: cst.Subscript) -> Value:

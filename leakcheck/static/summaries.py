@@ -10,6 +10,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.classes import ClassInfo
 from leakcheck.static.definitions import Definition
+from leakcheck.static.fields import tuple_fields
 from leakcheck.static.flow import Flow
 from leakcheck.static.torch_api import framework, is_learnable_module, words
 from leakcheck.static.values import (
@@ -168,6 +169,11 @@ class Analysis:
             if isinstance(target, cst.Name) and empty and not self.module.class_of(node):
                 found.setdefault((self.module.function_of(node), target.value), node.value)
         return found
+
+    @cached_property
+    def tuple_fields(self) -> dict[str, list[str]]:
+        """The module's namedtuples and their fields."""
+        return tuple_fields(self.module)
 
     @cached_property
     def _declared(self) -> set[tuple[cst.CSTNode | None, str]]:
