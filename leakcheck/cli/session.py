@@ -67,6 +67,7 @@ class Session:
         )
         self._live = LiveLine(sys.stderr)
         self._stops = 0
+        self._unwritten = False
         self._pid = os.getpid()
 
     @property
@@ -128,10 +129,18 @@ class Session:
         from leakcheck.report import render
 
         if self._json_path is not None:
-            self._json_path.write_text(render(report, "json") + "\n", encoding="utf-8")
+            self._write(self._json_path, render(report, "json"))
         if self._html_path is not None:
             drawn = replace(report, samples=self._sentinel.samples())
-            self._html_path.write_text(render(drawn, "html") + "\n", encoding="utf-8")
+            self._write(self._html_path, render(drawn, "html"))
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write a file; one that fails costs a line and the status, not the report."""
+        try:
+            path.write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            self._unwritten = True
+            print(f"leakcheck: {path}: cannot be written: {error.strerror}", file=sys.stderr)
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
@@ -167,6 +176,8 @@ class Session:
             return EXIT_BISECT_SKIP if failed and verdict != EXIT_FOUND else verdict
         if not self.alone or (outcome.status and outcome.ended != "interrupted"):
             return outcome.status
+        if self._unwritten:
+            return EXIT_FAILED
         if self.settings.exit_zero:
             return EXIT_CLEAN
         return (

@@ -119,13 +119,11 @@ def _curves(
     curves: list[Curve] = []
     for resource in resources:
         values = tuple(sample.readings.get(resource) for sample in samples)
-        if all(value is None for value in values):
-            continue
         curves.append(Curve(resource, values))
         trend = trends.get(resource)
         if trend is not None and trend.verdict == "growing":
             curves.append(_fitted(samples, values, trend, warmup))
-    return tuple(curves)
+    return tuple(curve for curve in curves if any(value is not None for value in curve.values))
 
 
 def _fitted(

@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -28,6 +29,10 @@ from leakcheck.runtime.watching import Watch
 FORMAT = 1
 DENSE_STEPS = 512
 SPACING = 0.002
+LARGEST = 2**62
+LONGEST_S = 1e9  # thirty years
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +123,27 @@ def read_recordings(folder: Path) -> tuple[Recording, ...]:
 
 def _entry(path: Path, number: int, line: str, last: int) -> dict[str, object] | None:
     try:
-        entry = json.loads(line)
-    except ValueError as error:
+        entry = json.loads(line, parse_constant=_float, parse_float=_float, parse_int=_int)
+    except (ValueError, RecursionError) as error:
         if number == last:
             return None
         raise RecordingError(f"{path}:{number}: damaged line") from error
     return entry if isinstance(entry, dict) else None
+
+
+def _float(text: str) -> float:
+    return _bounded(float(text))
+
+
+def _int(text: str) -> int:
+    return _bounded(int(text)) if len(text) < 20 else int(_float(text))
+
+
+def _bounded(number: Number) -> Number:
+    """Refuse what no meter can have read: not a number, or beyond 64 bits."""
+    if not abs(number) < LARGEST:  # also so of NaN
+        raise ValueError(f"{number} is no reading")
+    return number
 
 
 def _recording(entries: list[dict[str, object]]) -> Recording:
@@ -134,6 +154,11 @@ def _recording(entries: list[dict[str, object]]) -> Recording:
         for entry in entries
         if entry["type"] == "sample"
     )
+    steps = [sample.step for sample in samples]
+    if any(later <= earlier for earlier, later in pairwise(steps)):
+        raise TypeError("its steps do not rise")
+    if any(not 0 <= sample.elapsed_s <= LONGEST_S for sample in samples):
+        raise TypeError("its clock is impossible")
     reports = [entry["report"] for entry in entries if entry["type"] == "report"]
     report = msgspec.convert(reports[-1], Report) if reports else None
     if report is not None and report.run is not None:

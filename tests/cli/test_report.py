@@ -23,6 +23,13 @@ def write_rank(folder: Path, rank: int, nodes_per_step: int, *, torn: bool = Fal
     return path
 
 
+HEAD = '{"type": "run", "format": 1, "command": "train.py", "rank": 0, "world_size": 1}\n'
+
+
+def sample_line(step: int, elapsed_s: float) -> str:
+    return f'{{"type": "sample", "step": {step}, "elapsed_s": {elapsed_s}, "readings": {{}}}}\n'
+
+
 def report(*arguments: str | Path) -> Result:
     return CliRunner().invoke(leakcheck, ["report", *map(str, arguments)])
 
@@ -71,6 +78,11 @@ def test_every_format_is_written(tmp_path):
         ("hello\n", "not a leakcheck recording"),
         ('{"type": "run", "format": 99}\n', "written in format 99, not 1"),
         ('{"type": "run", "format": 1}\nbroken\n{}\n', "damaged line"),
+        (HEAD + "[" * 5000 + "\n{}\n", "rank-00000.jsonl:2: damaged line"),
+        (HEAD + '{"type": "sample", "step": 1, "elapsed_s": NaN}\n{}\n', ":2: damaged line"),
+        (HEAD + '{"type": "sample", "step": 1' + "0" * 400 + "}\n{}\n", ":2: damaged line"),
+        (HEAD + sample_line(2, 0.1) + sample_line(1, 0.2), "damaged: its steps do not rise"),
+        (HEAD + sample_line(1, 1e18), "damaged: its clock is impossible"),
     ],
 )
 def test_what_is_no_recording_is_refused_in_one_line(tmp_path, text, message):

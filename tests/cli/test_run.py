@@ -159,6 +159,16 @@ def test_the_host_limit_stops_the_program_with_a_report(run):
     assert "over the limit of 1.0 MiB" in done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_page_that_cannot_be_written_costs_one_line_and_the_status(run):
+    done = run("for i in range(100):\n    pass\n", "--html", "/dev/full", "--exit-zero")
+
+    first, second, *_ = done.stderr.splitlines()
+    assert first == "leakcheck: /dev/full: cannot be written: No space left on device"
+    assert " steps of program.py" in second
+    assert done.returncode == 2
+
+
 def test_leaving_by_os_exit_still_reports(run):
     done = run("import os\nfor i in range(100): pass\nprint('out', flush=True)\nos._exit(0)\n")
 
