@@ -5,13 +5,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leakcheck.model import Report, Sample
-from leakcheck.report import render
+from leakcheck.report import render, terminal
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -59,6 +60,37 @@ def test_ranks_are_drawn_beside_each_other(growing_run):
 
     assert "rank 0: growing, Autograd graph" in page
     assert "rank 1: growing, Autograd graph" in page
+
+
+def test_of_many_ranks_the_growing_ones_are_drawn_and_all_on_one_scale(growing_run):
+    calm = tuple(Sample(step, step, {"graph.nodes": 40}) for step in range(0, 1000, 10))
+    ranks = tuple(
+        replace(
+            growing_run,
+            run=replace(growing_run.run, rank=rank, world_size=500),
+            verdict="growing" if rank == 400 else "steady",
+            samples=growing_run.samples if rank == 400 else calm,
+            trends=growing_run.trends if rank == 400 else (),
+        )
+        for rank in range(500)
+    )
+
+    page = render(replace(growing_run, ranks=ranks), "html")
+
+    drawn = re.findall(r"<h3>(rank [^<]*)</h3>", page)
+    assert drawn[:2] == [
+        "rank 400: growing, Autograd graph (Nodes)",
+        "rank 0: steady, Autograd graph (Nodes)",
+    ]
+    assert "468 more ranks are not drawn" in page
+    assert set(re.findall(r'"small":(\[[^\]]*\])', page)) == {f"[40,{40 + 11 * 990}]"}
+    assert len(page.encode()) < 1_000_000
+
+
+def test_the_report_as_text_is_there_to_be_copied(growing_run):
+    page = render(growing_run, "html")
+
+    assert escape(terminal.render(growing_run)) in page
 
 
 @pytest.fixture(scope="module")
