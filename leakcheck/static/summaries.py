@@ -41,6 +41,7 @@ class Analysis:
         self._slots: dict[tuple[int, str], int] = {}
         self._slot_base: dict[int, int] = {}
         self._flows: dict[int, Flow | None] = {}
+        self._under_way: dict[int, Flow] = {}
         self._classes: dict[int, ClassInfo] = {}
         self._code: dict[int, str] = {}
         self._depth = 0
@@ -55,7 +56,9 @@ class Analysis:
             if self._depth < DEEPEST_CALLS:
                 self._depth += 1
                 owner = self.class_info(self.method_owner(scope))
-                self._flows[key] = Flow(self, scope, owner).run()
+                walk = self._under_way[key] = Flow(self, scope, owner)
+                self._flows[key] = walk.run()
+                del self._under_way[key]
                 self._depth -= 1
         return self._flows[key]
 
@@ -137,7 +140,8 @@ class Analysis:
             return ANYTHING
         if (outer := self.free(name, flow.scope)) is not None:
             return outer
-        top = self.flow(self.module.tree)
+        # while the top level calls the function, its names hold what they were given so far
+        top = self.flow(self.module.tree) or self._under_way.get(id(self.module.tree))
         if top is None:
             return ANYTHING
         value = top.env.get(name, ANYTHING)

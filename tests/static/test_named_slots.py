@@ -113,3 +113,29 @@ class Contrast(nn.Module):
 """
     assert lines(program.replace("KEPT", "key")) == ["self.queue.append(key)"]
     assert lines(program.replace("KEPT", "key.detach()")) == []
+
+
+def test_a_function_called_at_the_top_level_knows_the_objects_made_before_the_call():
+    program = """
+class Trainer:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def train_step(self, x, y):
+        loss = F.mse_loss(self.model(x), y)
+        loss.backward()
+        return RETURNED
+
+def fit(loader):
+    total = 0
+    for x, y in loader:
+        total += trainer.train_step(x, y)
+    print(total)
+
+if __name__ == "__main__":
+    trainer = Trainer(nn.Linear(3, 3))
+    fit(load())
+"""
+    found = ["total += trainer.train_step(x, y)"]
+    assert lines(program.replace("RETURNED", "loss")) == found
+    assert lines(program.replace("RETURNED", "loss.item()")) == []
