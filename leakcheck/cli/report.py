@@ -24,6 +24,7 @@ FORMATS = ("text", "html", "markdown", "json", "svg", "junit")
 @click.option("--output-file", type=click.Path(path_type=Path), help="Write there, not to stdout.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write the HTML page there too.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the plot there too.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write the plot there by matplotlib.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
 def command(
     recordings: tuple[Path, ...],
@@ -31,6 +32,7 @@ def command(
     output_file: Path | None,
     html: Path | None,
     svg: Path | None,
+    png: Path | None,
     exit_zero: bool,
 ) -> None:
     """Report on RECORDINGS: files that `leakcheck run --record` wrote, or their folder.
@@ -50,6 +52,10 @@ def command(
         _write(html, render(report, "html"))
     if svg is not None:
         _write(svg, render(report, "svg"))
+    if png is not None:
+        from leakcheck.report.png import draw
+
+        _write(png, draw(report))
     if output_format == "text":
         text = render_text(report, color=output_file is None and sys.stdout.isatty())
     else:
@@ -61,8 +67,8 @@ def command(
     raise SystemExit(0 if exit_zero else report.exit_code)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: str | bytes) -> None:
     try:
-        path.write_text(f"{text}\n", encoding="utf-8")
+        path.write_bytes(f"{content}\n".encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
