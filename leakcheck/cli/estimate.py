@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
 from leakcheck.units import format_bytes
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
 
 POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
+_MOST_TIMEOUT_S = 7 * 86_400
 
 
 @click.command(
@@ -41,7 +44,7 @@ POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1, max=_MOST_TIMEOUT_S),
     default=300.0,
     show_default=True,
     help="Seconds a prediction may take.",
@@ -64,7 +67,7 @@ POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 )
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True)
-@click.option("--buffer-factor", type=click.FloatRange(min=0), default=1.5, show_default=True)
+@click.option("--buffer-factor", type=FiniteRange(min=0), default=1.5, show_default=True)
 @click.argument("target", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -103,6 +106,8 @@ def command(
         return
     if target is None:
         raise UsageError("name a script or module:function, or --zero1/2/3 with --params")
+    if target.startswith("-"):
+        raise UsageError(_no_option(target))
     _need_torch()
     from leakcheck.memory.prediction import Request
 
@@ -116,6 +121,15 @@ def command(
     else:
         click.echo("\n\n".join(_text(each) for each in predictions))
     raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
+
+
+def _no_option(given: str) -> str:
+    """Name the nearest option; what follows the target belongs to the program and is not read."""
+    name = given.partition("=")[0]
+    known = [each for param in command.params for each in param.opts if each.startswith("--")]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return f"No such option '{name}'.{hint}"
 
 
 def _predictions(
@@ -142,14 +156,18 @@ def _need_torch() -> None:
 
 
 def _text(prediction: Prediction) -> str:
+    from leakcheck.memory.prediction import ASSUMPTION_ERROR
+
     low, high = format_bytes(prediction.low_bytes), format_bytes(prediction.high_bytes)
+    least = format_bytes(prediction.low_reserved_bytes)
+    most = format_bytes(prediction.high_reserved_bytes)
     batch = f", batch size {prediction.batch_size}" if prediction.batch_size else ""
     fits = "fits" if prediction.fits else "does not fit"
     lines = [
         f"predicted for {prediction.device}{batch}, {prediction.steps} steps:"
         f" {fits} ({format_bytes(prediction.memory_bytes)})",
         f"  peak allocated  {format_bytes(prediction.peak_allocated_bytes)} ({low} to {high})",
-        f"  peak reserved   {format_bytes(prediction.peak_reserved_bytes)}",
+        f"  peak reserved   {format_bytes(prediction.peak_reserved_bytes)} ({least} to {most})",
         f"  with context    {format_bytes(prediction.process_bytes)}",
     ]
     phases = [f"{name} {format_bytes(size)}" for name, size in prediction.phase_peaks.items()]
@@ -162,6 +180,11 @@ def _text(prediction: Prediction) -> str:
             if row.size_bytes
         ]
     lines += [f"  not honoured: {note}" for note in prediction.notes]
+    if prediction.notes:
+        lines.append(
+            f"  each of these widens both intervals by {ASSUMPTION_ERROR:.0%}: a convention, not a"
+            " measurement"
+        )
     return "\n".join(lines)
 
 

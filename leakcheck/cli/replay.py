@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import psutil
 
+from leakcheck.cli.finite import FiniteRange
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, RecordingError, UsageError
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
 
@@ -40,11 +41,11 @@ def _size(_: click.Context, param: click.Parameter, value: str | None) -> int | 
 @click.option(
     "--limit", callback=_size, metavar="SIZE", help="Does it fit under this many reserved bytes?"
 )
-@click.option("--fraction", type=click.FloatRange(0, 1, min_open=True), help="A share of --limit.")
+@click.option("--fraction", type=FiniteRange(0, 1, min_open=True), help="A share of --limit.")
 @click.option("--max-split", callback=_size, metavar="SIZE", help="max_split_size, e.g. 128MiB.")
 @click.option("--roundup", help='roundup_power2_divisions, "4" or "[256:1,512:2,>:8]".')
 @click.option(
-    "--gc-threshold", type=float, default=0.0, help="Collect above this share of --limit."
+    "--gc-threshold", type=FiniteRange(), default=0.0, help="Collect above this share of --limit."
 )
 @click.option(
     "--large-segment", callback=_size, metavar="SIZE", help="large_segment_size, e.g. 64MiB."

@@ -205,11 +205,13 @@ def _load(place: str) -> ModuleType:
 
 
 def _told(error: BaseException, target: str) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "leakcheck" not in frame.filename]
     user = [frame for frame in own if "site-packages" not in frame.filename] or own
     where = f"{user[-1].filename}:{user[-1].lineno}" if user else target
-    text = " ".join(str(error).split())
     return f"{where}: {type(error).__name__}: {text[:300]}"
 
 

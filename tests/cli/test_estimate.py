@@ -24,13 +24,14 @@ SW: Model with 2851M total params.
 
 TEXT = """\
 predicted for t4, batch size 8, 3 steps: fits (14.8 GiB)
-  peak allocated  1.0 GiB (968 MiB to 1.1 GiB)
-  peak reserved   1.1 GiB
+  peak allocated  1.0 GiB (965 MiB to 1.1 GiB)
+  peak reserved   1.1 GiB (989 MiB to 1.2 GiB)
   with context    1.2 GiB
   peaks           forward 1.0 GiB
   after forward: 1.0 GiB
     parameters           1.0 GiB
   not honoured: a value was made up
+  each of these widens both intervals by 5%: a convention, not a measurement
 """
 
 
@@ -108,3 +109,30 @@ def test_a_program_too_large_for_the_device_exits_one(predicted, monkeypatch):
     monkeypatch.setattr(Prediction, "fits", property(lambda _: False))
 
     assert estimate("train.py:train").exit_code == 1
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1", "1e300"])
+def test_a_timeout_that_is_no_time_is_refused(number: str):
+    result = estimate("--timeout", number, "train.py")
+    assert result.exit_code == 2
+    assert "--timeout" in result.output
+
+
+@pytest.mark.parametrize("factor", ["nan", "inf", "-1"])
+def test_a_buffer_factor_that_is_no_factor_is_refused(factor: str):
+    result = estimate("--zero2", "--params", "2851e6", "--buffer-factor", factor)
+    assert result.exit_code == 2
+    assert "--buffer-factor" in result.output
+
+
+@pytest.mark.parametrize(("given", "near"), [("--polcy", "--policy"), ("--devise=t4", "--device")])
+def test_a_misspelt_option_is_named_with_the_nearest(given: str, near: str):
+    told = str(estimate(given, "train.py").exception)
+    assert told == f"No such option '{given.partition('=')[0]}'. Did you mean '{near}'?"
+
+
+def test_broken_source_is_named_by_its_own_line(tmp_path: Path):
+    path = tmp_path / "train.py"
+    path.write_text("import torch\ndef f(:\n")
+    told = str(estimate(path).exception)
+    assert told.startswith(f"{path}:2: SyntaxError: ")

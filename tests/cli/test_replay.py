@@ -8,7 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from leakcheck.cli import leakcheck
 from leakcheck.memory.rounding import MIB
 from leakcheck.memory.trace import Event, Mark, Trace
 from leakcheck.memory.trace_file import write_traces
@@ -152,3 +154,11 @@ def test_too_few_steps_exit_2_and_still_print_the_table(tmp_path: Path):
     assert "unclear: the trace shows no steps" in done.stdout
     assert "smallest limit" in done.stdout
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("option", ["--gc-threshold", "--fraction"])
+@pytest.mark.parametrize("share", ["nan", "inf"])
+def test_a_share_that_is_no_share_is_refused(option: str, share: str):
+    result = CliRunner().invoke(leakcheck, ["replay", option, share, "trace.json"])
+    assert result.exit_code == 2
+    assert option in result.output
