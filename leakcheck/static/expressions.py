@@ -94,6 +94,8 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
         return ANYTHING
     if base.graph == NONE:
         return ANYTHING if base.kind in ("unknown", "object") else EMPTY
+    if base.leaf and name not in ("T", "H", "mT", "mH", "real", "imag"):
+        return ANYTHING  # hung on a parameter by others: `p.grad_sample`
     if base.carries:
         return replace(base, items=(), element=None, kind="tensor")
     return slot_of(flow, base, ..., f".{name}")

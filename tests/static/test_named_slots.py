@@ -139,3 +139,19 @@ if __name__ == "__main__":
     found = ["total += trainer.train_step(x, y)"]
     assert lines(program.replace("RETURNED", "loss")) == found
     assert lines(program.replace("RETURNED", "loss.item()")) == []
+
+
+def test_what_others_hang_on_a_parameter_is_unknown():
+    program = """
+def jacobian(model, loss):
+    loss.backward()
+    return tuple(KEPT for p in model.parameters())
+
+def collect(model, batches):
+    kept = []
+    for x in batches:
+        kept.append(jacobian(model, model(x).sum()))
+    return kept
+"""
+    assert lines(program.replace("KEPT", "p.grad_sample")) == []
+    assert lines(program.replace("KEPT", "p * 2")) != []
