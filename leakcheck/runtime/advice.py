@@ -48,7 +48,7 @@ def _rewritten(statement: ast.stmt, cut: str) -> str:
         case ast.AugAssign(target=target):
             return _CARRIED.format(target=ast.unparse(target))
         case ast.Assign(targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=right)):
-            if ast.unparse(target) == ast.unparse(left) and _may_be_tensor(right):
+            if _reads(left, target) and _may_be_tensor(right):
                 return f"{ast.unparse(target)} = {ast.unparse(left)} + {_cut(right, cut)}"
             return _CARRIED.format(target=ast.unparse(target))
         case ast.Assign(targets=[ast.Subscript() as target], value=value) if _may_be_tensor(value):
@@ -61,6 +61,16 @@ def _rewritten(statement: ast.stmt, cut: str) -> str:
             ):
                 return f"{ast.unparse(called)}({_cut(kept, cut)})"
     return ""
+
+
+def _reads(value: ast.expr, target: ast.expr) -> bool:
+    """Say whether `value` is the target's old value, also by getattr or .get with a default."""
+    match value, target:
+        case ast.Call(func=ast.Name(id="getattr"), args=[of, ast.Constant(value=name), _]), _:
+            return ast.unparse(target) == f"{ast.unparse(of)}.{name!s}"
+        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[key, *_]), ast.Subscript():
+            return ast.unparse(target) == f"{ast.unparse(of)}[{ast.unparse(key)}]"
+    return ast.unparse(value) == ast.unparse(target)
 
 
 def _may_be_tensor(value: ast.expr) -> bool:

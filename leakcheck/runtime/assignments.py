@@ -32,7 +32,7 @@ def last_of_name(path: str, function: str, name: str) -> int | None:
 
 def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
     """Return the first line in a class that gives `self.attribute` or `attribute` its value."""
-    for node in ast.walk(_parsed(path)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             for part in ast.walk(node):
                 if any(_targets_attribute(target, attribute) for target in _targets(part)):
@@ -41,7 +41,8 @@ def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
 
 
 @lru_cache(maxsize=16)
-def _parsed(path: str) -> ast.Module:
+def parsed(path: str) -> ast.Module:
+    """Return the tree of a source file, an empty one if it has none or is very long."""
     lines = linecache.getlines(path)
     try:
         return ast.parse("".join(lines)) if len(lines) <= LARGEST_LINES else ast.Module([], [])
@@ -50,7 +51,7 @@ def _parsed(path: str) -> ast.Module:
 
 
 def _bodies(path: str, function: str) -> Iterator[ast.AST]:
-    tree = _parsed(path)
+    tree = parsed(path)
     if not function:
         yield tree
         return

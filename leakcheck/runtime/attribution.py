@@ -35,6 +35,7 @@ class Window:
         self._growth = Growth()
         self._marks = array("Q")
         self._step = 0
+        self.full_in_steps = 0
         self._looking_s = 0.0
         self._probed: set[int] = set()
 
@@ -73,6 +74,7 @@ class Window:
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap)
         inquest.find(self._marks)
+        self.full_in_steps = inquest.full_in_steps
         leads = inquest.leads
         if not leads and not inquest.notices and "tensors" in self._growing:
             leads = inquest.doubtful

@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.harmless import BLOCK_BYTES
-from leakcheck.runtime.judge import FEWEST_STEPS, Reading, as_trend, read, still_climbing
+from leakcheck.runtime.judge import (
+    FEWEST_STEPS,
+    SHORT_RUN_STEPS,
+    Reading,
+    as_trend,
+    counters_that_rise,
+    read,
+    still_climbing,
+)
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.stages import Course
@@ -115,6 +123,14 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)
         return "unclear", f"{names} seemed to grow, and the run ended before that was confirmed"
+    if course.stage != "steady" and course.limited is not None and steps < course.limited[1]:
+        return "unclear", f"{course.limited[0]}, and the run ended before it was full"
+    rising = counters_that_rise(course.watch.slow) if steps < SHORT_RUN_STEPS else []
+    if course.stage != "steady" and rising:
+        return (
+            "unclear",
+            f"{', '.join(rising)} rose at every look; {steps} steps are too few to say",
+        )
     if course.stage != "steady":
         climbing = still_climbing(course.watch.sources, course.tolerance_bytes)
         for reading in climbing:

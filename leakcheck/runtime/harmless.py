@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import inf
+
 from leakcheck.model import Notice
 from leakcheck.runtime import flight_recorder
 from leakcheck.runtime.judge import Reading
@@ -9,6 +12,28 @@ from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 PLAIN = frozenset({"python.blocks", "host.heap"})
+
+
+class Excuses:
+    """Which resources may grow for now, and until which step."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def add(self, resources: Iterable[str], until: float = inf) -> None:
+        """Let `resources` grow until the step `until`."""
+        self._until |= dict.fromkeys(resources, until)
+
+    def without(self, readings: list[Reading]) -> list[Reading]:
+        """Return the readings that have no excuse."""
+        return [reading for reading in readings if reading.resource not in self._until]
+
+    def ended_before(self, step: int) -> int:
+        """End the excuses that are over at `step`; returns when the last of them was, else 0."""
+        over = {resource: until for resource, until in self._until.items() if until <= step}
+        for resource in over:
+            del self._until[resource]
+        return int(max(over.values(), default=0))
 
 
 def excuse(confirmed: list[Reading], tolerance_bytes: int) -> Notice | None:

@@ -42,7 +42,7 @@ class _Found:
     rebound_at: Site | None = None
     lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
     grows: bool = False
-    bounded: bool = False
+    bounded: Any = None  # the container on the way that has a limit
     in_fixed_container: bool = False
 
     @property
@@ -51,7 +51,7 @@ class _Found:
 
     @property
     def piles_up(self) -> bool:
-        return not self.bounded and (self.grows or not self.in_fixed_container)
+        return self.bounded is None and (self.grows or not self.in_fixed_container)
 
 
 class Inquest:
@@ -61,6 +61,8 @@ class Inquest:
         self.leads: list[Lead] = []
         self.notices: list[Notice] = []
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
+        self.full_in_steps = 0
+        self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
@@ -109,7 +111,8 @@ class Inquest:
     def _note_container(self, found: _Found, chain: Chain, holder: Any) -> None:
         if objects.length_reader(type(holder)) is None:
             return
-        found.bounded = found.bounded or objects.limit_of(holder) is not None
+        if objects.limit_of(holder) is not None:
+            found.bounded = holder
         if id(holder) in self._growing:
             found.grows = True
             found.lines = self._lines_of(holder)
@@ -126,8 +129,11 @@ class Inquest:
             if not found.outside:
                 break
             found = self._follow(other)
-        if found.bounded or (len(group.tensors) > 1 and not found.piles_up):
+        if found.bounded is not None:
+            self._note_filling(found)
             return
+        if len(group.tensors) > 1 and not found.piles_up and not group.reaches_back:
+            return  # each holds its own step's graph, in a container of a fixed size
         names = ", ".join(name for name, _ in group.names.most_common(4))
         self.leads.append(
             Lead(
@@ -143,6 +149,22 @@ class Inquest:
             )
         )
 
+    def _note_filling(self, found: _Found) -> None:
+        if found.told.library:  # a cache of torch's or our own is nobody's concern
+            return
+        read = objects.length_reader(type(found.bounded))
+        length, limit = read(found.bounded) if read else 0, objects.limit_of(found.bounded) or 0
+        grown = (one.per_step for one in self._growers if one.container is found.bounded)
+        per_step = next(grown, 0.0)  # absent once it is full
+        steps = round(max(0, limit - length) / per_step) if per_step else 0
+        self.full_in_steps = max(self.full_in_steps, steps)
+        if id(found.bounded) in self._told:
+            return
+        self._told.add(id(found.bounded))
+        full = f"full in {steps} steps" if length < limit else "full now"
+        held = f"{found.told.holder} holds {length} of at most {limit}"
+        self.notices.append(Notice("bounded", f"{held} and is {full}"))
+
     def _tensor_leads(self, explained: set[int]) -> None:
         alike: dict[str, list[Any]] = {}
         for tensor in self._growth.survivors():
@@ -151,7 +173,9 @@ class Inquest:
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for what, tensors in ranked[:MOST_LEADS]:
             found = self._follow(tensors[len(tensors) // 2])
-            if len(tensors) < FEWEST_TENSORS or found.bounded:
+            if found.bounded is not None:
+                self._note_filling(found)
+            if len(tensors) < FEWEST_TENSORS or found.bounded is not None:
                 continue
             per_step = len(tensors) / self._growth.survivors_span_steps
             weight = per_step * objects.weigh_bytes(tensors[:1])
@@ -161,12 +185,10 @@ class Inquest:
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
         elements = objects.newest(grower.container, NEWEST)
-        limit = objects.limit_of(grower.container)
-        if found.outside or found.bounded or not elements:
-            return
-        if limit is not None:
-            if not found.told.library:  # a cache of torch's or our own is nobody's concern
-                self.notices.append(_filling(found.told, grower, limit))
+        if objects.limit_of(grower.container) is not None and not found.outside:
+            found.bounded = grower.container
+            self._note_filling(found)
+        if found.outside or found.bounded is not None or not elements:
             return
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         weight = grower.per_step * objects.weigh_bytes(elements) / min(NEWEST, grower.length)
@@ -202,10 +224,3 @@ class Inquest:
 
     def _most_credited(self, probe: str) -> Counter[Site]:
         return Counter(dict(self._tracer.credits.get(probe, Counter()).most_common(1)))
-
-
-def _filling(told: Told, grower: Grower, limit: int) -> Notice:
-    left = max(0, limit - grower.length)
-    steps = round(left / grower.per_step) if grower.per_step else 0
-    held = f"{told.holder} holds {grower.length} of at most {limit}"
-    return Notice("bounded", f"{held} and is full in {steps} steps")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
 
@@ -21,6 +22,7 @@ AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps
 WINDOW_STEPS = 24
 WINDOW_S = 1.0  # of the program's time; closing the window takes half a second more
 FEWEST_WINDOW_STEPS = 8
+CLOSE_STEPS = 10  # between checkpoints, to see what is added at once
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 LONGEST_WINDOW_STEPS = 200
 OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
@@ -66,11 +68,14 @@ class Confirmation:
 
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
-        both = (*self.suspected, *self.along)
-        return [self._measured(one) for one in both if self._went_on(one, watch)]
+        confirmed = [one for one in self.suspected if self._went_on(one, watch)]
+        if not confirmed:  # what was only looked at beside them proves nothing alone
+            return []
+        beside = [one for one in self.along if self._went_on(one, watch)]
+        return [self._measured(one) for one in (*confirmed, *beside)]
 
     def _measured(self, reading: Reading) -> Reading:
-        if unit_of(reading.resource) == "B":
+        if unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS:
             return reading
         begin, middle, end = (taken[reading.resource] for taken in self.taken)
         halves = (
@@ -87,6 +92,11 @@ class Confirmation:
             return False
         begin, middle, end = (level or 0 for level in levels)
         expected = AGREES_FROM * reading.line.per_step
+        if reading.resource == "python.blocks":
+            # garbage between collections made the suspected rate too high
+            expected = max(
+                OWN_BLOCKS / self.length, min(expected, AGREES_FROM * (end - begin) / self.length)
+            )
         if min(middle - begin, end - middle) < expected * self.length / 2:
             return False
         return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
@@ -123,15 +133,24 @@ def _above_our_own(reading: Reading, length: int) -> Reading:
     return replace(reading, line=line)
 
 
+def _steps_apart(reading: Reading, slow: Series) -> float:
+    """Return how many steps lie between two additions: an epoch may add five Nodes at once."""
+    if unit_of(reading.resource) == "B":
+        return 0.0
+    steps, values = slow.column(reading.resource)
+    rows = zip(steps, steps[1:], values, values[1:], strict=False)
+    at_once = [now - past for first, then, past, now in rows if then - first <= CLOSE_STEPS]
+    return min((each for each in at_once if each > 0), default=1) / reading.line.per_step
+
+
 class Attribution:
     """One attribution window over the steps that follow."""
 
-    def __init__(self, step: int, growing: list[Reading]) -> None:
+    def __init__(self, step: int, growing: list[Reading], slow: Series) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution import Window
 
-        slowest = min(reading.line.per_step for reading in growing)
-        wanted = round(FEWEST_SURVIVORS / slowest) if slowest < 1 else 0
+        wanted = round(FEWEST_SURVIVORS * max(_steps_apart(each, slow) for each in growing))
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
         self._window = Window(tuple(reading.resource for reading in growing))
@@ -146,3 +165,8 @@ class Attribution:
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """Close the window and return what it found."""
         return self._window.close()
+
+    @property
+    def full_in_steps(self) -> int:
+        """After how many steps the container with a limit that fills up is full."""
+        return self._window.full_in_steps

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from leakcheck.model import Trend, Verdict
 from leakcheck.runtime.meters import unit_of
@@ -15,6 +16,7 @@ from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import Floor, Line, fit, grows, level_of_look, settled_after
 
 FEWEST_WARMUP_STEPS = 10
+SHORT_RUN_STEPS = 60  # a graph that grows is established by then
 FEWEST_STEPS = 30  # settled steps below which nothing is said
 # per step; a checkpoint leaves up to ten blocks of ours behind
 COMPANION_RATES = {
@@ -103,6 +105,38 @@ def companions(slow: Series, found: list[Reading]) -> list[Reading]:
         for one in readings
         if one is not None
     ]
+
+
+def refitted(reading: Reading, quick: Series, after: int) -> Reading:
+    """Return the line through all quick readings beyond `after`, for bytes that climb evenly.
+
+    Bytes jump: more points make a better line. Counters were measured exactly.
+    """
+    newer = read(quick, reading.resource, after) if unit_of(reading.resource) == "B" else None
+    if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
+        return reading
+    return newer
+
+
+def grown_share(
+    reading: Reading, step: int, readings: dict[str, int], base: tuple[int, dict[str, int]] | None
+) -> float:
+    """Return how much of its expected growth is there at `step`, since `base` if there is one."""
+    since, levels = base or (reading.steps[0], {reading.resource: reading.values[0]})
+    expected = reading.line.per_step * (step - since)
+    start = levels.get(reading.resource, reading.values[0])
+    return (readings.get(reading.resource, start) - start) / expected if expected else 0.0
+
+
+def counters_that_rise(slow: Series) -> list[str]:
+    """Return the counters of Nodes and tensors that were higher at each look than at the last."""
+    found = []
+    for resource in ("graph.nodes", "tensors"):
+        _, values = slow.column(resource)
+        rose = [now > past for past, now in pairwise(values)]
+        if len(rose) >= 3 and all(rose):
+            found.append(resource)
+    return found
 
 
 def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:

@@ -32,6 +32,7 @@ class Keepers:
     oldest: int = graph.UNDATED
     nodes_per_step: float = 0.0
     names: Counter[str] = field(default_factory=Counter)
+    reaches_back: bool = False  # one of `tensors` alone, to Nodes from well before the window
 
 
 def keepers(
@@ -64,6 +65,7 @@ def keepers(
     groups = [group for group in found.values() if _is_old(group, marks, steps)]
     for group in groups:
         group.nodes_per_step = group.nodes / steps
+        group.reaches_back = _reaches_back(group, marks)
     return sorted(groups, key=lambda group: -group.nodes)
 
 
@@ -75,11 +77,12 @@ def _is_old(group: Keepers, marks: Sequence[int], steps: int) -> bool:
     """
     if group.oldest >= marks[max(1, steps // 3)]:
         return False
-    if len(group.tensors) > 1:
-        return True
+    return len(group.tensors) > 1 or 2 * marks[0] <= marks[-1] or _reaches_back(group, marks)
+
+
+def _reaches_back(group: Keepers, marks: Sequence[int]) -> bool:
     before = max(0, 2 * marks[0] - marks[-1])
-    pairs = graph.grad_fns(group.tensors)
-    return before == 0 or any(graph.reaches(node, before) for _, node in pairs)
+    return any(graph.reaches(node, before) for _, node in graph.grad_fns(group.tensors))
 
 
 def _credit(

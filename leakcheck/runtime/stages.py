@@ -10,13 +10,15 @@ import sys
 from typing import Literal
 
 from leakcheck.model import Notice, Suspect
-from leakcheck.runtime.harmless import PLAIN, excuse
+from leakcheck.runtime.guards import limited_by_program
+from leakcheck.runtime.harmless import PLAIN, Excuses, excuse
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
     Reading,
     companions,
-    read,
+    grown_share,
+    refitted,
     still_climbing,
     suspicious,
 )
@@ -31,6 +33,9 @@ FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called st
 MORE_THAN_EXPECTED = 1.5
 PHASES_THAT_CONFIRM = 3
 SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
+FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to need
+UNHELD_STEPS = 200
+LIMIT_STEPS = 1000  # for what the program itself limits
 FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
@@ -56,7 +61,9 @@ class Course:
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
         self._wait_since = (0, 0.0)
-        self._excused: set[str] = set()
+        self._excuses = Excuses()
+        self.limited: tuple[str, int] | None = None  # by the program itself; until which step
+        self._unheld = False  # it grows, and nothing was found to hold it
         self._by_phase = False
         self._phase_begins = False
         self._phase_step = 0
@@ -168,8 +175,9 @@ class Course:
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = still_climbing(self.watch.sources, self.tolerance_bytes)
-        grows = any(reading.resource not in self._excused for reading in climbing)
-        return len(steps) >= FEWEST_CHECKPOINTS and not grows
+        if self.limited is not None and steps and steps[-1] < self.limited[1]:
+            return False
+        return len(steps) >= FEWEST_CHECKPOINTS and not self._excuses.without(climbing)
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
@@ -179,6 +187,7 @@ class Course:
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
+        self._after = max(self._after, self._excuses.ended_before(step))
         found = self._suspicious()
         if self._by_phase:
             self._confirm_by_phase(step, found)
@@ -189,7 +198,7 @@ class Course:
 
     def _suspicious(self) -> list[Reading]:
         found = suspicious(self.watch.sources, max(1, self._look), self._after)
-        return [reading for reading in found if reading.resource not in self._excused]
+        return self._excuses.without(found)
 
     def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
         # steps inside a phase confirm nothing: what is released at its end grows in them
@@ -248,7 +257,7 @@ class Course:
 
     def _judge_release(self, step: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
-        shares = [self._grown_share(reading, step, readings) for reading in self.established]
+        shares = [grown_share(one, step, readings, self._phase_base) for one in self.established]
         if max(shares) > MORE_THAN_EXPECTED:  # something else came with the phase: see the next
             self._phase_base = (step, readings)
             return
@@ -262,36 +271,23 @@ class Course:
         self._by_phase = True
         self.established, self.suspects = [], ()
         self.watch.slow.clear()
-        self._excused.add("host.heap")  # its quick readings are not at one phase
+        self._excuses.add(["host.heap"])  # its quick readings are not at one phase
         self._watch_again(step)
 
-    def _grown_share(self, reading: Reading, step: int, readings: dict[str, int]) -> float:
-        since, base = self._phase_base or (reading.steps[0], {reading.resource: reading.values[0]})
-        expected = reading.line.per_step * (step - since)
-        start = base.get(reading.resource, reading.values[0])
-        return (readings.get(reading.resource, start) - start) / expected if expected else 0.0
-
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
-        confirmed = [self._refitted(reading) for reading in confirmed]
+        confirmed = [refitted(reading, self.watch.quick, self._after) for reading in confirmed]
         harmless = excuse(confirmed, self.tolerance_bytes)
         if harmless is not None:
             self._add(harmless)
-            self._excused |= PLAIN if harmless.kind == "below-tolerance" else frozenset()
+            self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step)
             return
         self.established = confirmed
         self.stage = "attributing"
         try:
-            self._attribution = Attribution(step, confirmed)
+            self._attribution = Attribution(step, confirmed, self.watch.slow)
         except Exception as error:  # that it grows is known; who holds it then is not
             self._attribution_failed(step, error)
-
-    def _refitted(self, reading: Reading) -> Reading:
-        # bytes jump: more points make a better line; counters were measured exactly
-        if unit_of(reading.resource) != "B":
-            return reading
-        newer = read(self.watch.quick, reading.resource, self._after)
-        return newer if newer is not None and newer.line.low > 0 else reading
 
     def _attribute(self, step: int) -> None:
         try:
@@ -316,14 +312,33 @@ class Course:
             self._add(notice)
         self._next_read = step + 1
         if not suspects and any(notice.kind == "bounded" for notice in notices):
-            # what fills it shows in every counter, and for as long as it takes
-            self._excused |= {reading.resource for reading in self.established}
-            self._excused |= PLAIN
-            self.established = []
+            self._excuse_until(step + attribution.full_in_steps * FILLS_WITHIN)
             self._watch_again(step)
+            return
+        limits = limited_by_program(suspects) if self.limited is None else ""
+        if limits:
+            self.limited = limits, step + LIMIT_STEPS
+            self._excuse_until(step + LIMIT_STEPS)
+            self._watch_again(step)
+            return
+        if not suspects and not self._unheld and self.established:
+            self._confirm_for_longer(step)
             return
         self.suspects = suspects
         self._wait_or_establish(step)
+
+    def _excuse_until(self, step: float) -> None:
+        # what fills a container shows in every counter, and for as long as it takes
+        self._excuses.add({reading.resource for reading in self.established} | PLAIN, step)
+        self.established = []
+
+    def _confirm_for_longer(self, step: int) -> None:
+        # what nobody seems to hold may be a store that was just filled up
+        self._unheld = True
+        self._confirmation = Confirmation(self.established, step, UNHELD_STEPS)
+        self.established = []
+        self.stage = "confirming"
+        self._confirm(step)
 
     def _drop_attribution(self) -> None:
         if self._attribution is not None:

@@ -13,6 +13,12 @@ from leakcheck.runtime.advice import fix_for
         ("total_loss += loss", True, "total_loss += loss.item()"),
         ("self.sum += value * n", True, "self.sum += (value * n).item()"),
         ("total = total + loss", True, "total = total + loss.item()"),
+        (
+            "self.sum = getattr(self, 'sum', 0) + self.loss",
+            True,
+            "self.sum = getattr(self, 'sum', 0) + self.loss.item()",
+        ),
+        ("d['x'] = d.get('x', 0) + loss", True, "d['x'] = d.get('x', 0) + loss.item()"),
         ("losses.append(loss)", True, "losses.append(loss.item())"),
         ("features.append(output)  # keep", False, "features.append(output.detach())"),
         ("by_step[step] = loss", True, "by_step[step] = loss.item()"),

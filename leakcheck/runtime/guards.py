@@ -1,0 +1,93 @@
+"""Does the program itself limit what grows? `if len(heap) < 300: heap.append(x)`, by its source.
+
+A buffer that the program cuts back by hand looks like a leak until it is full for the first time.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.assignments import parsed
+
+_NAME = re.compile(r"`([\w.]+)`")
+_CHANGES = (
+    *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
+    *("pop", "popleft", "popitem", "remove", "discard", "clear"),
+)
+
+
+def limited_by_program(suspects: Sequence[Suspect]) -> str:
+    """Say which limits the program sets to everything that grows; "" if something has none."""
+    places = [limiting_place(suspect) for suspect in suspects]
+    told = sorted({f"{each.path}:{each.line} ({each.code})" for each in places if each is not None})
+    if not told or None in places:
+        return ""
+    return (
+        f"{', '.join(suspect.holder for suspect in suspects)} grows, limited at {', '.join(told)}"
+    )
+
+
+def limiting_place(suspect: Suspect) -> Place | None:
+    """Return where the program compares the length of what grows and changes it accordingly."""
+    named = _NAME.search(suspect.holder)
+    if named is None:
+        return None
+    name = named.group(1).rpartition(".")[2]
+    for place in suspect.locations:
+        for node in _branches(parsed(place.path)):
+            if _compares_length(node.test, name) and _changes(node, name):
+                return replace(place, line=node.lineno, code=ast.unparse(node.test))
+    return None
+
+
+def _branches(tree: ast.AST) -> Iterator[ast.If | ast.While]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.While)):
+            yield node
+
+
+def _compares_length(test: ast.expr, name: str) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            sides = (node.left, node.comparators[0])
+            ordered = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq))
+            if ordered and any(_is_length(side, name) for side in sides):
+                return not any(isinstance(side, ast.Constant) and not side.value for side in sides)
+    return False
+
+
+def _is_length(node: ast.expr, name: str) -> bool:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    if not called or node.func.id != "len" or len(node.args) != 1:  # type: ignore[attr-defined]
+        return False
+    return _is_named(node.args[0], name)  # type: ignore[attr-defined]
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return (isinstance(node, ast.Name) and node.id == name) or (
+        isinstance(node, ast.Attribute) and node.attr == name
+    )
+
+
+def _changes(branch: ast.If | ast.While, name: str) -> bool:
+    for part in (*branch.body, *branch.orelse):
+        for node in ast.walk(part):
+            match node:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
+                    if method in _CHANGES and _is_named(changed, name):
+                        return True
+                    if node.args and method.startswith("heap") and _is_named(node.args[0], name):
+                        return True
+                case ast.Call(func=ast.Name(id=function), args=[changed, *_]):
+                    if function.startswith("heap") and _is_named(changed, name):
+                        return True
+                case ast.Delete(targets=targets) | ast.Assign(targets=targets):
+                    if any(_is_named(target, name) for target in targets):
+                        return True
+    return False

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.guards import limited_by_program
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Say what is found of a source in which global `kept` grows at line 1."""
+
+    def said(source: str, holder: str = "global `kept`") -> str:
+        path = tmp_path / "program.py"
+        path.write_text(source)
+        suspect = Suspect(
+            "tensor", "tensors pile up", holder=holder, locations=(Place(str(path), 1, ""),)
+        )
+        return limited_by_program((suspect,)).replace(f"{path}", "program.py")
+
+    return said
+
+
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        ("if len(kept) < 300: kept.append(x)\n", "program.py:1 (len(kept) < 300)"),
+        ("kept.append(x)\nif len(kept) > n: kept.pop(0)\n", "program.py:2 (len(kept) > n)"),
+        (
+            "kept.append(x)\nwhile len(kept) >= n:\n    del kept[0]\n",
+            "program.py:2 (len(kept) >= n)",
+        ),
+        ("kept.append(x)\nif n < len(kept): kept = kept[-n:]\n", "program.py:2 (n < len(kept))"),
+        (
+            "if len(kept) < 9: heapq.heappush(kept, x)\nelse: heapq.heapreplace(kept, x)\n",
+            "program.py:1 (len(kept) < 9)",
+        ),
+    ],
+)
+def test_a_length_that_is_compared_and_acted_on_is_a_limit(said, source, limit):
+    assert said(source) == f"global `kept` grows, limited at {limit}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "kept.append(x)\n",
+        "kept.append(x)\nif len(kept) > 0: kept.pop()\n",  # no limit but emptiness
+        "kept.append(x)\nif len(kept) < 32: train()\n",  # enough to begin with
+        "kept.append(x)\nif len(kept) % 10 == 0: print(kept[-1])\n",
+        "kept.append(x)\nif len(other) > 9: other.pop()\n",
+        "kept.append(x)\nif len(kept) > 9: kept.pop(\n",  # no Python
+    ],
+)
+def test_other_questions_about_the_length_are_not(said, source):
+    assert said(source) == ""
+
+
+def test_an_attribute_is_known_by_its_last_name(said):
+    source = "if len(self.cache) > self.size: self.cache.clear()\n"
+
+    assert said(source, "attribute `Data.cache`, from local `self` in get()").endswith(
+        "limited at program.py:1 (len(self.cache) > self.size)"
+    )
