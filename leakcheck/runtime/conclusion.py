@@ -218,7 +218,9 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     bytes_per_step = _bytes_per_step(course)
     if suspect.kind == "object":  # small ones are not in the heap's count
         blocks = rates.get("python.blocks", 0.0)
-        bytes_per_step = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
+        weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
+        # weighed was the object alone: what it holds shows in the heap
+        bytes_per_step = max(weighed, rates.get("host.heap", 0.0))
         objects_per_step = objects_per_step or blocks
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 

@@ -84,6 +84,8 @@ class Inquest:
         for grower in self._growers:
             self._container_lead(grower)
         if not self.leads and not self.notices:
+            # what was searched for in vain before must not cost these their turn
+            self._until_s = max(self._until_s, thread_time() + SEARCH_S / 2)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
 
@@ -98,7 +100,7 @@ class Inquest:
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
             plain = plain and not is_ours(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
-                found.append((kind, grown, self._heap.pick({id(kind)})[-2]))
+                found.append((kind, grown, objects.first_held(self._heap.pick({id(kind)}))))
         return found
 
     def _follow(self, target: Any) -> _Found:

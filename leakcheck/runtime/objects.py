@@ -127,6 +127,17 @@ def newest(container: Any, count: int) -> list[Any]:
     return list(container)[-count:]
 
 
+def first_held(alike: list[Any]) -> Any:
+    """Return one of the objects that none of the others holds: the head of a list linked by hand.
+
+    One of the last if there is no such object, or all are such: the very last may be in use.
+    """
+    inside = [part for part in gc.get_referents(*alike) if type(part) is dict]
+    held = {id(part) for part in (*gc.get_referents(*alike), *gc.get_referents(*inside))}
+    heads = [thing for thing in alike if id(thing) not in held] or alike
+    return heads[-2:][0]
+
+
 def is_scalar(thing: Any) -> bool:
     """Say whether an object is a tensor with one element."""
     tensor = tensor_type()

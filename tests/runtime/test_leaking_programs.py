@@ -13,7 +13,7 @@ SCOREBOARD = HERE.parent / "benchmarks" / "runtime_scoreboard.py"
 PROGRAMS = sorted((HERE / "programs" / "leaking").glob("*.py"))
 NO_HOLDER = {"native_heap", "threads", "open_files"}  # what leaks is no Python object
 # what is found, with its kind and rate, but without the line yet
-LINE_NOT_NAMED = {"linked_objects", "native_heap"}
+LINE_NOT_NAMED = {"native_heap"}
 RATE_OFF_BY = {"": 0.05, "B": 0.1}
 pytestmark = pytest.mark.slow
 

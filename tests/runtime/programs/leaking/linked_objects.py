@@ -2,6 +2,7 @@
 
 # kind = "object"
 # holder = "local `head`"
+# per_step = 1
 
 import torch
 from torch import nn
