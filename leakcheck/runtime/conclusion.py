@@ -203,12 +203,20 @@ def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tu
     told = []
     for suspect in suspects:
         resource = COUNTERS.get(suspect.kind)
-        if resource is None or (
-            resource in rates
-            and (suspect.objects_per_step or rates[resource]) >= LEAST_SHARE * rates[resource]
-        ):
+        if resource is None or _weighs(suspect, rates):
             told.append(suspect)
+        elif resource in rates:
+            share = (suspect.objects_per_step or rates[resource]) / rates[resource]
+            told += [suspect] if share >= LEAST_SHARE else []
     return tuple(told)
+
+
+def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:
+    # one tensor that is extended step by step: it grows in bytes, not in number
+    in_bytes = {name: rate for name, rate in rates.items() if unit_of(name) == "B"}
+    if suspect.objects_per_step is not None or suspect.kind != "tensor" or not in_bytes:
+        return False
+    return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * max(in_bytes.values())
 
 
 def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:

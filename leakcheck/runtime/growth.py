@@ -9,12 +9,18 @@ import sys
 import weakref
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+from leakcheck.runtime import objects
 from leakcheck.runtime.objects import Heap
 
 FEWEST_ELEMENTS = 2
+FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
 SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
+
+
+_Form = tuple[str, int]  # of a tensor: data type, number of dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,15 @@ class Grower:
     per_step: float
 
 
+def _largest(tensors: list[Any]) -> dict[_Form, Any]:
+    found: dict[_Form, Any] = {}
+    for tensor in tensors:
+        form = objects.form(tensor)
+        if form not in found or objects.numel(tensor) > objects.numel(found[form]):
+            found[form] = tensor
+    return found
+
+
 class Growth:
     """Compares looks at the heap, the first of them being the state before the window."""
 
@@ -35,6 +50,7 @@ class Growth:
         self._seen: list[dict[int, int]] = []  # lengths of what has not shrunk, a look each
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
+        self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
     def look(self, step: int, heap: Heap) -> dict[int, int]:
@@ -47,7 +63,9 @@ class Growth:
             never = sys.maxsize  # what is new since the first look is held by something older
             kept = {key: now for key, now in lengths.items() if now >= past.get(key, never)}
             self._seen.append(kept)
-        self._note_births(heap.tensors())
+        tensors = heap.tensors()
+        self._note_births(tensors)
+        self._largest.append({form: objects.numel(one) for form, one in _largest(tensors).items()})
         self._steps.append(step)
         newest = self._seen[-1] if self._seen else {}
         grown = {key: length - self._first[key] for key, length in newest.items()}
@@ -92,6 +110,19 @@ class Growth:
     def _settled(self) -> int:
         last = self._steps[-1] - SETTLING_STEPS
         return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
+
+    def growing_tensors(self, heap: Heap) -> list[tuple[Any, float]]:
+        """Return tensors that stand for ever larger ones, with their elements more a step.
+
+        `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger.
+        """
+        steps = self._steps[-1] - self._steps[0] if len(self._largest) >= FEWEST_SIZES else 0
+        found = []
+        for form, tensor in _largest(heap.tensors()).items() if steps else ():
+            sizes = [look.get(form, 0) for look in self._largest]
+            if all(now > past > 0 for past, now in pairwise(sizes)):
+                found.append((tensor, (sizes[-1] - sizes[0]) / steps))
+        return found
 
     def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
         """Return the types of which more objects live than at the first look, most first."""

@@ -76,6 +76,7 @@ class Inquest:
         groups = self._keepers(marks)
         explained = {id(each) for group in groups for each in (*group.tensors, *group.inner)}
         kinds = self._growing_kinds()
+        extended = self._growth.growing_tensors(self._heap)
         self._heap.drop()
         for group in groups[:MOST_LEADS]:
             self._graph_lead(group)
@@ -83,6 +84,9 @@ class Inquest:
         self._tensor_leads(explained)
         for grower in self._growers:
             self._container_lead(grower)
+        if not self.leads and not self.notices:
+            for tensor, elements_per_step in extended:
+                self._extended_lead(tensor, elements_per_step)
         if not self.leads and not self.notices:
             # what was searched for in vain before must not cost these their turn
             self._until_s = max(self._until_s, thread_time() + SEARCH_S / 2)
@@ -183,6 +187,14 @@ class Inquest:
             weight = per_step * objects.weigh_bytes(tensors[:1])
             lead = self._lead("tensor", what, found, per_step, weight)
             (self.leads if found.piles_up else self.doubtful).append(lead)
+
+    def _extended_lead(self, tensor: Any, elements_per_step: float) -> None:
+        found = self._follow(tensor)
+        if found.outside or found.told.library:
+            return
+        weight = elements_per_step * tensor.element_size()
+        what = f"{describe(tensor)}, larger at each look"
+        self.leads.append(self._lead("tensor", what, found, None, weight))
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)

@@ -138,6 +138,25 @@ def first_held(alike: list[Any]) -> Any:
     return heads[-2:][0]
 
 
+def numel(tensor: Any) -> int:
+    """Return a tensor's number of elements; 0 for one that cannot say."""
+    return _asked(tensor, "numel", 0)
+
+
+def form(tensor: Any) -> tuple[str, int]:
+    """Return what a tensor keeps when it is extended: its data type and number of dimensions."""
+    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", 0)
+
+
+def _asked(tensor: Any, method: str, default: int) -> int:
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        try:
+            return int(getattr(torch._C.TensorBase, method)(tensor))
+        except (RuntimeError, TypeError):  # nested, or of a size that is only a symbol
+            return default
+
+
 def is_scalar(thing: Any) -> bool:
     """Say whether an object is a tensor with one element."""
     tensor = tensor_type()

@@ -23,12 +23,16 @@ def held_at(chain: Chain) -> list[Site]:
 
 
 def rebound_at(chain: Chain) -> Site | None:
-    """Return the line that gives the root's local name its newest value, None without one."""
+    """Return the line that gives the name at the root its newest value, None without one."""
     root = chain.root
-    if root is None or root.kind != "local" or not frames.is_own(root.path):
+    if root is None or root.kind == "class" or not frames.is_own(root.path):
         return None
-    line = assignments.last_of_name(root.path, root.owner, root.name)
-    return Site(root.path, line, root.owner) if line else None
+    name, function = root.name, root.owner
+    if root.kind == "module":
+        direct = len(chain.objects) == 2
+        name, function = trace.key_of(*chain.objects) if direct else "", ""
+    line = assignments.last_of_name(root.path, function, name) if name else None
+    return Site(root.path, line, function or "<module>") if line else None
 
 
 def _of_root(root: Root, chain: list[Any]) -> Site | None:
