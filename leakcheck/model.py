@@ -336,4 +336,4 @@ class Isolation:
 
 def fingerprint(*parts: str) -> str:
     """Hash the parts into twelve hexadecimal digits that are the same on every machine."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:12]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
@@ -45,6 +46,17 @@ class LazyGroup(click.Group):
         module = import_module(f"leakcheck.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown name, say which one is near."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, COMMANDS, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(COMMANDS)}"
+            ctx.fail(f'no command is called "{name}"; {hint}')
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing them."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -21,7 +23,7 @@ def wants_color(choice: str, *, to_file: bool = False) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return not to_file and sys.stdout.isatty()
+    return not to_file and sys.stdout is not None and sys.stdout.isatty()
 
 
 def emit(text: str, file: str | None = None, *, color: bool = False) -> None:
@@ -38,8 +40,31 @@ def emit(text: str, file: str | None = None, *, color: bool = False) -> None:
         raise UsageError(f"{file}: cannot be written: {(error.strerror or '').lower()}") from None
 
 
+def emit_bytes(raw: bytes) -> None:
+    """Write bytes to standard output as they are; UsageError when they cannot be written."""
+    if sys.stdout is None:
+        return
+    with _told_when_full():
+        sys.stdout.buffer.write(raw)
+        sys.stdout.buffer.flush()
+
+
 def _print(text: str, color: bool) -> None:
-    if not text:
+    if not text or sys.stdout is None:  # None: the program was started with it closed
         return
     encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=color)
+    with _told_when_full():
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=color)
+
+
+@contextmanager
+def _told_when_full() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # what is still buffered must not fail once more when the interpreter exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = (error.strerror or "").lower()
+        raise UsageError(f"standard output cannot be written: {reason}") from None

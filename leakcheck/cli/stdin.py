@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leakcheck.cli.choice import Choice, Chosen, Group, locate, settings
-from leakcheck.cli.output import emit
+from leakcheck.cli.output import emit, emit_bytes
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, SourceError, UsageError
 from leakcheck.model import Finding, Report, Unreadable
 from leakcheck.report import render
@@ -37,7 +37,7 @@ def check_stdin(paths: Sequence[str], choice: Choice, options: Options) -> int:
     told = settings(located, choice)
     checker = Checker(told)
     try:
-        document = open_document(path, sys.stdin.buffer.read())
+        document = open_document(path, _read())
         if options.fix or options.diff:
             return _rewrite(document, path, checker, options, located.config.unsafe_fixes)
         findings = _placed(document, checker.check_text(document.text, path))
@@ -46,6 +46,12 @@ def check_stdin(paths: Sequence[str], choice: Choice, options: Options) -> int:
         report = Report(unreadable=(Unreadable(display_path(path), str(error)),))
     report = without_accepted(report, Chosen((Group(located, told, (path,)),)), options)
     return conclude(report, options, options.output_format or located.config.output_format)
+
+
+def _read() -> bytes:
+    if sys.stdin is None:  # the program was started with it closed
+        raise UsageError("standard input is closed")
+    return sys.stdin.buffer.read()
 
 
 def _rewrite(
@@ -58,7 +64,7 @@ def _rewrite(
     if options.diff:
         emit(unified_diff(document.text, fixed.text, display_path(path)).removesuffix("\n"))
         return EXIT_FOUND if fixed.fixed and not options.exit_zero else EXIT_CLEAN
-    sys.stdout.buffer.write(document.encode(fixed.text))
+    emit_bytes(document.encode(fixed.text))
     report = Report(findings=_placed(document, fixed.left, fixed.text), checked_files=1)
     if not options.quiet:
         click.echo(render(report, "concise"), err=True, nl=bool(report.findings))

@@ -121,9 +121,10 @@ def _region(line: int, column: int, end_line: int, end_column: int) -> dict[str,
 
 
 def _artifact(path: str) -> dict[str, Json]:
+    quoted = quote(path, errors="surrogateescape")
     if path.startswith("/"):
-        return {"uri": f"file://{quote(path)}"}
-    return {"uri": quote(path), "uriBaseId": "SRCROOT"}
+        return {"uri": f"file://{quoted}"}
+    return {"uri": quoted, "uriBaseId": "SRCROOT"}
 
 
 def _pascal(slug: str) -> str:

@@ -79,13 +79,19 @@ class Cache:
 
     def _prepare(self) -> bool:
         try:
+            marked = self._root if self._is_own() else self._folder
             self._folder.mkdir(parents=True, exist_ok=True)
             for name, text in _FILES.items():
-                if not (self._root / name).exists():
-                    (self._root / name).write_text(text)
+                if not (marked / name).exists():
+                    (marked / name).write_text(text)
         except OSError:
             return False
         return True
+
+    def _is_own(self) -> bool:
+        """Tell a folder for caches from one with other files, which git must not come to ignore."""
+        tag = self._root / "CACHEDIR.TAG"
+        return tag.exists() or not self._root.exists() or not any(self._root.iterdir())
 
 
 def rules_digest(slugs: Iterable[str], rule_sets: Iterable[Path]) -> str:

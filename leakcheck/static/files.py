@@ -7,6 +7,7 @@ Files named on the command line are taken whatever their suffix and whatever ign
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from leakcheck.errors import SourceError, UsageError
+from leakcheck.errors import ConfigError, SourceError, UsageError
 from leakcheck.model import Unreadable
 from leakcheck.units import format_bytes
 
@@ -108,9 +109,9 @@ def find_files(
 ) -> FoundFiles:
     """List the files to check below `paths`; `exclude` holds gitignore patterns relative to `root`.
 
-    Raises UsageError for a path that does not exist.
+    Raises UsageError for a path that does not exist, ConfigError for a pattern that is none.
     """
-    search = _Search(GitIgnoreSpec.from_lines(exclude), absolute(root or Path()), respect_gitignore)
+    search = _Search(_excluding(exclude), absolute(root or Path()), respect_gitignore)
     found: dict[Path, None] = {}
     for path in map(absolute, paths):
         if not os.path.lexists(path):
@@ -171,6 +172,21 @@ def display_path(path: Path) -> str:
         return path.as_posix()
 
 
+def _excluding(patterns: Sequence[str]) -> GitIgnoreSpec:
+    for pattern in patterns:
+        if not _is_pattern(pattern):
+            raise ConfigError(f'exclude: "{pattern}" is not a pattern as in .gitignore')
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
+
+
 def _specs_for(search: _Search, folder: Path) -> tuple[tuple[Path, GitIgnoreSpec], ...]:
     """Read the .gitignore files above a folder that do not ignore the folder itself."""
     above = _gitignores_above(folder) if search.respect_gitignore else ()
@@ -213,9 +229,9 @@ def _gitignore_in(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
     for name in (".git/info/exclude", ".gitignore"):
         try:
             lines = (folder / name).read_text(errors="replace").removeprefix("\ufeff").splitlines()
-            spec = GitIgnoreSpec.from_lines(lines)
-        except (OSError, ValueError):
+        except OSError:
             continue
+        spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
         if len(spec):
             yield folder, spec
 

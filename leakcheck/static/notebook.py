@@ -35,6 +35,7 @@ class Notebook:
     text: str
     indent: int | str | None
     final_newline: bool
+    ascii: bool = False
 
     def encode(self, text: str) -> bytes:
         """Write the notebook with other code; nothing but the sources changes."""
@@ -47,7 +48,7 @@ class Notebook:
         document = {**self.document, "cells": cells}
         separators = (",", ": ") if self.indent is not None else None
         written = json.dumps(
-            document, indent=self.indent, ensure_ascii=False, separators=separators
+            document, indent=self.indent, ensure_ascii=self.ascii, separators=separators
         )
         return (written + "\n" * self.final_newline).encode()
 
@@ -71,6 +72,7 @@ def read_notebook(raw: bytes) -> Notebook:
         "".join(_joined(cells)) if _language(document) == "python" else "",
         indent.group(1) if indent else None,
         written.endswith("\n"),
+        written.isascii() and "\\u" in written,
     )
 
 

@@ -247,3 +247,11 @@ def test_a_link_to_itself_spoils_no_other_file(tmp_path):
     found = find_files([tmp_path])
 
     assert {path.name for path in found.files} == {"loop.py", "train.py"}
+
+
+def test_a_gitignore_line_that_is_no_pattern_leaves_the_others_in_force():
+    Path(".git").mkdir()
+    Path(".gitignore").write_text("!\n**[z-a]\nbuilt.py\n")
+    for name in ("built.py", "train.py"):
+        Path(name).touch()
+    assert [path.name for path in find_files([Path()]).files] == ["train.py"]

@@ -137,3 +137,11 @@ def test_no_source_is_lost_and_lines_keep_their_numbers(sources):
     except SourceError:
         return
     assert python.count("\n") == notebook.text.count("\n")
+
+
+def test_escaped_characters_stay_escaped():
+    document = {"cells": [cell("x = 1"), cell("caf\u00e9", "markdown")], "metadata": {}}
+    written = json.dumps(document, indent=1).encode()
+    notebook = read_notebook(written)
+    changed = notebook.encode(notebook.text.replace("x = 1", "x = 2"))
+    assert changed == written.replace(b"x = 1", b"x = 2")
