@@ -115,8 +115,11 @@ def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.Functio
     """The value is worked out for this key: a call on it, here or where a local name was bound.
 
     `word_ids[word] = len(word_ids)` numbers a vocabulary, whose entries are small and wanted.
+    So are those of a tally.
     """
     value = assign.value
+    if _is_tally(assign):
+        return False
     names = {node.value for node in walk(key) if isinstance(node, cst.Name)}
     if not isinstance(value, cst.Name):
         return _works_on(value, names)
@@ -129,6 +132,23 @@ def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.Functio
             together = shape.target_names(node.target)
             if value.value in together and names & set(together):
                 return True
+    return False
+
+
+def _is_tally(assign: cst.Assign) -> bool:
+    """A number added to the entry's own: `seen[word] = seen.get(word, 0) + 1`."""
+    match assign.value, assign.targets[0].target:
+        case (
+            cst.BinaryOperation(
+                left=cst.Call(
+                    func=cst.Attribute(value=asked, attr=cst.Name(value="get")),
+                    args=[cst.Arg(), cst.Arg(value=cst.Integer() | cst.Float())],
+                ),
+                right=cst.Integer() | cst.Float(),
+            ),
+            cst.Subscript(value=holder),
+        ):
+            return asked.deep_equals(holder)
     return False
 
 

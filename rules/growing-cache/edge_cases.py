@@ -57,6 +57,8 @@ class Encoder:
     def __init__(self):
         self.cache = {}
         self.by_layer = {}
+        self.remarks = {}
+        self.kept = {}
 
     def encode(self, sentence, compute):
         if sentence in self.cache:
@@ -68,3 +70,10 @@ class Encoder:
         if layer_idx not in self.by_layer:
             self.by_layer[layer_idx] = make()
         return self.by_layer[layer_idx]
+
+    def count(self, remark):
+        self.remarks[remark] = self.remarks.get(remark, 0) + 1  # a tally, not a cache
+
+    def embed(self, sentence, compute):
+        self.kept[sentence] = self.kept.get(sentence) or compute(sentence)  # leak: growing-cache
+        return self.kept[sentence]
