@@ -84,7 +84,7 @@ class Cache:
             for name, text in _FILES.items():
                 if not (marked / name).exists():
                     (marked / name).write_text(text)
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a null byte in the name
             return False
         return True
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from leakcheck.errors import RuleError, SourceError
 from leakcheck.model import Finding
 from leakcheck.static import engine, syntax
 from leakcheck.static.cache import Outcome, rules_digest
-from leakcheck.static.files import Source, absolute, decode, display_path, read_bytes
+from leakcheck.static.files import Source, absolute, decode, display_path, patterns, read_bytes
 from leakcheck.static.fix import Fixed, fix_text
 from leakcheck.static.notebook import Notebook, in_cells, python_of, read_notebook
 from leakcheck.static.registry import builtin_rule_set, load_rules
@@ -68,7 +66,7 @@ class Checker:
         self.workspace = Workspace()
         self._root = absolute(settings.root)
         self._ignores = [
-            (GitIgnoreSpec.from_lines([pattern]), frozenset(slugs_named(names, self.rules)))
+            (patterns("per-file-ignores", [pattern]), frozenset(slugs_named(names, self.rules)))
             for pattern, names in settings.per_file_ignores
         ]
 

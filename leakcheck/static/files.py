@@ -111,7 +111,7 @@ def find_files(
 
     Raises UsageError for a path that does not exist, ConfigError for a pattern that is none.
     """
-    search = _Search(_excluding(exclude), absolute(root or Path()), respect_gitignore)
+    search = _Search(patterns("exclude", exclude), absolute(root or Path()), respect_gitignore)
     found: dict[Path, None] = {}
     for path in map(absolute, paths):
         if not os.path.lexists(path):
@@ -123,6 +123,14 @@ def find_files(
         else:
             found[path] = None
     return FoundFiles(tuple(sorted(found)), tuple(search.unreadable))
+
+
+def patterns(setting: str, lines: Sequence[str]) -> GitIgnoreSpec:
+    """Read the patterns of a setting; ConfigError names the one that is none."""
+    for line in lines:
+        if not _is_pattern(line):
+            raise ConfigError(f'{setting}: "{line}" is not a pattern as in .gitignore')
+    return GitIgnoreSpec.from_lines(lines)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -170,13 +178,6 @@ def display_path(path: Path) -> str:
         return path.relative_to(Path.cwd()).as_posix()
     except ValueError:
         return path.as_posix()
-
-
-def _excluding(patterns: Sequence[str]) -> GitIgnoreSpec:
-    for pattern in patterns:
-        if not _is_pattern(pattern):
-            raise ConfigError(f'exclude: "{pattern}" is not a pattern as in .gitignore')
-    return GitIgnoreSpec.from_lines(patterns)
 
 
 def _is_pattern(line: str) -> bool:

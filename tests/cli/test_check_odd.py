@@ -67,6 +67,16 @@ def test_an_exclude_that_is_no_pattern_is_one_line(leakcheck, pattern):
     assert leakcheck("check", "--config", f'exclude = ["{pattern}"]') == (2, "", expected)
 
 
+def test_per_file_ignores_that_are_no_pattern_are_one_line(leakcheck):
+    expected = 'leakcheck: per-file-ignores: "!" is not a pattern as in .gitignore\n'
+    assert leakcheck("check", "--per-file-ignores", "!:TOY101") == (2, "", expected)
+
+
+def test_a_cache_folder_that_cannot_be_is_as_good_as_none(leakcheck):
+    expected = leakcheck("check", "--no-cache")
+    assert leakcheck("check", "--config", 'cache-dir = "a\\u0000b"') == expected
+
+
 def test_a_cache_among_other_files_hides_none_of_them_from_git(leakcheck):
     first = leakcheck("check", "--cache-dir", ".")
     assert not Path(".gitignore").exists()
