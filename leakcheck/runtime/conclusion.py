@@ -118,7 +118,7 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
         return "unclear", "no steps seen"
     if steps < FEWEST_STEPS:
         return "unclear", f"only {steps} steps were seen; {FEWEST_STEPS} are needed"
-    if course.stage == "waiting":
+    if course.stage in ("waiting", "attributing"):
         return "unclear", _in_doubt(course)
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)

@@ -127,7 +127,9 @@ class Sentinel:
         except Exception as error:
             self._break(error)
 
-    def restart(self, clock: str, *, trusted: bool, waits: Waits = "nothing") -> None:
+    def restart(
+        self, clock: str, *, trusted: bool, waits: Waits = "nothing", graph_patience_steps: int = 0
+    ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best."""
         self.start()
         assert self._course is not None
@@ -135,10 +137,11 @@ class Sentinel:
             if self._course.stage == "growing":
                 return
             if self._step - self._course.watch.origin >= FEWEST_STEPS:
-                self.previous = self._conclude(Ending())
+                self.previous = self._conclude(Ending(running=True))
             self.clock = clock
             self._course.restart(self._step)
             self._course.trusted, self._course.waits = False, waits
+            self._course.graph_patience_steps = graph_patience_steps
             if trusted:
                 self._course.trust()
             self._next = self._step + 1

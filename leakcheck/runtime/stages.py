@@ -53,6 +53,9 @@ class Course:
         self.notices: tuple[Notice, ...] = ()
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
+        self.graph_patience_steps = (
+            0  # a sum over so many samples may be meant, before its backward
+        )
         self._origin = 0
         self._after = 0
         self._look = 0
@@ -105,9 +108,7 @@ class Course:
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step
-        self._look = 0
-        self._confirmation = None
-        self._by_phase = False
+        self._look, self._confirmation, self._by_phase = 0, None, False
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
@@ -175,9 +176,8 @@ class Course:
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = still_climbing(self.watch.sources, self.tolerance_bytes)
-        if self.limited is not None and steps and steps[-1] < self.limited[1]:
-            return False
-        return len(steps) >= FEWEST_CHECKPOINTS and not self._excuses.without(climbing)
+        full = self.limited is None or not steps or steps[-1] >= self.limited[1]
+        return full and len(steps) >= FEWEST_CHECKPOINTS and not self._excuses.without(climbing)
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
@@ -246,14 +246,14 @@ class Course:
         since_step, since_s = self._wait_since
         long_enough = step - since_step >= LONGEST_WAIT_STEPS
         long_enough &= self.watch.elapsed_s - since_s >= LONGEST_WAIT_S
-        if self.trusted and (long_enough or not self._released_by_phase()):
+        if self.trusted and (long_enough or not self._may_be_released(step)):
             self.stage = "growing"
 
-    def _released_by_phase(self) -> bool:
-        if self._by_phase or self.waits == "nothing":
-            return False
+    def _may_be_released(self, step: int) -> bool:
         graph = any(reading.resource == "graph.nodes" for reading in self.established)
-        return self.waits == "all" or not graph
+        if graph and (self.waits != "all" or self._by_phase):
+            return self.steps_seen(step) < self.graph_patience_steps
+        return self.waits != "nothing" and not self._by_phase
 
     def _judge_release(self, step: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)

@@ -21,6 +21,7 @@ from leakcheck.runtime.sentinel import Sentinel
 
 OPTIMIZER_MODULE = "torch.optim.optimizer"
 CHOSEN_AFTER = 8
+SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
@@ -130,7 +131,12 @@ class StepClock:
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
         self._trusted = place.over == "forever" or self._graphs.made_by(loop)
         clock = f"iterations of the loop at {place.path}:{place.line}"
-        self._sentinel.restart(clock, trusted=self._trusted, waits=waits)  # type: ignore[arg-type]
+        self._sentinel.restart(
+            clock,
+            trusted=self._trusted,
+            waits=waits,  # type: ignore[arg-type]
+            graph_patience_steps=0 if place.over == "forever" else SUM_OF_STEPS,
+        )
 
     def _step_of_chosen(self, loop: int) -> None:
         self._others = 0

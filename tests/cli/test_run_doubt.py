@@ -43,3 +43,49 @@ def test_a_loop_over_the_parameters_is_not_the_step(run, tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert done.returncode == 0, done.stderr
     assert report["run"]["clock"].endswith("program.py:3")
+
+
+@pytest.mark.slow
+def test_losses_added_up_over_a_batch_of_128_are_not_accused_before_their_backward(run, tmp_path):
+    done = run(
+        "import torch\n"
+        "from torch import nn\n"
+        "model = nn.Linear(16, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "total = 0\n"
+        "for number in range(128 * 8):\n"
+        "    total = total + model(torch.randn(16)).pow(2).mean()\n"
+        "    if number % 128 == 127:\n"
+        "        optimizer.zero_grad()\n"
+        "        total.backward()\n"
+        "        optimizer.step()\n"
+        "        total = 0\n",
+        "--json",
+        "report.json",
+    )
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
+
+
+@pytest.mark.slow
+def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, tmp_path):
+    done = run(
+        "import torch\n"
+        "from torch import nn\n"
+        "model = nn.Linear(16, 4)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "kept = []\n"
+        "for step in range(40):\n"
+        "    loss = model(torch.randn(8, 16)).pow(2).mean()\n"
+        "    optimizer.zero_grad()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n"
+        "    kept.append(loss)\n",
+        "--json",
+        "report.json",
+    )
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["verdict"], done.returncode) == ("unclear", 2), done.stderr
+    assert "graph.nodes" in report["reason"]
