@@ -116,7 +116,7 @@ class Session:
             return outcome.status
         self._live.clear()
         ending = Ending(self.command, self._stopped_by(outcome), outcome.status)
-        self._sentinel.stop()
+        self._sentinel.stop(cut_short=outcome.ended in ("interrupted", "terminated", "error"))
         self.report = report = self._joined(self._sentinel.report(ending))
         if self._recorder is not None:
             self._recorder.finish(report)

@@ -82,10 +82,10 @@ class Sentinel:
             self._course = Course(self._watch, *self._settings)
         return self
 
-    def stop(self) -> None:
-        """End the watch; the report stays available."""
+    def stop(self, *, cut_short: bool = False) -> None:
+        """End the watch; the report stays available. `cut_short`: the loop was not at its end."""
         if self._watch is not None and self._report is None:
-            self._report = self._conclude(Ending())
+            self._report = self._conclude(Ending(), cut_short=cut_short)
             self._watch.close()
 
     def __enter__(self) -> Sentinel:
@@ -204,11 +204,11 @@ class Sentinel:
                 watch.note_cost(perf_counter() - began_s)
         return course.stage == "growing" != before
 
-    def _conclude(self, ending: Ending) -> Report:
+    def _conclude(self, ending: Ending, *, cut_short: bool = False) -> Report:
         assert self._course is not None
         with self._lock:
             if not ending.running:
-                self._course.settle(self._step)
+                self._course.settle(self._step, cut_short=cut_short)
             report = conclude(self._course, self._step, self.clock, self.broken, ending)
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report

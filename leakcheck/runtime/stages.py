@@ -6,7 +6,6 @@ decides on comes from `judge`, everything it reads from `watching` and `inquiry`
 
 from __future__ import annotations
 
-import sys
 from typing import Literal
 
 from leakcheck.model import Notice, Suspect
@@ -153,11 +152,11 @@ class Course:
             self._checkpoint(step)
             self._take_a_look(step)
 
-    def settle(self, step: int) -> None:
-        """The program has ended: close what is open."""
+    def settle(self, step: int, *, cut_short: bool = False) -> None:
+        """The program has ended: close what is open; `cut_short` in the middle of the loop."""
         if self.stage == "attributing":
             self._finish_attribution(step)
-        if self.stage == "waiting" and (self.trusted or "torch" not in sys.modules):
+        if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
 
     def _look_if_due(self, step: int) -> None:
