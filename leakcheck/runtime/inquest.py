@@ -25,7 +25,9 @@ from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
 from leakcheck.units import format_count
 
-SEARCH_S = 1.0  # of processor time, for all the searches for holders together
+SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
+SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
+LARGEST_FACTOR = 4.0
 MOST_LEADS = 6
 MOST_GROWERS = 16
 NEWEST = 8  # elements weighed to estimate what one costs
@@ -69,7 +71,9 @@ class Inquest:
         self._roots = Roots(heap)
         self._growers = growth.growers(heap)[:MOST_GROWERS]
         self._growing = {id(grower.container) for grower in self._growers}
-        self._until_s = thread_time() + SEARCH_S
+        factor = min(LARGEST_FACTOR, max(1.0, len(heap.objects) / SEARCH_OBJECTS))
+        self._search_s = SEARCH_S * factor
+        self._until_s = thread_time() + self._search_s
 
     def find(self, marks: array[int]) -> None:
         """Follow up graphs, tensors, containers, and last the types that grew."""
@@ -89,7 +93,7 @@ class Inquest:
                 self._extended_lead(tensor, elements_per_step)
         if not self.leads and not self.notices:
             # what was searched for in vain before must not cost these their turn
-            self._until_s = max(self._until_s, thread_time() + SEARCH_S / 2)
+            self._until_s = max(self._until_s, thread_time() + self._search_s / 2)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50)  # 50 steps settle whether a graph grows
 CHECKPOINT_RATIO = 4 / 3
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
+USUAL_CHECKPOINT_S = 0.12  # with torch loaded; with transformers and lightning beside it 0.25
+DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
 DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
@@ -34,7 +36,7 @@ class Watch:
         self.quick = Series(2048)
         self.slow = Series(256)
         self.checkpoint_s = 0.0
-        self._spent_s = self._budget_from_s = 0.0
+        self._spent_s = self._budget_from_s = self._newest_checkpoint_s = 0.0
         self._costs_us = array("d", bytes(8 * 512))
         self._cost_count = 0
         self._host = HostMeter()
@@ -97,7 +99,10 @@ class Watch:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
         self._leave_out_our_own(readings | quick)
-        self.checkpoint_s += thread_time() - spent_s  # a busy machine does not eat the budget
+        self._newest_checkpoint_s = (
+            thread_time() - spent_s
+        )  # a busy machine does not eat the budget
+        self.checkpoint_s += self._newest_checkpoint_s
         return readings | quick
 
     def next_checkpoint(self, step: int) -> int:
@@ -111,7 +116,8 @@ class Watch:
     def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
         """Say whether another checkpoint fits the budget."""
         spent_s, elapsed_s = self.checkpoint_s - self._spent_s, self.elapsed_s - self._budget_from_s
-        return spent_s <= free_s + CHECKPOINT_SHARE * elapsed_s
+        dearer = min(DEAREST, max(1.0, self._newest_checkpoint_s / USUAL_CHECKPOINT_S))
+        return spent_s <= free_s * dearer + CHECKPOINT_SHARE * elapsed_s
 
     def budget_anew(self) -> None:
         """Count from now on what checkpoints may cost: the training begins."""
