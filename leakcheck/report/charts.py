@@ -6,13 +6,15 @@ Pure values that the HTML page and the SVG plot both draw.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
+from typing import get_args
 
-from leakcheck.model import Report, Sample, Trend
+from leakcheck.model import Category, Report, Sample, Trend
 from leakcheck.units import format_bytes, format_count
 
+CATEGORY = ".memory."  # "host.memory.gradients": see runtime/categories.py
 MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be seen
 
 # title, unit, and which resources belong in it; devices get a chart each
@@ -82,6 +84,7 @@ def charts_of(report: Report) -> tuple[Chart, ...]:
         for title, unit, resources in _groups(samples)
     ]
     charts += _stacked(samples, steps, warmup)
+    charts += _categories(report.samples, warmup)
     return tuple(sorted((c for c in charts if c.series), key=lambda c: not _grows(c)))
 
 
@@ -153,6 +156,31 @@ def _stacked(samples: Sequence[Sample], steps: tuple[int, ...], warmup: int) -> 
             _Layer("outside the allocator", f"{device}.external"),
         )
         yield _stack(f"{device} memory", layers, samples, steps, warmup)
+
+
+def _categories(samples: Sequence[Sample], warmup: int) -> Iterator[Chart]:
+    """Yield whose bytes a place's memory is, over the checkpoints at which that was read."""
+    read = thinned([sample for sample in samples if any(CATEGORY in r for r in sample.readings)])
+    names = {r for sample in read for r in sample.readings if CATEGORY in r}
+    steps = tuple(sample.step for sample in read)
+    for place in sorted({name.partition(CATEGORY)[0] for name in names}):
+        mark = place + CATEGORY
+        layers = [_Layer(c, mark + c) for c in get_args(Category) if mark + c in names]
+        yield _stack(f"{place} tensors", layers, _above_least(read, mark), steps, warmup)
+
+
+def _above_least(samples: Sequence[Sample], mark: str) -> list[Sample]:
+    """Count what is unexplained from its least, and a category that is not there as nothing."""
+    names = {r for sample in samples for r in sample.readings if r.startswith(mark)}
+    rest = f"{mark}unexplained"
+    least = min((sample.readings.get(rest, 0) for sample in samples), default=0)
+    return [
+        replace(
+            sample,
+            readings={n: sample.readings.get(n, 0) - (least if n == rest else 0) for n in names},
+        )
+        for sample in samples
+    ]
 
 
 def _stack(

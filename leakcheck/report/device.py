@@ -7,15 +7,20 @@ from leakcheck.units import format_bytes
 
 
 def memory_lines(memory: DeviceMemory) -> list[str]:
-    """Say a device's expected and unexpected live bytes, then each growth on a line of its own."""
+    """Say a device's expected and unexpected live bytes, then each growth on a line of its own.
+
+    Last come the categories, the largest first.
+    """
     page = memory.page
     source = "" if memory.measured == "device" else " (traced, no device)"
     expected, rest = format_bytes(memory.expected_bytes), format_bytes(memory.unexpected_bytes)
-    head = f"{memory.device} {page.phase}{source}: {expected} expected, {rest} not"
+    head = f"{memory.device} memory, {page.phase}{source}: {expected} expected, {rest} not"
     if memory.unexpected_per_step:
         head += f", {format_bytes(memory.unexpected_per_step)} a step"
     lines = [head]
     for growth in memory.grown:
         place = f"  {growth.site}" if growth.site else ""
         lines.append(f"  {growth.category} +{format_bytes(growth.bytes_per_step)} a step{place}")
-    return lines
+    rows = sorted(page.rows, key=lambda row: -row.size_bytes)
+    told = [f"{format_bytes(row.size_bytes)} {row.category}" for row in rows if row.size_bytes]
+    return [*lines, f"  of {format_bytes(page.allocated_bytes)}: {', '.join(told)}"]

@@ -41,7 +41,7 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
         lines += ["", *_leak(suspect, report.findings, width)]
     lines += ["", *_trends(report.trends, width)] if report.trends else []
     for memory in report.memory:
-        lines += ["", *memory_lines(memory)]
+        lines += ["", *memory_lines(memory)] if memory.unexpected_per_step else []
     for notice in report.notices:
         lines += _wrapped(notice.message, "note: ", width)
     lines += _footer(report, width) if report.run else []
@@ -98,8 +98,9 @@ def growth_text(suspect: Suspect) -> str:
     """Say how much a suspect grows each step."""
     parts = []
     if suspect.objects_per_step is not None:
-        unit = {"graph": "Nodes", "tensor": "tensors"}.get(suspect.kind, "objects")
-        parts.append(f"{format_count(suspect.objects_per_step)} {unit} a step")
+        unit = {"graph": "Node", "tensor": "tensor"}.get(suspect.kind, "object")
+        count = format_count(suspect.objects_per_step)
+        parts.append(f"{count} {unit}{'' if count == '1' else 's'} a step")
     if suspect.bytes_per_step is not None:
         parts.append(f"{format_bytes(suspect.bytes_per_step)} a step")
     return ", ".join(parts)

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.runtime.categories import is_category
+from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.harmless import BLOCK_BYTES
 from leakcheck.runtime.judge import (
     FEWEST_STEPS,
@@ -65,12 +67,13 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
     steps = course.steps_seen(step)
     verdict, reason = _verdict(course, steps, broken)
     suspects = _with_rates(course) if verdict == "growing" else ()
+    trends = _trends(course)
     elapsed_s = watch.elapsed_s
     cost_s = steps * watch.per_step_us / 1e6 + watch.checkpoint_s
     return Report(
         verdict=verdict,
         reason=reason,
-        trends=_trends(course),
+        trends=trends,
         suspects=suspects,
         notices=(*course.notices, *_garbage_notices(course, steps)),
         run=Run(
@@ -87,6 +90,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             exit_status=ending.exit_status,
         ),
         overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
+        memory=explained(watch.slow, watch.quick.newest(), trends, course.settled_step),
     )
 
 
@@ -156,7 +160,7 @@ def _trends(course: Course) -> tuple[Trend, ...]:
     for source in reversed(watch.sources):
         for resource in source.resources:
             reading = growing.get(resource) or read(source, resource)
-            if reading is None or resource == "garbage":
+            if reading is None or resource == "garbage" or is_category(resource):
                 continue
             verdict: Verdict = "unclear" if resource in doubted else "steady"
             if _grows(course, reading, growing):

@@ -7,7 +7,16 @@ from dataclasses import replace
 from statistics import median
 
 from leakcheck.model import Notice, Report, Suspect, Trend, Verdict
-from leakcheck.runtime.judge import FEWEST_STEPS, as_trend, judge_of, read, suspicious
+from leakcheck.runtime.categories import is_category
+from leakcheck.runtime.explanation import explained
+from leakcheck.runtime.judge import (
+    FEWEST_STEPS,
+    FEWEST_WARMUP_STEPS,
+    as_trend,
+    judge_of,
+    read,
+    suspicious,
+)
 from leakcheck.runtime.recording import Recording
 from leakcheck.runtime.series import Series
 from leakcheck.units import format_bytes, format_count
@@ -44,7 +53,7 @@ def judged(recording: Recording) -> Report:
     seconds_per_step = series.seconds_per_step()
     trends = []
     for resource in series.resources:
-        reading = read(series, resource)
+        reading = None if is_category(resource) else read(series, resource)
         if reading is not None:
             verdict: Verdict = "growing" if resource in growing else "steady"
             trends.append(as_trend(reading, verdict, seconds_per_step, None))
@@ -53,6 +62,7 @@ def judged(recording: Recording) -> Report:
         verdict=verdict,
         reason=reason,
         trends=tuple(trends),
+        memory=explained(series, series.newest(), tuple(trends), FEWEST_WARMUP_STEPS),
         notices=(Notice("note", "the recording was cut off; it is judged by its samples"),),
         run=recording.run,
         samples=recording.samples,

@@ -52,9 +52,7 @@ class Course:
         self.notices: tuple[Notice, ...] = ()
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
-        self.graph_patience_steps = (
-            0  # a sum over so many samples may be meant, before its backward
-        )
+        self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._origin = 0
         self._after = 0
         self._look = 0
@@ -84,6 +82,11 @@ class Course:
         return max(self._after - self._origin, FEWEST_WARMUP_STEPS)
 
     @property
+    def settled_step(self) -> int:
+        """The step after which readings are judged."""
+        return self._origin + self.warmup_steps
+
+    @property
     def _steady_at(self) -> int:
         # after an acquittal half of the steps must be new ones
         settled = self._origin + FEWEST_WARMUP_STEPS + self.steps
@@ -95,7 +98,7 @@ class Course:
 
     @property
     def pending(self) -> list[Reading]:
-        """What looks like growth and was neither confirmed nor acquitted yet."""
+        """What looks like growth and was neither confirmed nor acquitted."""
         if self.stage == "confirming" and self._confirmation is not None:
             return self._confirmation.suspected
         return self._suspicious() if self.stage == "watching" and not self._by_phase else []
@@ -314,8 +317,7 @@ class Course:
             self._excuse_until(step + attribution.full_in_steps * FILLS_WITHIN)
             self._watch_again(step)
             return
-        limits = limited_by_program(suspects) if self.limited is None else ""
-        if limits:
+        if self.limited is None and (limits := limited_by_program(suspects)):
             self.limited = limits, step + LIMIT_STEPS
             self._excuse_until(step + LIMIT_STEPS)
             self._watch_again(step)
@@ -327,7 +329,6 @@ class Course:
         self._wait_or_establish(step)
 
     def _excuse_until(self, step: float) -> None:
-        # what fills a container shows in every counter, and for as long as it takes
         self._excuses.add({reading.resource for reading in self.established} | PLAIN, step)
         self.established = []
 

@@ -92,8 +92,9 @@ class Watch:
         readings |= self._less_our_own(self._host.read_slow())
         census = self._census_once_torch_is_there()
         if census is not None:
-            counts = census.take(step, collect=False)
+            counts = census.take(step, collect=False, totals=_totals(quick))
             readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
+            readings |= counts.categories
         readings |= self._devices.read_slow(devices)
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
@@ -177,3 +178,9 @@ class Watch:
 
             self._census = Census()
         return self._census
+
+
+def _totals(quick: dict[str, int]) -> dict[str, int]:
+    devices = {name: value for name, value in quick.items() if name.endswith(".allocated")}
+    totals = {name.removesuffix(".allocated"): value for name, value in devices.items()}
+    return totals | ({"host": quick["host.heap"]} if "host.heap" in quick else {})

@@ -88,3 +88,28 @@ def test_a_resource_read_only_sometimes_leaves_gaps(growing_run):
     (chart,) = charts_of(replace(growing_run, samples=gappy))
 
     assert chart.series == (Curve("tensors", (None, 3, None)),)
+
+
+def test_categories_are_drawn_over_the_checkpoints_that_read_them():
+    told = [
+        {"host.memory.parameters": 40, "host.memory.unexplained": 900},
+        {"host.rss": 5000},
+        {
+            "host.memory.parameters": 40,
+            "host.memory.temporaries": 8,
+            "host.memory.unexplained": 950,
+        },
+    ]
+    report = Report(samples=tuple(Sample(step, 0.1, each) for step, each in enumerate(told)))
+
+    assert charts_of(report)[-1] == Chart(
+        "host tensors by category",
+        "B",
+        (0, 2),
+        (
+            Curve("unexplained", (40, 98)),
+            Curve("temporaries", (40, 48)),
+            Curve("parameters", (40, 40)),
+        ),
+        stacked=True,
+    )

@@ -22,18 +22,20 @@ GROWING = DeviceMemory(
 
 def test_expected_and_unexpected_bytes_are_said_apart():
     assert memory_lines(GROWING) == [
-        "cuda:0 after optimizer: 4.0 KiB expected, 10.0 KiB not, 512 B a step",
+        "cuda:0 memory, after optimizer: 4.0 KiB expected, 10.0 KiB not, 512 B a step",
         "  unexplained +512 B a step  train.py:9 step",
+        "  of 14.0 KiB: 10.0 KiB unexplained, 4.0 KiB parameters",
     ]
 
 
-def test_what_stays_is_one_line():
+def test_what_stays_is_told_without_growth():
     steady = replace(
         GROWING, measured="traced", expected_bytes=14336, unexpected_per_step=0.0, grown=()
     )
 
     assert memory_lines(steady) == [
-        "cuda:0 after optimizer (traced, no device): 14.0 KiB expected, 0 B not"
+        "cuda:0 memory, after optimizer (traced, no device): 14.0 KiB expected, 0 B not",
+        "  of 14.0 KiB: 10.0 KiB unexplained, 4.0 KiB parameters",
     ]
 
 
@@ -46,6 +48,12 @@ def test_the_run_report_holds_it_as_text_and_as_json():
     assert told["grown"] == [
         {"category": "unexplained", "site": "train.py:9 step", "bytes_per_step": 512.0}
     ]
+
+
+def test_the_text_leaves_out_what_does_not_grow():
+    steady = replace(GROWING, unexpected_per_step=0.0, grown=())
+
+    assert render_text(Report(verdict="steady", memory=(steady,))) == "leakcheck: steady"
 
 
 def test_a_report_without_it_stays_as_it_was():
