@@ -82,6 +82,10 @@ class Window:
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         return suspects_from(leads), tuple(inquest.notices)
 
+    def abandon(self) -> None:
+        """End the window without looking."""
+        self._tracer.stop()
+
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
 

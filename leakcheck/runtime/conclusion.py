@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.categories import is_category
+from leakcheck.runtime.device_growth import place_of
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.harmless import BLOCK_BYTES
 from leakcheck.runtime.judge import (
@@ -90,7 +91,9 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             exit_status=ending.exit_status,
         ),
         overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
-        memory=explained(watch.slow, watch.quick.newest(), trends, course.settled_step),
+        memory=explained(
+            watch.slow, watch.quick.newest(), trends, course.settled_step, course.memory
+        ),
     )
 
 
@@ -194,7 +197,11 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     rates = {reading.resource: reading.line.per_step for reading in course.established}
     kinds = [KINDS.get(resource, "device") for resource in rates]
     leading = min(kinds, key=list(WHAT).index)
-    suspects = _worth_telling(course.suspects, rates) or (Suspect(leading, WHAT[leading]),)
+    suspects = _worth_telling(course.suspects, rates)
+    if not suspects:
+        allocated_at = (place_of(memory) for memory in course.memory)
+        places = next(filter(None, allocated_at), ()) if leading == "device" else ()
+        suspects = (Suspect(leading, WHAT[leading], locations=places),)
     if len(suspects) == 1:
         suspects = (_measured(suspects[0], course, rates),)
     return tuple(

@@ -7,6 +7,7 @@ Python's objects, libraries) is unexplained there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 from leakcheck.model import Category, DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
@@ -22,20 +23,32 @@ LEAST_REST = 0.1  # for what is unexplained: the total and the parts are measure
 
 
 def explained(
-    slow: Series, quick: dict[str, int], trends: tuple[Trend, ...], after: int
+    slow: Series,
+    quick: dict[str, int],
+    trends: tuple[Trend, ...],
+    after: int,
+    looked_at: tuple[DeviceMemory, ...] = (),
 ) -> tuple[DeviceMemory, ...]:
     """Explain each place by its first and its last checkpoint beyond the step `after`.
 
     `quick` are the newest quick readings, `trends` what the report says: a category is told to grow
-    only where the memory of its place does.
+    only where the memory of its place does. What an attribution window saw of a device
+    (`looked_at`) is finer, block by block with the places, and is told instead.
     """
+    finer = {memory.device: memory for memory in looked_at}
     rows = [row for row in slow.rows() if row[0] > after and any(map(is_category, row[2]))]
     if len(rows) < 2:
-        return ()
+        return looked_at
     places = {name.partition(MARK)[0]: None for name in rows[-1][2] if is_category(name)}
     (first, _, before), (last, _, now) = rows[0], rows[-1]
     pages = ((_page(place, first, before, {}), _page(place, last, now, quick)) for place in places)
-    return tuple(_explained(slow, after, *each, trends) for each in zip(places, pages, strict=True))
+    told = (_explained(slow, after, *each, trends) for each in zip(places, pages, strict=True))
+    refined = [_refined(memory, finer.pop(memory.device, None)) for memory in told]
+    return (*refined, *finer.values())
+
+
+def _refined(memory: DeviceMemory, finer: DeviceMemory | None) -> DeviceMemory:
+    return memory if finer is None else replace(memory, page=finer.page, grown=finer.grown)
 
 
 def _explained(

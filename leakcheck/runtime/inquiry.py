@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.series import Series
@@ -153,18 +154,29 @@ class Attribution:
         wanted = round(FEWEST_SURVIVORS * max(_steps_apart(each, slow) for each in growing))
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
-        self._window = Window(tuple(reading.resource for reading in growing))
+        resources = tuple(reading.resource for reading in growing)
+        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow, once closed
+        self._window = Window(resources)
         self._window.open()
+        self._devices = DeviceGrowth(resources)
 
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""
         self._window.step()
+        self._devices.step(step)
         seen = step - self._first_step >= FEWEST_WINDOW_STEPS
         return step >= self._last_step or (seen and self._window.spent_s > WINDOW_S)
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """Close the window and return what it found."""
-        return self._window.close()
+        self.memory = self._devices.close()
+        suspects, notices = self._window.close()
+        return suspects, (*notices, *self._devices.notices)
+
+    def abandon(self) -> None:
+        """Stop looking without an answer."""
+        self._devices.close()
+        self._window.abandon()
 
     @property
     def full_in_steps(self) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime import patience
 from leakcheck.runtime.guards import limited_by_program
 from leakcheck.runtime.harmless import PLAIN, Excuses, excuse
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
@@ -26,17 +27,6 @@ from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
-LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
-LONGEST_WAIT_S = 10.0
-FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
-MORE_THAN_EXPECTED = 1.5
-PHASES_THAT_CONFIRM = 3
-SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
-FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to need
-UNHELD_STEPS = 200
-LIMIT_STEPS = 1000  # for what the program itself limits
-FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
-WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed
 
 
 class Course:
@@ -50,6 +40,7 @@ class Course:
         self.established: list[Reading] = []
         self.suspects: tuple[Suspect, ...] = ()
         self.notices: tuple[Notice, ...] = ()
+        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
@@ -106,7 +97,7 @@ class Course:
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""
         self._drop_attribution()
-        self.established, self.suspects = [], ()
+        self.established, self.suspects, self.memory = [], (), ()
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step
@@ -147,7 +138,7 @@ class Course:
     def _begin_phase(self, step: int) -> None:
         self._phase_begins = False
         lasted, self._phase_step = step - self._phase_step, step
-        if lasted < SHORT_PHASE_STEPS and not self.watch.affordable():
+        if lasted < patience.SHORT_PHASE_STEPS and not self.watch.affordable():
             return
         if self.stage == "waiting":
             self._judge_release(step)
@@ -166,7 +157,7 @@ class Course:
         if step < self._next_checkpoint:
             return
         last = self.trusted and step >= self._steady_at
-        free_s = FREE_CHECKPOINT_S if self.trusted else FREE_WHILE_IN_DOUBT_S
+        free_s = FREE_CHECKPOINT_S if self.trusted else patience.FREE_WHILE_IN_DOUBT_S
         if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
@@ -179,7 +170,11 @@ class Course:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited[1]
-        return full and len(steps) >= FEWEST_CHECKPOINTS and not self._excuses.without(climbing)
+        return (
+            full
+            and len(steps) >= patience.FEWEST_CHECKPOINTS
+            and not self._excuses.without(climbing)
+        )
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
@@ -205,9 +200,9 @@ class Course:
     def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
         # steps inside a phase confirm nothing: what is released at its end grows in them
         again = {reading.resource for reading in found}
-        self._suspected = [*self._suspected, again][-PHASES_THAT_CONFIRM:]
+        self._suspected = [*self._suspected, again][-patience.PHASES_THAT_CONFIRM :]
         always = set.intersection(*self._suspected)
-        if len(self._suspected) == PHASES_THAT_CONFIRM and always:
+        if len(self._suspected) == patience.PHASES_THAT_CONFIRM and always:
             self._suspected = []
             self._open_window(step, [reading for reading in found if reading.resource in always])
 
@@ -225,7 +220,7 @@ class Course:
         came = [
             reading.resource
             for reading in inquiry.suspected
-            if reading.line.total >= WORTH_A_NOTICE[unit_of(reading.resource) == "B"]
+            if reading.line.total >= patience.WORTH_A_NOTICE[unit_of(reading.resource) == "B"]
         ]
         if came and not inquiry.garbage_bytes:
             names = ", ".join(came)
@@ -246,8 +241,8 @@ class Course:
 
     def _wait(self, step: int) -> None:
         since_step, since_s = self._wait_since
-        long_enough = step - since_step >= LONGEST_WAIT_STEPS
-        long_enough &= self.watch.elapsed_s - since_s >= LONGEST_WAIT_S
+        long_enough = step - since_step >= patience.LONGEST_WAIT_STEPS
+        long_enough &= self.watch.elapsed_s - since_s >= patience.LONGEST_WAIT_S
         if self.trusted and (long_enough or not self._may_be_released(step)):
             self.stage = "growing"
 
@@ -260,7 +255,9 @@ class Course:
     def _judge_release(self, step: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
         shares = [grown_share(one, step, readings, self._phase_base) for one in self.established]
-        if max(shares) > MORE_THAN_EXPECTED:  # something else came with the phase: see the next
+        if (
+            max(shares) > patience.MORE_THAN_EXPECTED
+        ):  # something else came with the phase: see the next
             self._phase_base = (step, readings)
             return
         if max(shares) >= AGREES_FROM:
@@ -299,7 +296,7 @@ class Course:
             self._attribution_failed(step, error)
 
     def _attribution_failed(self, step: int, error: Exception) -> None:
-        self._attribution = None
+        self._drop_attribution()
         self._next_read = step + 1
         message = f"who holds it could not be found: {type(error).__name__}: {error}"
         self._add(Notice("note", message))
@@ -310,19 +307,20 @@ class Course:
         if attribution is None:
             return
         suspects, notices = attribution.close()
+        self.memory = attribution.memory
         for notice in notices:
             self._add(notice)
         self._next_read = step + 1
         if not suspects and any(notice.kind == "bounded" for notice in notices):
-            self._excuse_until(step + attribution.full_in_steps * FILLS_WITHIN)
+            self._excuse_until(step + attribution.full_in_steps * patience.FILLS_WITHIN)
             self._watch_again(step)
             return
         if self.limited is None and (limits := limited_by_program(suspects)):
-            self.limited = limits, step + LIMIT_STEPS
-            self._excuse_until(step + LIMIT_STEPS)
+            self.limited = limits, step + patience.LIMIT_STEPS
+            self._excuse_until(step + patience.LIMIT_STEPS)
             self._watch_again(step)
             return
-        if not suspects and not self._unheld and self.established:
+        if not (suspects or self._unheld) and self.established:
             self._confirm_for_longer(step)
             return
         self.suspects = suspects
@@ -335,15 +333,15 @@ class Course:
     def _confirm_for_longer(self, step: int) -> None:
         # what nobody seems to hold may be a store that was just filled up
         self._unheld = True
-        self._confirmation = Confirmation(self.established, step, UNHELD_STEPS)
+        self._confirmation = Confirmation(self.established, step, patience.UNHELD_STEPS)
         self.established = []
         self.stage = "confirming"
         self._confirm(step)
 
     def _drop_attribution(self) -> None:
-        if self._attribution is not None:
-            self._attribution.close()
-            self._attribution = None
+        attribution, self._attribution = self._attribution, None
+        if attribution is not None:
+            attribution.abandon()
 
     def _add(self, notice: Notice) -> None:
         if notice not in self.notices:
