@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli import estimate_formula
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
@@ -61,7 +62,25 @@ _MOST_TIMEOUT_S = 7 * 86_400
 @click.option(
     "--zero3", "stage", flag_value=3, type=int, help="ZeRO-3 model states in closed form."
 )
+@click.option(
+    "--formula", is_flag=True, help="A transformer's training step in closed form, roughly."
+)
 @click.option("--params", type=Count(), help="Parameters of the model, e.g. 2851e6.")
+@click.option("--sequence-length", type=click.IntRange(min=1), help="Tokens a sample (--formula).")
+@click.option(
+    "--optimizer",
+    type=click.Choice(estimate_formula.OPTIMIZER_NAMES),
+    default=estimate_formula.USUAL_OPTIMIZER,
+    show_default=True,
+    help="Its optimizer (--formula).",
+)
+@click.option(
+    "--element-bytes",
+    type=click.IntRange(min=1, max=8),
+    default=4,
+    show_default=True,
+    help="Bytes of a parameter (--formula).",
+)
 @click.option(
     "--largest-layer-params", type=Count(), help="Parameters of its largest layer (ZeRO-3)."
 )
@@ -81,7 +100,11 @@ def command(
     as_json: bool,
     svg: Path | None,
     stage: int | None,
+    formula: bool,
     params: int | None,
+    sequence_length: int | None,
+    optimizer: str,
+    element_bytes: int,
     largest_layer_params: int | None,
     gpus_per_node: int,
     nodes: int,
@@ -94,18 +117,25 @@ def command(
     The program runs for a few steps on a device that holds no bytes, so neither a GPU nor a CUDA
     build of torch is needed. A function may take `device` and `batch_size`; it makes the steps
     itself or returns a callable that makes one. With --zero1, --zero2 or --zero3 and --params the
-    estimate is the closed form for model states alone.
+    estimate is the closed form for model states alone; with --formula that for a whole step of a
+    transformer.
 
     Exits 0 when it fits the device, 1 when it does not, and 2 when there is no estimate.
     """
+    if (stage is not None or formula) and target is not None:
+        raise UsageError(f"{target}: the closed forms take --params, not a program")
+    if formula:
+        formula_of = estimate_formula.as_json if as_json else estimate_formula.table
+        click.echo(formula_of(params, batch_sizes, sequence_length, optimizer, element_bytes))
+        return
     if stage is not None:
-        if target is not None:
-            raise UsageError(f"{target}: the closed forms take --params, not a program")
         setup = (gpus_per_node, nodes, buffer_factor)
         click.echo(table(stage, params, largest_layer_params, setup, as_json=as_json))
         return
     if target is None:
-        raise UsageError("name a script or module:function, or --zero1/2/3 with --params")
+        raise UsageError(
+            "name a script or module:function, or --zero1/2/3 or --formula with --params"
+        )
     if target.startswith("-"):
         raise UsageError(_no_option(target))
     _need_torch()

@@ -74,7 +74,7 @@ def test_the_closed_form_prints_the_table_of_the_stage():
     [
         (["--zero2"], "--zero2 needs --params, e.g. --params 2851e6"),
         (["--zero3", "--params", "1e9"], "--zero3 needs --largest-layer-params, e.g. 32e6"),
-        ([], "name a script or module:function, or --zero1/2/3 with --params"),
+        ([], "name a script or module:function, or --zero1/2/3 or --formula with --params"),
         (["--device", "h20", "x.py"], 'no profile of a device "h20"; did you mean "h200"?'),
         (["missing.py"], "missing.py: there is no such file"),
     ],
