@@ -22,7 +22,7 @@ def confirm(
 ) -> tuple[tuple[Finding, ...], tuple[Suspect, ...]]:
     """Mark the findings that a suspect proves, and give each suspect the rules that name it.
 
-    A finding that no suspect touches keeps `proved` as it was: the run may not have come by.
+    A suspect without a fix takes the first one's. A finding that no suspect touches keeps `proved` as it was: the run may not have come by.
     """
     findings, suspects = tuple(findings), tuple(suspects)
     pairs = [
@@ -32,15 +32,14 @@ def confirm(
         replace(finding, proved=True) if any(each is finding for each, _ in pairs) else finding
         for finding in findings
     ]
-    named = [
-        replace(suspect, rules=_rules(suspect, [f for f, each in pairs if each is suspect]))
-        for suspect in suspects
-    ]
+    named = [_named(suspect, [f for f, each in pairs if each is suspect]) for suspect in suspects]
     return tuple(proved), tuple(named)
 
 
-def _rules(suspect: Suspect, findings: list[Finding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*suspect.rules, *(finding.rule for finding in findings))))
+def _named(suspect: Suspect, findings: list[Finding]) -> Suspect:
+    rules = tuple(dict.fromkeys((*suspect.rules, *(finding.rule for finding in findings))))
+    fix = suspect.fix or next((finding.help for finding in findings if finding.help), "")
+    return replace(suspect, rules=rules, fix=fix)
 
 
 def _proved_by(suspect: Suspect, findings: tuple[Finding, ...]) -> list[Finding]:

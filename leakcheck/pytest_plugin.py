@@ -183,11 +183,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def _judge(item: pytest.Item, report: Report, *, told_to: bool) -> None:
+    from leakcheck.proof import proved
     from leakcheck.report.brief import render
 
     item.user_properties.append(("leakcheck", report.verdict))
     if report.verdict == "growing" and not _allowed(report, _settings_of_item(item)):
-        pytest.fail(render(report), pytrace=False)
+        pytest.fail(render(proved(report)), pytrace=False)
     if report.verdict != "unclear" or not told_to:
         return
     message = f"leakcheck: unclear: {report.reason}"

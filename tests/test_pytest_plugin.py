@@ -43,6 +43,7 @@ def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(pytester: pyt
             "  graph: * Nodes a step*",
             "    line: *:*total += train_step()",
             "    held by: local `total` in test_training()*",
+            "    fix: * (undetached-accumulator)",
         ]
     )
     text = result.stdout.str()

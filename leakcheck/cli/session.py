@@ -14,6 +14,7 @@ from types import FrameType
 
 from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.model import Report
+from leakcheck.proof import proved
 from leakcheck.runtime import ticks
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.limits import Limits
@@ -146,11 +147,7 @@ class Session:
         if report.run is not None and report.run.steps == 0:
             name = self.program.path.name
             return replace(report, reason=NO_STEPS.format(program=name))
-        if report.verdict != "growing":
-            return report
-        from leakcheck.cli.joining import with_findings
-
-        return with_findings(report, self.program.folder)
+        return proved(report) if report.verdict == "growing" else report
 
     def _print(self, report: Report, outcome: Outcome) -> None:
         from leakcheck.report.terminal import render

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from leakcheck.integrations.trackers import Tracker, track
 from leakcheck.model import Report
+from leakcheck.proof import proved
 from leakcheck.runtime.sentinel import DEFAULT_STEPS, DEFAULT_TOLERANCE_BYTES, Sentinel
 
 LOG_EVERY_STEPS = 100
@@ -67,8 +68,8 @@ class LoopWatch:
             self._tell(report)
 
     def report(self) -> Report:
-        """Return what is known now."""
-        return self._sentinel.report()
+        """Return what is known now, with the rules that the run proves."""
+        return proved(self._sentinel.report())
 
     def _leaked(self, report: Report) -> None:
         self._told = True
@@ -84,7 +85,7 @@ class LoopWatch:
 
     def _tell(self, report: Report) -> None:
         try:
-            self._on_report(report)
+            self._on_report(proved(report))
         except Exception as error:
             _warn("on_report failed", error)
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from leakcheck.proof import proved
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.sentinel import Sentinel
 
@@ -34,4 +35,4 @@ def recorded_sentinel(folder: str | Path, **options: Any) -> Iterator[Sentinel]:
         yield sentinel
     finally:
         sentinel.stop()
-        recorder.finish(sentinel.report())
+        recorder.finish(proved(sentinel.report()))

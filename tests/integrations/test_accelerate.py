@@ -67,6 +67,8 @@ def test_a_loss_kept_in_the_loop_is_named(leaking_lines):
 
     assert [report.verdict for report in told] == ["growing"]
     assert leaking_lines(told[0]) == ["total += loss"]
+    assert told[0].suspects[0].rules == ("undetached-accumulator",)
+    assert [one.rule for one in told[0].findings if one.proved] == ["undetached-accumulator"]
     assert (200, "leakcheck/growing") in logged
 
 

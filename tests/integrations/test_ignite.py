@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
-ignite_engine = pytest.importorskip("ignite.engine")
+pytest.importorskip("torch")
+pytest.importorskip("ignite.engine")
+
+import torch  # noqa: E402
+from ignite import engine as ignite_engine  # noqa: E402
 
 from leakcheck.integrations.ignite import LeakcheckHandler  # noqa: E402
 
 
 def train(leaky):
-    told, kept = [], []
+    told = []
+    kept = []
     model = torch.nn.Linear(8, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
@@ -33,6 +37,8 @@ def test_a_loss_kept_by_the_update_is_named(leaking_lines):
 
     assert report.verdict == "growing"
     assert leaking_lines(report) == ["kept.append(loss)"]
+    assert report.suspects[0].rules == ("undetached-collection",)
+    assert [one.rule for one in report.findings if one.proved] == ["undetached-collection"]
     assert [one.verdict for one in told] == ["growing"]
 
 

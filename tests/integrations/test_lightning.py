@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-L = pytest.importorskip("lightning.pytorch")
-torch = pytest.importorskip("torch")
+pytest.importorskip("lightning.pytorch")
+pytest.importorskip("torch")
 
+import lightning.pytorch as L  # noqa: E402
+import torch  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from leakcheck.integrations.lightning import LeakcheckCallback  # noqa: E402
@@ -19,6 +21,8 @@ QUIET = {
 SCRIPT = """\
 import lightning.pytorch as L
 import torch
+import lightning.pytorch as L  # noqa: E402
+import torch  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset
 
 class Regression(L.LightningModule):
@@ -91,6 +95,8 @@ def test_a_loss_kept_by_the_module_is_named(leaking_lines):
 
     assert report.verdict == "growing"
     assert leaking_lines(report) == ["self.total += loss"]
+    assert report.suspects[0].rules == ("undetached-step-output",)
+    assert [one.rule for one in report.findings if one.proved] == ["undetached-step-output"]
     assert not report.suspects[0].library
     assert [one.verdict for one in told] == ["growing"]
 

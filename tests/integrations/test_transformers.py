@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("accelerate")  # the Trainer asks for it
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
 
 from leakcheck.integrations.transformers import LeakcheckCallback  # noqa: E402
 
@@ -71,6 +74,8 @@ def test_a_loss_kept_by_the_model_is_named(tmp_path, leaking_lines):
 
     assert report.verdict == "growing"
     assert leaking_lines(report) == ["self.total += loss"]
+    assert report.suspects[0].rules == ("undetached-statistics",)
+    assert [one.rule for one in report.findings if one.proved] == ["undetached-statistics"]
     assert [one.verdict for one in told] == ["growing"]
 
 
