@@ -22,7 +22,8 @@ def confirm(
 ) -> tuple[tuple[Finding, ...], tuple[Suspect, ...]]:
     """Mark the findings that a suspect proves, and give each suspect the rules that name it.
 
-    A suspect without a fix takes the first one's. A finding that no suspect touches keeps `proved` as it was: the run may not have come by.
+    A suspect without a fix takes the first one's. A finding that no suspect touches keeps `proved`
+    as it was: the run may not have come by.
     """
     findings, suspects = tuple(findings), tuple(suspects)
     pairs = [

@@ -5,10 +5,10 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("ignite.engine")
 
-import torch  # noqa: E402
-from ignite import engine as ignite_engine  # noqa: E402
+import torch
+from ignite import engine as ignite_engine
 
-from leakcheck.integrations.ignite import LeakcheckHandler  # noqa: E402
+from leakcheck.integrations.ignite import LeakcheckHandler
 
 
 def train(leaky):

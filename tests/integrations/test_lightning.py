@@ -5,11 +5,11 @@ import pytest
 pytest.importorskip("lightning.pytorch")
 pytest.importorskip("torch")
 
-import lightning.pytorch as L  # noqa: E402
-import torch  # noqa: E402
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+import lightning.pytorch as L
+import torch
+from torch.utils.data import DataLoader, TensorDataset
 
-from leakcheck.integrations.lightning import LeakcheckCallback  # noqa: E402
+from leakcheck.integrations.lightning import LeakcheckCallback
 
 QUIET = {
     "accelerator": "cpu",

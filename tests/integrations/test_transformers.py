@@ -6,10 +6,10 @@ pytest.importorskip("torch")
 pytest.importorskip("accelerate")  # the Trainer asks for it
 pytest.importorskip("transformers")
 
-import torch  # noqa: E402
-import transformers  # noqa: E402
+import torch
+import transformers
 
-from leakcheck.integrations.transformers import LeakcheckCallback  # noqa: E402
+from leakcheck.integrations.transformers import LeakcheckCallback
 
 SCRIPT = """\
 import torch
