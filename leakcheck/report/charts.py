@@ -21,6 +21,7 @@ MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be s
 _GROUPS = (
     ("Host memory", "B", ("host.rss", "host.uss")),
     ("Heap in use", "B", ("host.heap",)),  # beside RSS, ten times as high, it would look flat
+    ("Resident, not in use by the heap", "B", ("host.rss-heap",)),
     ("Autograd graph", "Nodes", ("graph.nodes",)),
     ("Tensors", "tensors", ("tensors", "tensors.grad")),
     ("Python blocks", "blocks", ("python.blocks",)),

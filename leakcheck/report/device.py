@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from leakcheck.model import DeviceMemory
 from leakcheck.units import format_bytes
+
+WIDTH = 80
 
 
 def memory_lines(memory: DeviceMemory) -> list[str]:
@@ -23,4 +27,5 @@ def memory_lines(memory: DeviceMemory) -> list[str]:
         lines.append(f"  {growth.category} +{format_bytes(growth.bytes_per_step)} a step{place}")
     rows = sorted(page.rows, key=lambda row: -row.size_bytes)
     told = [f"{format_bytes(row.size_bytes)} {row.category}" for row in rows if row.size_bytes]
-    return [*lines, f"  of {format_bytes(page.allocated_bytes)}: {', '.join(told)}"]
+    text = f"of {format_bytes(page.allocated_bytes)}: {', '.join(told)}"
+    return [*lines, *wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")]

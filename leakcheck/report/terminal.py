@@ -24,7 +24,7 @@ TITLES = {
     "object": "Python objects pile up",
     "native": "memory outside Python objects grows",
     "device": "device memory grows and no tensor accounts for it",
-    "fragmentation": "memory is held back, not used",
+    "fragmentation": "memory that is not in use grows",
     "external": "device memory grows outside the allocator",
     "threads": "threads pile up",
     "descriptors": "open file descriptors pile up",

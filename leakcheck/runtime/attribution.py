@@ -62,7 +62,9 @@ class Window:
         self._mark()
         if self._step in LOOKS:
             began_s = thread_time()
+            self._tracer.settle()
             self._probe(Heap())
+            self._tracer.resume()
             self._looking_s += thread_time() - began_s
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:

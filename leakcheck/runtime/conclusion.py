@@ -21,7 +21,7 @@ from leakcheck.runtime.judge import (
     still_climbing,
 )
 from leakcheck.runtime.limits import host_room_bytes
-from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.meters import HELD_BACK, unit_of
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes, format_count
 
@@ -34,6 +34,7 @@ KINDS: dict[str, Kind] = {
     "descriptors": "descriptors",
     "processes": "processes",
     "host.heap": "native",
+    "host.rss-heap": "fragmentation",
 }
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
@@ -49,6 +50,7 @@ WHAT: dict[Kind, str] = {
     "threads": "threads pile up",
     "descriptors": "file descriptors pile up",
     "processes": "child processes pile up",
+    "fragmentation": "memory outside the allocator's count grows: held back, or mapped past it",
 }
 
 
@@ -195,7 +197,7 @@ def _room_bytes(course: Course, resource: str) -> int | None:
 
 def _with_rates(course: Course) -> tuple[Suspect, ...]:
     rates = {reading.resource: reading.line.per_step for reading in course.established}
-    kinds = [KINDS.get(resource, "device") for resource in rates]
+    kinds = [_kind_of(resource) for resource in rates]
     leading = min(kinds, key=list(WHAT).index)
     suspects = _worth_telling(course.suspects, rates)
     if not suspects:
@@ -207,6 +209,11 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     return tuple(
         replace(suspect, evidence=suspect.evidence or _evidence(rates)) for suspect in suspects
     )
+
+
+def _kind_of(resource: str) -> Kind:
+    of_device: Kind = "fragmentation" if resource.endswith(HELD_BACK) else "device"
+    return KINDS.get(resource, of_device)
 
 
 def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
@@ -238,21 +245,23 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     if suspect.kind == "object":  # small ones are not in the heap's count
         blocks = rates.get("python.blocks", 0.0)
         weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
-        # weighed was the object alone: what it holds shows in the heap
-        bytes_per_step = max(weighed, rates.get("host.heap", 0.0))
+        # weighed was the object alone: what it holds shows in the heap, or outside it
+        beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
+        bytes_per_step = max(weighed, *beside)
         objects_per_step = objects_per_step or blocks
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 
 
 def _bytes_per_step(course: Course) -> float | None:
     known = {reading.resource: reading for reading in course.established}
+    held_back = sum(known[name].line.per_step for name in known if name.endswith(HELD_BACK))
     total = 0.0
     for resource in course.watch.quick.resources:
         if resource == "host.heap" or resource.endswith(".allocated"):
             reading = known.get(resource) or read(course.watch.quick, resource)
             if reading is not None and reading.line.low > 0:
                 total += reading.line.per_step
-    return total or None
+    return total or held_back or None
 
 
 def _evidence(rates: dict[str, float]) -> str:

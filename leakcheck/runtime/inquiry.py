@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.judge import Reading
-from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.meters import HELD_BACK, unit_of
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
@@ -30,6 +30,7 @@ OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
+_CONFIRM_HELD_BACK_STEPS = 150  # what only seems to be lost comes in use again
 
 
 @dataclass(slots=True)
@@ -120,6 +121,8 @@ def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> C
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
+        if reading.resource.endswith(HELD_BACK):
+            fewest = _CONFIRM_HELD_BACK_STEPS
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
     length = min(max(lengths), LONGEST_CONFIRMATION_STEPS)
     beside = [_above_our_own(reading, length) for reading in along]

@@ -85,6 +85,15 @@ class LineTracer:
             self._probes[key] = (probe, probe())
             self.credits[key] = Counter()
 
+    def settle(self) -> None:
+        """Credit what changed so far; what happens until `resume` is ours and nobody's."""
+        if self._on:
+            self._settle()
+
+    def resume(self) -> None:
+        """Go on from what the probes read now."""
+        self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
+
     def made_by(self, number: int) -> Site | None:
         """Return the line that made the Node with this sequence number, None if unseen."""
         index = bisect_left(self._numbers, number + 1)

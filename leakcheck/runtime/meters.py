@@ -4,9 +4,11 @@ Quick readings are taken on every step (about 5 us together); slow ones at check
 here imports torch or touches a device the program has not: a module that is not in `sys.modules`
 or not initialised is not asked.
 
-Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), python.blocks,
-descriptors, threads, processes, and for each device such as cuda:0 `<device>.allocated`,
-`<device>.reserved` and `<device>.external` (used on the device, not by torch's allocator).
+Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
+(resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
+python.blocks, descriptors, threads, processes, and for each device such as cuda:0
+`<device>.allocated`, `<device>.reserved`, `<device>.reserved-allocated` (reserved beyond the most
+that was ever allocated) and `<device>.external` (used on the device, not by torch's allocator).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import psutil
 from leakcheck.runtime.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
@@ -55,6 +58,8 @@ class HostMeter:
         readings = {"python.blocks": sys.getallocatedblocks()}
         readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
         readings["processes"] = self._children()
+        if self._heap is not None:
+            readings["host.rss-heap"] = resident_bytes() - self._heap()
         return {resource: value for resource, value in readings.items() if value >= 0}
 
     def close(self) -> None:
@@ -133,6 +138,9 @@ class GarbageMeter:
 class DeviceMeter:
     """Reads torch's allocators on devices the program has used; {} before it uses one."""
 
+    def __init__(self) -> None:
+        self._most_bytes: dict[str, int] = {}  # ever allocated, by device
+
     def read(self) -> dict[str, int]:
         """Return allocated and reserved bytes of each device in use."""
         readings: dict[str, int] = {}
@@ -140,8 +148,13 @@ class DeviceMeter:
             for index in range(_device_count(backend)):
                 reserved = int(backend.memory_reserved(index))
                 if reserved:
-                    readings[f"{name}:{index}.allocated"] = int(backend.memory_allocated(index))
-                    readings[f"{name}:{index}.reserved"] = reserved
+                    allocated = int(backend.memory_allocated(index))
+                    peak = max(allocated, int(backend.max_memory_allocated(index)))
+                    device = f"{name}:{index}"
+                    most = self._most_bytes[device] = max(peak, self._most_bytes.get(device, 0))
+                    readings[f"{device}.allocated"] = allocated
+                    readings[f"{device}.reserved"] = reserved
+                    readings[f"{device}.reserved-allocated"] = reserved - most
         mps = _initialised("torch.mps")
         if mps is not None and mps.current_allocated_memory():
             readings["mps.allocated"] = int(mps.current_allocated_memory())
@@ -192,6 +205,22 @@ def _count(folder: str) -> int:
         return len(os.listdir(folder))
     except OSError:
         return -1
+
+
+def resident_bytes() -> int:
+    """Return the resident bytes that belong to no file (10 us); negative where nothing tells."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            rows = dict(line.partition(b":")[::2] for line in status)
+        return 1024 * sum(int(rows[name].split()[0]) for name in (b"RssAnon", b"RssShmem"))
+    except (OSError, KeyError, ValueError, IndexError):
+        return -(1 << 60)
+
+
+def mapped_bytes() -> int:
+    """Return how much is mapped (2 us), exact after each call: the kernel counts RSS in batches."""
+    with open("/proc/self/statm", "rb") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _open_statm() -> int | None:

@@ -10,6 +10,7 @@ import psutil
 
 from leakcheck.model import Kind, LeakTrace
 from leakcheck.runtime.lines import LineTracer, Probe
+from leakcheck.runtime.meters import mapped_bytes
 from leakcheck.runtime.objects import length_reader
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import Told
@@ -27,6 +28,8 @@ def of_resource(resource: str) -> Probe | None:
     """Return a quick reading of a resource of the process, None if there is none."""
     if resource == "host.heap" and hasattr(psutil, "heap_info"):
         return _heap_bytes
+    if resource == "host.rss-heap" and os.path.exists("/proc/self/statm"):
+        return mapped_bytes
     if resource == "threads":
         return threading.active_count
     if resource == "descriptors" and os.path.isdir("/proc/self/fd"):
@@ -42,7 +45,13 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     "processes": ("processes", "child processes that are started and never end"),
     "python.blocks": ("object", "Python objects"),
     "host.heap": ("native", "heap memory that no Python object accounts for"),
+    "host.rss-heap": (
+        "fragmentation",
+        "memory outside the heap that no Python object accounts for",
+    ),
 }
+
+_ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
 
 
 def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool) -> list[Lead]:
@@ -55,7 +64,7 @@ def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool)
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:
             continue
-        if resource in ("host.heap", "python.blocks") and not alone:
+        if resource in _ONLY_ALONE and not alone:
             continue
         if resource == "host.heap" and "python.blocks" in growing:  # then it is no native memory
             continue
@@ -64,8 +73,8 @@ def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool)
         if total <= 0 or most < LEAST_SHARE * total:
             continue
         told = Told(LeakTrace(""), "", False)
-        counted = None if kind == "native" else total / steps
-        size = total / steps if kind == "native" else None
+        in_bytes = resource.startswith("host.")
+        counted, size = (None, total / steps) if in_bytes else (total / steps, None)
         lines = type(credits)({site: most})
         found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
     return found

@@ -22,7 +22,7 @@ from leakcheck.runtime.judge import (
     still_climbing,
     suspicious,
 )
-from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.meters import HELD_BACK, unit_of
 from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
@@ -327,7 +327,8 @@ class Course:
         self._wait_or_establish(step)
 
     def _excuse_until(self, step: float) -> None:
-        self._excuses.add({reading.resource for reading in self.established} | PLAIN, step)
+        grown = {reading.resource for reading in self.established}
+        self._excuses.add({*grown, *PLAIN, *HELD_BACK}, step)
         self.established = []
 
     def _confirm_for_longer(self, step: int) -> None:
