@@ -102,7 +102,7 @@ def _groups(samples: Sequence[Sample]) -> Iterator[tuple[str, str, tuple[str, ..
     for device in _devices(samples):
         yield f"{device} memory, allocated", "B", (f"{device}.allocated",)
         # beside these, often far higher, what is allocated would look flat
-        others = (f"{device}.reserved", f"{device}.external")
+        others = (f"{device}.reserved", f"{device}.external", f"{device}.outside")
         yield f"{device} memory, reserved and external", "B", others
     yield from _GROUPS[1:]
 

@@ -21,7 +21,7 @@ from leakcheck.runtime.judge import (
     still_climbing,
 )
 from leakcheck.runtime.limits import host_room_bytes
-from leakcheck.runtime.meters import HELD_BACK, unit_of
+from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes, format_count
 
@@ -50,6 +50,7 @@ WHAT: dict[Kind, str] = {
     "threads": "threads pile up",
     "descriptors": "file descriptors pile up",
     "processes": "child processes pile up",
+    "external": "the process uses more of the device, torch's allocator does not",
     "fragmentation": "memory outside the allocator's count grows: held back, or mapped past it",
 }
 
@@ -213,6 +214,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
 
 def _kind_of(resource: str) -> Kind:
     of_device: Kind = "fragmentation" if resource.endswith(HELD_BACK) else "device"
+    of_device = "external" if resource.endswith(OUTSIDE) else of_device
     return KINDS.get(resource, of_device)
 
 
@@ -254,7 +256,9 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
 
 def _bytes_per_step(course: Course) -> float | None:
     known = {reading.resource: reading for reading in course.established}
-    held_back = sum(known[name].line.per_step for name in known if name.endswith(HELD_BACK))
+    held_back = sum(
+        known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
+    )
     total = 0.0
     for resource in course.watch.quick.resources:
         if resource == "host.heap" or resource.endswith(".allocated"):

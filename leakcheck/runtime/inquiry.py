@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.judge import Reading
-from leakcheck.runtime.meters import HELD_BACK, unit_of
+from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
@@ -121,7 +121,7 @@ def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> C
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
-        if reading.resource.endswith(HELD_BACK):
+        if reading.resource.endswith((*HELD_BACK, OUTSIDE)):
             fewest = _CONFIRM_HELD_BACK_STEPS
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
     length = min(max(lengths), LONGEST_CONFIRMATION_STEPS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from leakcheck.model import Trend, Verdict
-from leakcheck.runtime.meters import HELD_BACK, unit_of
+from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import Floor, Line, fit, grows, level_of_look, settled_after
 
@@ -55,6 +55,7 @@ _HELD_BACK = {
     HELD_BACK[0]: Judge(Floor(4096, 8 << 20), 100),
     HELD_BACK[1]: Judge(Floor(1024, 40 << 20), 300),
 }
+_OUTSIDE = Judge(Floor(1024, 32 << 20), 300)  # the driver gives 2 MiB at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def judge_of(resource: str) -> Judge | None:
     """Return how `resource` is judged; None when it is only reported."""
     if resource.endswith(".allocated"):
         return _ALLOCATED
+    if resource.endswith(OUTSIDE):
+        return _OUTSIDE
     if resource.endswith(HELD_BACK):
         return next(judge for end, judge in _HELD_BACK.items() if resource.endswith(end))
     return JUDGES.get(resource)
@@ -153,7 +156,11 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
     for series in sources:
         for resource in series.resources:
             judge = judge_of(resource)
-            if judge is None or unit_of(resource) != "B" or resource.endswith(HELD_BACK):
+            if (
+                judge is None
+                or unit_of(resource) != "B"
+                or resource.endswith((*HELD_BACK, OUTSIDE))
+            ):
                 continue
             reading = read(series, resource)
             if reading is None or reading.line.steps < FEWEST_STEPS:

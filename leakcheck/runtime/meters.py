@@ -8,7 +8,8 @@ Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included)
 (resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
 python.blocks, descriptors, threads, processes, and for each device such as cuda:0
 `<device>.allocated`, `<device>.reserved`, `<device>.reserved-allocated` (reserved beyond the most
-that was ever allocated) and `<device>.external` (used on the device, not by torch's allocator).
+that was ever allocated), `<device>.external` (used on the device, not by torch's allocator, other
+processes included) and `<device>.outside` (that part of this process alone, where NVML tells it).
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.nvml import ProcessMeter
 from leakcheck.runtime.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+OUTSIDE = ".outside"
 HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
@@ -139,6 +142,7 @@ class DeviceMeter:
     """Reads torch's allocators on devices the program has used; {} before it uses one."""
 
     def __init__(self) -> None:
+        self._process = ProcessMeter()
         self._most_bytes: dict[str, int] = {}  # ever allocated, by device
 
     def read(self) -> dict[str, int]:
@@ -170,6 +174,13 @@ class DeviceMeter:
                 if reserved and hasattr(backend, "mem_get_info"):
                     free, total = backend.mem_get_info(index)
                     readings[f"{name}:{index}.external"] = total - free - reserved
+                used = (
+                    self._process.used_bytes(backend, index)
+                    if reserved and name == "cuda"
+                    else None
+                )
+                if reserved and used is not None:
+                    readings[f"{name}:{index}.outside"] = used - reserved
         return readings
 
     def capacity_bytes(self, device: str) -> int | None:

@@ -20,6 +20,7 @@ RANKS: tuple[Kind, ...] = (
     "processes",
     "object",
     "native",
+    "external",
     "fragmentation",
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.memory import window as memory_window
-from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Notice, Place
+from leakcheck.model import (
+    DeviceMemory,
+    LedgerPage,
+    LedgerRow,
+    MemoryGrowth,
+    Notice,
+    Place,
+    Report,
+)
 from leakcheck.runtime import watching
 from leakcheck.runtime.device_growth import DeviceGrowth, place_of
 from leakcheck.runtime.sentinel import Sentinel
@@ -71,35 +79,76 @@ def test_the_place_of_the_largest_growth_is_read_from_its_site():
 
 
 class Meter(watching.DeviceMeter):
-    """A device whose allocated bytes grow by 512 a reading and that nobody holds in Python."""
+    """A device with one reading that grows and that nobody holds in Python."""
+
+    resource, per_reading = "cuda:0.allocated", 512
 
     def __init__(self) -> None:
-        self.allocated = 1 << 20
+        self.grown = 0
 
     def read(self) -> dict[str, int]:
-        self.allocated += 512
-        return {"cuda:0.allocated": self.allocated, "cuda:0.reserved": 2 << 20}
+        return {"cuda:0.allocated": 1 << 20, "cuda:0.reserved": 2 << 20} | self._growing()
 
     def read_slow(self, quick: dict[str, int]) -> dict[str, int]:
-        return {}
+        return self._growing() if self.resource.endswith(".outside") else {}
 
     def capacity_bytes(self, device: str) -> int | None:
         return 1 << 30
+
+    def _growing(self) -> dict[str, int]:
+        self.grown += self.per_reading
+        return {self.resource: (1 << 20) + self.grown}
+
+
+def report_of(steps: int) -> Report:
+    with Sentinel() as sentinel:
+        for _ in range(steps):
+            sentinel.step()
+            if sentinel.certain:
+                break
+    return sentinel.report()
 
 
 def test_a_leak_that_only_the_device_shows_is_told_with_category_and_place(monkeypatch):
     monkeypatch.setattr(watching, "DeviceMeter", Meter)
     monkeypatch.setattr(watching, "DEVICES_EVERY", 1)
-    with Sentinel() as sentinel:
-        for _ in range(900):
-            sentinel.step()
-            if sentinel.certain:
-                break
 
-    report = sentinel.report()
+    report = report_of(900)
 
     assert report.verdict == "growing"
     (suspect,) = report.suspects
     assert (suspect.kind, suspect.locations) == ("device", place_of(SEEN))
     (memory,) = [memory for memory in report.memory if memory.device == "cuda:0"]
     assert (memory.page, memory.grown) == (PAGE, GROWN)
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind"),
+    [("cuda:0.reserved-allocated", "fragmentation"), ("cuda:0.outside", "external")],
+)
+def test_memory_of_the_device_that_is_not_in_use_has_a_kind_of_its_own(monkeypatch, resource, kind):
+    monkeypatch.setattr(Meter, "resource", resource)
+    monkeypatch.setattr(Meter, "per_reading", 256 << 10)
+    monkeypatch.setattr(watching, "DeviceMeter", Meter)
+    monkeypatch.setattr(watching, "DEVICES_EVERY", 1)
+
+    report = report_of(1500)
+
+    assert (report.verdict, report.exit_code) == ("growing", 1)
+    assert [suspect.kind for suspect in report.suspects] == [kind]
+
+
+def test_a_device_whose_reserve_settles_is_steady(monkeypatch):
+    monkeypatch.setattr(watching, "DeviceMeter", Filling)
+    monkeypatch.setattr(watching, "DEVICES_EVERY", 1)
+
+    assert report_of(1500).verdict == "steady"
+
+
+class Filling(Meter):
+    """Ragged batches: segments are added ever more rarely."""
+
+    def _growing(self) -> dict[str, int]:
+        self.grown += 1
+        segments = self.grown.bit_length()
+        return {"cuda:0.reserved-allocated": segments * (20 << 20)}
