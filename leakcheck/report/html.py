@@ -21,6 +21,7 @@ from leakcheck.report.terminal import (
     cost_text,
     growth_text,
     headline,
+    link_text,
     place_text,
     rule_text,
     slope_text,
@@ -117,9 +118,9 @@ def _trace(suspect: Suspect) -> str:
         return ""
     lines = [escape(suspect.trace.root)]
     for depth, link in enumerate(suspect.trace.links):
-        edge = escape(link.edge)
+        edge, rest = escape(link.edge), escape(link_text(link).removeprefix(link.edge))
         edge = f'<span class="suspect">{edge}</span>' if link.suspect else edge
-        lines.append(f"{'  ' * depth}╰→ {edge}: {escape(link.holder)}")
+        lines.append(f"{'  ' * depth}╰→ {edge}{rest}")
     text = "\n".join(lines)
     return f'<pre class="trace" tabindex="0" aria-label="leak trace">{text}</pre>'
 

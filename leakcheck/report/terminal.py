@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import click
 
-from leakcheck.model import Finding, Overhead, Place, Report, Run, Suspect, Trend
+from leakcheck.model import Finding, Link, Overhead, Place, Report, Run, Suspect, Trend
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count, format_duration
@@ -120,10 +120,15 @@ def _trace(suspect: Suspect) -> Iterator[str]:
     last = len(suspect.trace.links) - 1
     for depth, link in enumerate(suspect.trace.links):
         arrow = "╰→" if depth == last else "├─"
-        size = f" [{format_bytes(link.retained_bytes)}]" if link.retained_bytes else ""
-        yield f"{indent}{arrow} {link.edge}: {link.holder}{size}"
+        yield f"{indent}{arrow} {link_text(link)}"
         if link.suspect:
             yield f"{indent}{'   ' if depth == last else '│  '}{'~' * len(link.edge)}"
+
+
+def link_text(link: Link) -> str:
+    """Write a reference of a leak trace: edge, what it leads to, and what that keeps alive."""
+    size = f", {format_bytes(link.retained_bytes)} in all" if link.retained_bytes else ""
+    return f"{link.edge}: {link.holder}{size}"
 
 
 def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:

@@ -44,6 +44,7 @@ class _Found:
     rebound_at: Site | None = None
     lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
     grows: bool = False
+    retained_bytes: int = 0  # by the container that grows
     bounded: Any = None  # the container on the way that has a limit
     in_fixed_container: bool = False
 
@@ -125,6 +126,8 @@ class Inquest:
             found.bounded = holder
         if id(holder) in self._growing:
             found.grows = True
+            length = objects.length_reader(type(holder)) or len
+            found.retained_bytes = round(_weighed(holder)[1] * length(holder))
             found.lines = self._lines_of(holder)
         elif not is_namespace(chain, holder):
             found.in_fixed_container = True
@@ -189,6 +192,8 @@ class Inquest:
                 continue
             per_step = len(tensors) / self._growth.survivors_span_steps
             weight = per_step * objects.weigh_bytes(tensors[:1])
+            if found.retained_bytes:
+                found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", what, found, per_step, weight)
             (self.leads if found.piles_up else self.doubtful).append(lead)
 
@@ -202,21 +207,21 @@ class Inquest:
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
-        elements = objects.newest(grower.container, NEWEST)
+        elements, each_bytes = _weighed(grower.container)
         if objects.limit_of(grower.container) is not None and not found.outside:
             found.bounded = grower.container
             self._note_filling(found)
         if found.outside or found.bounded is not None or not elements:
             return
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
-        weight = grower.per_step * objects.weigh_bytes(elements) / min(NEWEST, grower.length)
         newest = describe(elements[-1])
+        retained_bytes = round(each_bytes * grower.length)
         edge = edge_to_element(grower.container)
-        found.told = found.told.extended(Link(edge, newest, suspect=True))
+        found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
         found.lines = self._lines_of(grower.container)
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
-        self.leads.append(self._lead(kind, what, found, count, weight))
+        self.leads.append(self._lead(kind, what, found, count, grower.per_step * each_bytes))
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
@@ -242,3 +247,10 @@ class Inquest:
 
     def _most_credited(self, probe: str) -> Counter[Site]:
         return Counter(dict(self._tracer.credits.get(probe, Counter()).most_common(1)))
+
+
+def _weighed(container: Any) -> tuple[list[Any], float]:
+    """Return the newest elements of a container, and what one of them keeps alive in bytes."""
+    elements = objects.newest(container, NEWEST)
+    length = (objects.length_reader(type(container)) or len)(container)
+    return elements, objects.weigh_bytes(elements) / max(1, min(NEWEST, length))

@@ -77,7 +77,8 @@ class Confirmation:
         return [self._measured(one) for one in (*confirmed, *beside)]
 
     def _measured(self, reading: Reading) -> Reading:
-        if unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS:
+        short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
+        if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
             return reading
         begin, middle, end = (taken[reading.resource] for taken in self.taken)
         halves = (

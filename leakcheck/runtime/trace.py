@@ -47,6 +47,14 @@ class Told:
             return self
         return replace(self, trace=LeakTrace(self.trace.root, (*self.trace.links, link)))
 
+    def weighed(self, retained_bytes: int) -> Told:
+        """Return the chain with what is kept alive by the reference that leaks."""
+        links = tuple(
+            replace(link, retained_bytes=retained_bytes) if link.suspect else link
+            for link in self.trace.links
+        )
+        return replace(self, trace=LeakTrace(self.trace.root, links))
+
 
 class _Hop(NamedTuple):
     edge: str

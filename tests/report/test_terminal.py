@@ -17,7 +17,7 @@ leak (graph): the autograd graph of past steps stays reachable
            frame of main(), train.py
            ├─ total_loss: Tensor
            │  ~~~~~~~~~~
-           ╰→ .grad_fn: AddBackward0 [7.1 MiB]
+           ╰→ .grad_fn: AddBackward0, 7.1 MiB in all
   fix      total_loss += loss.item()
   rule     undetached-accumulator, proved by this run at train.py:26
   id       {fingerprint}
