@@ -25,6 +25,7 @@ _GROUPS = (
     ("Autograd graph", "Nodes", ("graph.nodes",)),
     ("Tensors", "tensors", ("tensors", "tensors.grad")),
     ("Python blocks", "blocks", ("python.blocks",)),
+    ("Hooks of modules", "hooks", ("hooks",)),
     ("Threads, descriptors, processes", "", ("threads", "descriptors", "processes")),
 )
 

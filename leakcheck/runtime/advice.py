@@ -12,6 +12,7 @@ _GENERIC = {
     "tensor": "keep a number (.item()) or a bounded window, or move it to disk",
     "object": "bound the container (deque(maxlen=...)) or clear it when it has been used",
 }
+_HOOK_ADVICE = "keep the handle that {method}() returns and call its .remove() after use"
 OUTSIDE_ADVICE = (
     "backward(create_graph=True) ties each parameter to its gradient in C++: use "
     "torch.autograd.grad(..., create_graph=True), or set .grad = None after use"
@@ -29,7 +30,18 @@ def fix_for(code: str, kind: Kind, *, scalar: bool) -> str:
         rewritten = _rewritten(statement, cut)
         if rewritten:
             return rewritten
-    return _GENERIC.get(kind, "")
+    method = _registers_hook(statement)
+    return _HOOK_ADVICE.format(method=method) if method else _GENERIC.get(kind, "")
+
+
+def _registers_hook(statement: ast.stmt | None) -> str:
+    calls = (
+        (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+        if statement
+        else ()
+    )
+    names = (called.attr for called in calls if isinstance(called, ast.Attribute))
+    return next((n for n in names if n.startswith("register_") and n.endswith("hook")), "")
 
 
 def _parsed(code: str) -> ast.stmt | None:

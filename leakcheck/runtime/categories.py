@@ -18,6 +18,7 @@ from leakcheck.runtime.objects import is_tensor
 MARK = ".memory."  # "host.memory.gradients", "cuda:0.memory.parameters"
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone
 STATE_DEPTH = 3  # a parameter's entry, its values, and lists of tensors in it
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 Owners = dict[int, Category]  # id of a tensor -> the first category that claims it
 
@@ -40,6 +41,12 @@ def is_module(kind: type) -> bool:
 def is_optimizer(kind: type) -> bool:
     """Say whether a type is that of optimizers."""
     return _is_a(kind, "optim", "Optimizer")
+
+
+def count_hooks(modules: list[Any]) -> int:
+    """Return how many hooks the modules have: one more each step slows every later forward."""
+    tables = (_attributes(module).get(name) for module in modules for name in HOOKS)
+    return sum(dict.__len__(table) for table in tables if isinstance(table, dict))
 
 
 def read_categories(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import psutil
 
 from leakcheck.runtime import graph, objects
-from leakcheck.runtime.categories import is_module, is_optimizer, read_categories
+from leakcheck.runtime.categories import count_hooks, is_module, is_optimizer, read_categories
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
@@ -31,6 +31,7 @@ class Counts:
     graph_nodes: int = 0
     oldest_node_age_steps: int | None = None
     garbage_bytes: int = 0
+    hooks: int = 0
     categories: dict[str, int] = field(default_factory=dict)  # bytes, as `read_categories` has them
 
 
@@ -63,10 +64,11 @@ class Census:
         heap = objects.Heap()
         tensors, held, modules, optimizers = heap.sort(*_COUNTED)
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
+        hooks = count_hooks(modules)
         del modules, optimizers
         heap.drop()  # it is one of its own objects
         if not tensors and not held:
-            return Counts(garbage_bytes=garbage_bytes)
+            return Counts(garbage_bytes=garbage_bytes, hooks=hooks)
         roots = [node for _, node in graph.grad_fns(tensors)]
         nodes = graph.reachable([*roots, *held], limit=MOST_NODES)
         oldest = min(nodes.values(), default=graph.UNDATED)
@@ -76,6 +78,7 @@ class Census:
             graph_nodes=len(nodes),
             oldest_node_age_steps=self._age_steps(step, oldest),
             garbage_bytes=garbage_bytes,
+            hooks=hooks,
             categories=categories,
         )
 

@@ -29,6 +29,7 @@ from leakcheck.units import format_bytes, format_count
 KINDS: dict[str, Kind] = {
     "graph.nodes": "graph",
     "tensors": "tensor",
+    "hooks": "object",
     "python.blocks": "object",
     "threads": "threads",
     "descriptors": "descriptors",

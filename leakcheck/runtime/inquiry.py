@@ -28,7 +28,7 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 LONGEST_WINDOW_STEPS = 200
 OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
-_CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "python.blocks": 64}
+_CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "hooks": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
 _CONFIRM_HELD_BACK_STEPS = 150  # what only seems to be lost comes in use again
 

@@ -42,6 +42,7 @@ class Judge:
 JUDGES = {
     "graph.nodes": Judge(Floor(0.05, 5), 24),
     "tensors": Judge(Floor(0.05, 5), 48),
+    "hooks": Judge(Floor(0.05, 5), 48),
     "python.blocks": Judge(Floor(0.05, 24), 150),
     "descriptors": Judge(Floor(0.01, 5), 48),
     "threads": Judge(Floor(0.01, 5), 48),

@@ -32,7 +32,7 @@ HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of wha
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
-COUNTED = ("descriptors", "threads", "processes")
+COUNTED = ("hooks", "descriptors", "threads", "processes")
 
 
 def unit_of(resource: str) -> str:

@@ -94,7 +94,7 @@ class Watch:
         if census is not None:
             counts = census.take(step, collect=False, totals=_totals(quick))
             readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
-            readings |= counts.categories
+            readings |= {"hooks": counts.hooks} | counts.categories
         readings |= self._devices.read_slow(devices)
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles

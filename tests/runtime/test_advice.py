@@ -48,3 +48,11 @@ def test_a_number_is_never_detached():
 @given(st.text())
 def test_no_line_whatever_breaks_it(line):
     assert isinstance(fix_for(line, "graph", scalar=False), str)
+
+
+def test_a_hook_that_is_never_removed_is_told_how_to_be():
+    line = "model[1].register_forward_hook(note)"
+
+    assert fix_for(line, "object", scalar=False) == (
+        "keep the handle that register_forward_hook() returns and call its .remove() after use"
+    )
