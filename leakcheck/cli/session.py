@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -195,7 +196,7 @@ def _rank() -> int:
 
 
 def _on_sigterm(act: object) -> None:
-    if threading.current_thread() is not threading.main_thread():
+    if not _in_main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
@@ -206,6 +207,28 @@ def _on_sigterm(act: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, report_and_die)
+    _keep_from_children(report_and_die)
+
+
+def _keep_from_children(handler: Callable[[int, FrameType | None], None]) -> None:
+    # a forked child forgets a signal that comes before Python has settled in it: with a handler
+    # in place of the default, a worker that is terminated at once would live on
+    def before() -> None:
+        if signal.getsignal(signal.SIGTERM) is handler and _in_main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            taken.append(True)
+
+    def after_in_parent() -> None:
+        if taken:
+            taken.clear()
+            signal.signal(signal.SIGTERM, handler)
+
+    taken: list[bool] = []
+    os.register_at_fork(before=before, after_in_parent=after_in_parent)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def writable(option: str, path: Path | None) -> Path | None:

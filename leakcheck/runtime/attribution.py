@@ -18,7 +18,7 @@ from leakcheck.runtime import frames, graph, probes
 from leakcheck.runtime.growth import Growth
 from leakcheck.runtime.inquest import Inquest
 from leakcheck.runtime.lines import LineTracer
-from leakcheck.runtime.objects import Heap
+from leakcheck.runtime.objects import Heap, unobserved
 from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 30, 60, 120)  # steps after `open` at which the heap is looked at again
@@ -47,7 +47,8 @@ class Window:
     def open(self) -> None:
         """Begin at a step boundary (60-100 ms)."""
         began_s = thread_time()
-        self._growth.look(0, Heap())
+        with unobserved():
+            self._growth.look(0, Heap())
         self._looking_s += thread_time() - began_s
         self._mark()
         if self._tracer.start():
@@ -63,7 +64,8 @@ class Window:
         if self._step in LOOKS:
             began_s = thread_time()
             self._tracer.settle()
-            self._probe(Heap())
+            with unobserved():
+                self._probe(Heap())
             self._tracer.resume()
             self._looking_s += thread_time() - began_s
 
@@ -71,7 +73,14 @@ class Window:
         """End the window and return what grows, who holds it, and what only fills up."""
         self._tracer.stop()
         gc.collect()
-        heap = Heap()
+        with unobserved():
+            return self._inquire(Heap())
+
+    def abandon(self) -> None:
+        """End the window without looking."""
+        self._tracer.stop()
+
+    def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap)
@@ -83,10 +92,6 @@ class Window:
         alone = not leads and not inquest.notices
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         return suspects_from(leads), tuple(inquest.notices)
-
-    def abandon(self) -> None:
-        """End the window without looking."""
-        self._tracer.stop()
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

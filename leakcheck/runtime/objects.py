@@ -11,6 +11,7 @@ import sys
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Set
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from itertools import compress
 from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
@@ -37,6 +38,13 @@ def tensor_type() -> type | None:
     """Return torch.Tensor if the program has imported torch."""
     found: type | None = getattr(sys.modules.get("torch"), "Tensor", None)
     return found
+
+
+def unobserved() -> AbstractContextManager[object]:
+    """Return a context in which reading a tensor calls no `__torch_function__` of the program's."""
+    core = getattr(sys.modules.get("torch"), "_C", None)
+    context: AbstractContextManager[object] = getattr(core, "DisableTorchFunction", nullcontext)()
+    return context
 
 
 class Heap:
