@@ -12,6 +12,7 @@ from statistics import median
 from typing import get_args
 
 from leakcheck.model import Category, Report, Sample, Trend
+from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count
 
 CATEGORY = ".memory."  # "host.memory.gradients": see runtime/categories.py
@@ -124,7 +125,7 @@ def _curves(
     curves: list[Curve] = []
     for resource in resources:
         values = tuple(sample.readings.get(resource) for sample in samples)
-        curves.append(Curve(resource, values))
+        curves.append(Curve(one_line(resource), values))
         trend = trends.get(resource)
         if trend is not None and trend.verdict == "growing":
             curves.append(_fitted(samples, values, trend, warmup))

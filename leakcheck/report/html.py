@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from html import escape
+from html import escape as verbatim
 from pathlib import Path
 from string import Template
 
@@ -16,6 +16,7 @@ from leakcheck.model import DeviceMemory, Finding, Notice, Report, Suspect, Tren
 from leakcheck.report import terminal
 from leakcheck.report.charts import Chart, charts_of
 from leakcheck.report.device import memory_lines
+from leakcheck.report.plain import escape
 from leakcheck.report.terminal import (
     TITLES,
     cost_text,
@@ -54,7 +55,7 @@ def render(report: Report, *, color: bool = False) -> str:
         charts=panels,
         ranks=_ranks(report, charts),
         notices=_section("Notices", [_notice(notice) for notice in report.notices]),
-        text=escape(terminal.render(report)),
+        text=verbatim(terminal.render(report)),
         data=_embedded(charts),
     )
 
@@ -66,7 +67,7 @@ def _file(name: str) -> str:
 def _embedded(charts: list[dict[str, object]]) -> str:
     # "</script>" inside a label would end the block, so "<" never stands in it
     text = json.dumps({"charts": charts}, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text.replace("<", "\\u003c")
 
 
 def _facts(report: Report) -> str:
@@ -160,7 +161,7 @@ def _trends(trends: tuple[Trend, ...]) -> str:
 
 
 def _memory(memory: DeviceMemory) -> str:
-    text = escape("\n".join(memory_lines(memory)))
+    text = "\n".join(map(escape, memory_lines(memory)))
     return f'<pre class="panel trace" tabindex="0" aria-label="device memory">{text}</pre>'
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leakcheck.model import Finding, Report, Suspect
+from leakcheck.report.plain import one_line
 from leakcheck.report.terminal import (
     TITLES,
     growth_text,
@@ -26,11 +28,13 @@ def render(report: Report, *, color: bool = False) -> str:
     if report.trends:
         lines += ["", "| resource | verdict | what was seen |", "|---|---|---|"]
         lines += [
-            f"| `{trend.resource}` | {trend.verdict} | {_escape(slope_text(trend))} |"
+            f"| {_cell(trend.resource)} | {trend.verdict} | {_escape(slope_text(trend))} |"
             for trend in report.trends
         ]
     lines += ["", *(f"- {_escape(notice.message)}" for notice in report.notices)]
-    lines += [f"- not read: `{each.path}`: {_escape(each.reason)}" for each in report.unreadable]
+    lines += [
+        f"- not read: {_code(each.path)}: {_escape(each.reason)}" for each in report.unreadable
+    ]
     return "\n".join(lines).rstrip()
 
 
@@ -51,14 +55,18 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
 def _finding_row(finding: Finding) -> str:
     place = f"{finding.location.path}:{finding.location.line}"
     proved = " (proved by the run)" if finding.proved else ""
-    return f"| `{place}` | {finding.rule} | {_escape(finding.message)}{proved} |"
+    return f"| {_cell(place)} | {finding.rule} | {_escape(finding.message)}{proved} |"
 
 
 def _code(text: str) -> str:
-    fence = "``" if "`" in text else "`"
-    padding = " " if "`" in text else ""
-    return f"{fence}{padding}{text}{padding}{fence}"
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, padding = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{padding}{one_line(text)}{padding}{fence}"
+
+
+def _cell(text: str) -> str:
+    return _code(text).replace("|", r"\|")  # a table ends its cells before it looks for code
 
 
 def _escape(text: str) -> str:
-    return text.replace("|", r"\|").replace("<", "&lt;").replace("\n", " ")
+    return one_line(text.replace("\n", " ")).replace("|", r"\|").replace("<", "&lt;")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import html
+
 from rich.cells import cell_len
 
 
 def one_line(text: str) -> str:
     """Write any text on one line, with what is not printable replaced by a visible escape."""
     return "".join(map(_visible, text))
+
+
+def escape(text: str) -> str:
+    """Write any text as HTML or XML: no markup, and nothing that turns the reading order."""
+    return html.escape(one_line(text))
 
 
 def columns(text: str) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from leakcheck.model import Report
 from leakcheck.report.charts import Chart, Curve, charts_of
+from leakcheck.report.plain import escape
 from leakcheck.report.terminal import headline
 from leakcheck.units import format_bytes, format_count
 

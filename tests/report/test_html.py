@@ -50,6 +50,23 @@ def test_text_of_the_program_cannot_break_out_of_the_page(growing_run):
     assert page.count("</script>") == 3
 
 
+def test_text_of_the_program_cannot_turn_the_reading_order(growing_run):
+    turning = "total\u202eloss"
+    samples = tuple(Sample(step, step / 10, {f"{turning}.allocated": step}) for step in range(9))
+
+    page = render(
+        replace(
+            growing_run,
+            suspects=(replace(growing_run.suspects[0], holder=turning),),
+            samples=samples,
+        ),
+        "html",
+    )
+
+    assert r"total\u202eloss" in page
+    assert "\u202e" not in page
+
+
 def test_ranks_are_drawn_beside_each_other(growing_run):
     ranks = tuple(
         replace(growing_run, run=replace(growing_run.run, rank=rank, world_size=2))
@@ -166,3 +183,31 @@ def test_the_page_fits_and_is_accessible(page, size, scheme):
 
     assert overflow <= 0
     assert violations == []
+
+
+def legends(page: Chrome, chart: int) -> list[str]:
+    return page.execute_script(
+        'return [...document.querySelectorAll(`[data-chart="${arguments[0]}"] .u-series`)]'
+        ".map(row => [...row.children].map(part => part.innerText).join(' '))",
+        chart,
+    )
+
+
+def test_a_stack_tells_each_layer_by_its_own_height(browser, growing_run, tmp_path):
+    readings = {"cuda:0.memory.parameters": 3 << 20, "cuda:0.memory.activations": 1 << 20}
+    samples = tuple(Sample(step, step, readings) for step in range(0, 100, 10))
+    file = tmp_path / "report.html"
+    file.write_text(render(replace(growing_run, samples=samples), "html"), encoding="utf-8")
+
+    browser.get(file.as_uri())
+
+    assert legends(browser, 0) == ["step 90", "activations 1.00 MiB", "parameters 3.00 MiB"]
+
+
+def test_the_report_is_copied_as_text(page):
+    button = page.find_element("id", "copy")
+    button.click()
+
+    assert button.text == "Copied"
+    told = page.execute_script("return getSelection().toString()")
+    assert told.startswith("leakcheck: growing: 1 leak in 1,000 steps of train.py")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leakcheck.report import render
 
 EXPECTED = """\
@@ -29,3 +31,11 @@ def test_the_comment_for_a_pull_request_tells_everything_in_markdown(growing_run
     expected = EXPECTED.format(message=growing_run.findings[0].message)
 
     assert render(growing_run, "markdown") == expected
+
+
+def test_odd_names_break_neither_code_nor_table(growing_run):
+    odd = replace(growing_run.trends[0], resource="a|`b``c\u202e")
+
+    lines = render(replace(growing_run, trends=(odd,)), "markdown").splitlines()
+
+    assert r"| ``` a\|`b``c\u202e ``` | growing | +11 a step" in "\n".join(lines)

@@ -20,9 +20,20 @@
   const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  // layers lie on each other: an opaque fill keeps the colour that the legend shows
+  const faded = (color) => {
+    const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+    const ground = channels(style("--panel"));
+    return "rgb(" + channels(color).map((value, at) => Math.round(0.4 * value + 0.6 * ground[at])).join(",") + ")";
+  };
+  const ownHeight = (chart, index, value, at) => {
+    const below = chart.stacked ? chart.series[index + 1] : undefined; // the layers go from the top down
+    return below && at != null ? value - below.values[at] : value;
+  };
+
   const shadeWarmup = (chart) => ({
     hooks: {
-      drawClear: [(plot) => {
+      [chart.stacked ? "draw" : "drawClear"]: [(plot) => {
         if (!chart.warmup) return;
         const from = plot.valToPos(plot.scales.x.min, "x", true);
         const to = Math.min(plot.valToPos(chart.warmup, "x", true), plot.bbox.left + plot.bbox.width);
@@ -35,10 +46,17 @@
         ctx.fillRect(to, bbox.top, ratio, bbox.height);
         ctx.font = 11 * ratio + "px system-ui, sans-serif";
         ctx.textBaseline = "top";
+        ctx.textAlign = "left";
         ctx.fillText("settled \u2192", to + 5 * ratio, bbox.top + 2 * ratio);
       }],
     },
   });
+
+  // without the pointer over it, a chart tells its newest values
+  const tellLatest = (plot) => {
+    if (plot.cursor.idx == null && plot.legend) plot.setLegend({ idx: plot.data[0].length - 1 }, false);
+  };
+  const latest = { hooks: { ready: [tellLatest], setCursor: [tellLatest] } };
 
   const series = (chart) => {
     const palette = dark.matches ? DARK_PALETTE : PALETTE;
@@ -50,10 +68,10 @@
         stroke: each.fit ? style("--growing") : palette[index % palette.length],
         width: each.fit ? 2 : 1.5,
         dash: each.fit ? [6, 4] : undefined,
-        fill: chart.stacked ? palette[index % palette.length] + "55" : undefined,
+        fill: chart.stacked ? faded(palette[index % palette.length]) : undefined,
         points: { show: false },
         spanGaps: true,
-        value: (_, value) => (value == null ? "" : write(value)),
+        value: (_, value, __, at) => (value == null ? "" : write(ownHeight(chart, index, value, at))),
       })),
     ];
   };
@@ -71,6 +89,7 @@
     cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
     scales: { x: { time: false }, y: range(chart) },
     legend: { show: !chart.small },
+    drawOrder: chart.stacked ? ["series", "axes"] : ["axes", "series"],
     series: series(chart),
     axes: [
       { stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") } },
@@ -81,8 +100,16 @@
         ),
       },
     ],
-    plugins: [shadeWarmup(chart)],
+    plugins: [shadeWarmup(chart), latest],
   });
+
+  const copied = (button) => {
+    const text = document.getElementById("report-text");
+    text.closest("details").open = true;
+    getSelection().selectAllChildren(text);
+    button.textContent = document.execCommand("copy") ? "Copied" : "Selected: copy it";
+  };
+  document.getElementById("copy").addEventListener("click", (event) => copied(event.target));
 
   const plots = [];
   const draw = () => {
