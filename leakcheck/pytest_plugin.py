@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -188,7 +188,7 @@ def _judge(item: pytest.Item, report: Report, *, told_to: bool) -> None:
 
     item.user_properties.append(("leakcheck", report.verdict))
     if report.verdict == "growing" and not _allowed(report, _settings_of_item(item)):
-        pytest.fail(render(proved(report)), pytrace=False)
+        pytest.fail(render(_named(proved(report), item.nodeid)), pytrace=False)
     if report.verdict != "unclear" or not told_to:
         return
     message = f"leakcheck: unclear: {report.reason}"
@@ -196,6 +196,12 @@ def _judge(item: pytest.Item, report: Report, *, told_to: bool) -> None:
         pytest.fail(message, pytrace=False)
     if item.config.getini("leakcheck_unclear") == "warn":
         warnings.warn(LeakcheckWarning(message), stacklevel=1)
+
+
+def _named(report: Report, test: str) -> Report:
+    """Say the test in place of the whole command line of pytest."""
+    run = report.run and replace(report.run, command=test)
+    return replace(report, run=run)
 
 
 def _allowed(report: Report, settings: Settings) -> bool:

@@ -39,7 +39,7 @@ def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(pytester: pyt
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "leakcheck: growing: 1 leak in *steps*",
+            "leakcheck: growing: 1 leak in * steps of *.py::test_training",
             "  graph: * Nodes a step*",
             "    line: *:*total += train_step()",
             "    held by: local `total` in test_training()*",
