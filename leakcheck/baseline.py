@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -21,16 +22,16 @@ from leakcheck.model import Finding
 FORMAT = 1
 
 
-class Entry(msgspec.Struct, frozen=True, order=True):
+class Entry(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """One accepted finding, so many times."""
 
-    path: str
-    rule: str
-    fingerprint: str
-    count: int = 1
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    rule: Annotated[str, msgspec.Meta(min_length=1)]
+    fingerprint: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{12}$")]
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
-class _File(msgspec.Struct, frozen=True):
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     findings: tuple[Entry, ...]
 
@@ -59,6 +60,10 @@ def read_baseline(path: Path) -> tuple[Entry, ...]:
         raise RecordingError(f"{path}: is not a baseline: {error}") from None
     if file.format != FORMAT:
         raise RecordingError(f"{path}: is of format {file.format}; this leakcheck reads {FORMAT}")
+    seen = Counter((each.path, each.rule, each.fingerprint) for each in file.findings)
+    for (named, rule, _), times in seen.items():
+        if times > 1:  # a merge gone wrong: which of the counts is meant?
+            raise RecordingError(f"{path}: has the same entry twice, {rule} in {named}")
     return file.findings
 
 

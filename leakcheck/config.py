@@ -147,11 +147,12 @@ def _read(file: Path) -> Config | None:
         table = tomllib.loads(raw.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{_shown(file)}: is not TOML: {error}") from None
-    if not shared and "tool" not in table:
-        return _convert(table, f"{_shown(file)}:")
-    tool = table.get("tool", {})
+    tool = table.get("tool")
     if not isinstance(tool, dict) or "leakcheck" not in tool:
-        return None
+        return None if shared else _convert(table, f"{_shown(file)}:")
+    others = table.keys() - {"tool"}
+    if others and not shared:
+        raise ConfigError(f"{_shown(file)}: `{min(others)}` stands outside of {TABLE}")
     return _convert(tool["leakcheck"], f"{_shown(file)}: {TABLE}")
 
 

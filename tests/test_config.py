@@ -110,6 +110,26 @@ def test_a_table_that_is_no_table_is_named():
         find_config(Path("train.py"))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tool = 3\n", "leakcheck.toml: has no setting `tool`; there are select, "),
+        ("[tool.ruff]\n", "leakcheck.toml: has no setting `tool`; there are select, "),
+        (
+            'ignore = ["LK1"]\n[tool.leakcheck]\nselect = []\n',
+            "leakcheck.toml: `ignore` stands outside of [tool.leakcheck]",
+        ),
+    ],
+)
+def test_nothing_in_a_file_of_our_own_is_passed_over(text, message):
+    write("leakcheck.toml", text)
+
+    with pytest.raises(ConfigError) as error:
+        find_config(Path("train.py"))
+
+    assert str(error.value).startswith(message)
+
+
 def test_a_named_file_without_settings_is_told():
     with pytest.raises(ConfigError, match=r"^pyproject\.toml: has no \[tool\.leakcheck\] table$"):
         load_config(write("pyproject.toml", "[project]\nname = 'x'\n"))

@@ -7,6 +7,7 @@ however many lines an edit adds or removes.
 from __future__ import annotations
 
 import ast
+import codecs
 import json
 import re
 import warnings
@@ -36,6 +37,8 @@ class Notebook:
     indent: int | str | None
     final_newline: bool
     ascii: bool = False
+    newline: str = "\n"
+    bom: bool = False
 
     def encode(self, text: str) -> bytes:
         """Write the notebook with other code; nothing but the sources changes."""
@@ -50,7 +53,8 @@ class Notebook:
         written = json.dumps(
             document, indent=self.indent, ensure_ascii=self.ascii, separators=separators
         )
-        return (written + "\n" * self.final_newline).encode()
+        lines = (written + "\n" * self.final_newline).replace("\n", self.newline)
+        return lines.encode("utf-8-sig" if self.bom else "utf-8")
 
 
 def read_notebook(raw: bytes) -> Notebook:
@@ -73,6 +77,8 @@ def read_notebook(raw: bytes) -> Notebook:
         indent.group(1) if indent else None,
         written.endswith("\n"),
         written.isascii() and "\\u" in written,
+        "\r\n" if "\r\n" in written else "\n",
+        raw.startswith(codecs.BOM_UTF8),
     )
 
 

@@ -27,6 +27,9 @@ _WHOLE_FILE = (0, 1 << 60)
 _IGNORE = re.compile(
     r"#\s*leakcheck:\s*(?P<file>file-)?ignore\b\s*(?:\[(?P<names>[^\]#]*)\])?(?P<reason>[^#]*)"
 )
+_MISSPELT = re.compile(
+    r"#\s*leakcheck:\s*(?!(?:file-)?ignore\b)[\w-]+\s*(?:\[[^\]#]*\]|\([^)#]*\)|=[^#]*)"
+)
 _NOQA = re.compile(
     r"#\s*noqa\s*:\s*(?P<names>[a-z]+[0-9]+(?:\s*[,\s]\s*[a-z]+[0-9]+)*)", re.IGNORECASE
 )
@@ -133,6 +136,9 @@ def read_suppressions(text: str) -> tuple[Suppression, ...]:
             else:
                 first, last = _WHOLE_FILE
             found.append(_suppression(comment, match, first, last))
+        for match in _MISSPELT.finditer(comment.text):
+            start, end = comment.column + match.start(), comment.column + match.end()
+            found.append(Suppression((), 0, 0, comment.line, start, end, comment.own_line))
     return tuple(found)
 
 
@@ -181,11 +187,10 @@ def _judge(
         return
     if not each.names:
         message = "this comment names no rule, so it accepts nothing"
-        help = "write `# leakcheck: ignore[slug] reason`"
+        help = "write `# leakcheck: ignore[slug] reason`, or file-ignore[slug] for the whole file"
     elif unknown:
         message = f"no rule is called `{unknown[0]}`"
-        near = get_close_matches(unknown[0], slugs, 1)
-        help = f"did you mean `{near[0]}`?" if near else "`leakcheck rules` lists them all"
+        help = _advice(unknown[0], slugs)
     else:
         message = f"nothing here to ignore: {', '.join(f'`{name}`' for name in idle)} finds no leak"
         help = UnusedSuppression.help
@@ -203,6 +208,13 @@ def _judge(
         fix,
         context,
     )
+
+
+def _advice(unknown: str, slugs: Mapping[str, str]) -> str:
+    if any(name.startswith(unknown) for name in slugs):
+        return "name each rule: a comment does not accept a whole group"
+    near = get_close_matches(unknown, slugs, 1)
+    return f"did you mean `{near[0]}`?" if near else "`leakcheck rules` lists them all"
 
 
 def _removal(line: str, each: Suppression, idle: Sequence[str]) -> Fix:

@@ -86,6 +86,13 @@ def test_the_file_is_sorted_with_an_entry_a_line(run):
     assert check(run, "--baseline", "known.json") == (0, [], "")
 
 
+ENTRY: dict[str, object] = {"path": "a.py", "rule": "sums-loss", "fingerprint": "0123456789ab"}
+
+
+def known(*entries: dict[str, object]) -> str:
+    return json.dumps({"format": 1, "findings": entries})
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -93,6 +100,12 @@ def test_the_file_is_sorted_with_an_entry_a_line(run):
         ("[]", "is not a baseline: "),
         ('{"format": 1}', "is not a baseline: "),
         ('{"format": 9, "findings": []}', "is of format 9; this leakcheck reads 1"),
+        (known(ENTRY | {"count": 0}), "is not a baseline: "),
+        (known(ENTRY | {"count": True}), "is not a baseline: "),
+        (known(ENTRY | {"fingerprint": "x"}), "is not a baseline: "),
+        (known(ENTRY | {"path": ""}), "is not a baseline: "),
+        (known(ENTRY | {"cuont": 3}), "is not a baseline: "),
+        (known(ENTRY, ENTRY | {"count": 2}), "has the same entry twice, sums-loss in a.py"),
     ],
 )
 def test_a_baseline_that_cannot_be_read_is_one_line(run, text, reason):

@@ -145,3 +145,14 @@ def test_escaped_characters_stay_escaped():
     notebook = read_notebook(written)
     changed = notebook.encode(notebook.text.replace("x = 1", "x = 2"))
     assert changed == written.replace(b"x = 1", b"x = 2")
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"], ids=["plain", "bom"])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"], ids=["lf", "crlf"])
+def test_line_ends_and_a_byte_order_mark_stay(newline, bom):
+    before = bom + raw(cell("x = 1\ny = 2")).replace(b"\n", newline)
+    notebook = read_notebook(before)
+
+    after = notebook.encode(notebook.text.replace("x = 1", "x = 3"))
+
+    assert after == before.replace(b"x = 1", b"x = 3")

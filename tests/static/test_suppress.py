@@ -201,3 +201,30 @@ def test_any_text_whatever_is_judged_without_an_error(lines, newline):
     found = suppress("a.py", text, check(text), SLUGS, ALL)
 
     assert {f.location.line for f in found} <= set(range(1, len(lines) + 1))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["ignor[bad-sum]", "ignore(bad-sum)", "disable=bad-sum", "ignore-file[bad-sum]"],
+)
+def test_a_comment_in_another_spelling_accepts_nothing_and_is_told(comment):
+    text = f"x = BAD  # leakcheck: {comment} because\n"
+
+    found = suppress("a.py", text, check(text), SLUGS, ALL)
+
+    assert [(f.rule, f.message) for f in found] == [
+        ("bad-sum", "leaks"),
+        ("unused-suppression", "this comment names no rule, so it accepts nothing"),
+    ]
+
+
+def test_prose_after_our_name_is_no_comment_of_ours():
+    assert left("x = 1  # leakcheck: see the notes (they are long)\n") == []
+
+
+def test_a_group_of_rules_cannot_be_accepted():
+    found = suppress("a.py", "x = 1  # leakcheck: ignore[LK9]\n", (), SLUGS, ALL)
+
+    assert [(f.message, f.help) for f in found] == [
+        ("no rule is called `LK9`", "name each rule: a comment does not accept a whole group")
+    ]
