@@ -9,10 +9,10 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.expressions import operate, slot_of, subscript_key
-from leakcheck.static.values import EMPTY, LIKELY, NONE, UNKNOWN, Value, derive, join
+from leakcheck.static.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.calls import Arguments
+    from leakcheck.static.arguments import Arguments
     from leakcheck.static.flow import Flow
     from leakcheck.static.records import How
 
@@ -101,6 +101,39 @@ def note_collected(
         )
 
 
+def _whole(flow: Flow, added: Value, expression: cst.BaseExpression | None) -> Value:
+    """Count what a call gave back as a graph when backward was called on a slot of it.
+
+    Not once one of its slots was given another value: `output["loss"] = output["loss"].detach()`.
+    """
+    if added.graph != UNKNOWN or not isinstance(expression, cst.Name):
+        return added
+    name = expression.value
+    if any(path.startswith((f"{name}.", f"{name}[")) for path in flow.env):
+        return added
+    whole = flow.analysis.shown_by_slots & added.origins
+    return flow.made(replace(added, graph=SURE)) if whole else added
+
+
+def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
+    """Record what a Lightning step returns beside its loss, when an epoch's outputs are kept.
+
+    Lightning detaches the loss; since 1.6 the rest is the program's own to detach.
+    """
+    from leakcheck.static.records import Growth
+
+    collects = flow.owner is not None and flow.owner.keeps_step_outputs(flow.scope)
+    for key, slot in value.items if collects and value.kind == "dict" else ():
+        if key in ("loss", "hiddens") or not slot.contents.carries:
+            continue
+        parts = node.value.elements if isinstance(node.value, cst.Dict) else ()
+        entries = (part for part in parts if isinstance(part, cst.DictElement))
+        place = next((e.value for e in entries if syntax.constant(e.key) == key), None)
+        inner = slot.contents
+        target = f"outputs[{key!r}]"
+        flow.grow(Growth("collect", place or node, target, inner, inner, frozenset(), True, place))
+
+
 def extend_container(
     flow: Flow,
     call: cst.Call,
@@ -120,8 +153,8 @@ def extend_container(
         return _opaque(flow, call, arguments, method, base)
     if not arguments.all or base.kind == "bounded":
         return EMPTY
-    added = arguments.all[-1].contents
     expression = call.args[-1].value
+    added = _whole(flow, arguments.all[-1].contents, expression)
     keyed = method in ("update", "add")
     note_collected(flow, call, receiver, base, added, expression, keyed=keyed)
     kind = base.kind if base.kind in ("list", "dict") else "list"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.static import syntax
 from leakcheck.static.records import Growth
 
 if TYPE_CHECKING:
@@ -90,6 +91,13 @@ def _sets(target: cst.BaseExpression, attribute: str) -> bool:
     while isinstance(target, cst.Subscript):
         target = target.value
     return isinstance(target, cst.Attribute) and target.attr.value == attribute
+
+
+def is_buffer(owner: ClassInfo, attribute: str) -> bool:
+    """Whether the class registers the attribute as a buffer: state that nothing differentiates."""
+    calls = (c for c in owner.analysis.module.calls if syntax.dotted(c.func).endswith("_buffer"))
+    mine = (c for c in calls if owner.analysis.module.class_of(c) is owner.node and c.args)
+    return any(syntax.constant(call.args[0].value) == attribute for call in mine)
 
 
 def returned_by_methods(owner: ClassInfo, attribute: str) -> bool:

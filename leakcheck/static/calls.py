@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax, torch_api
+from leakcheck.static.arguments import Arguments
 from leakcheck.static.fields import filled
 from leakcheck.static.torch_api import framework, words
 from leakcheck.static.values import (
@@ -31,47 +32,15 @@ from leakcheck.static.values import (
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
 
-_LOSS_LIKE = re.compile(r"criterion|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE)
+_LOSS_LIKE = re.compile(
+    r"crit(erion)?(_|$)|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE
+)
 _ENGINES = re.compile(r"^self$|accelerator|engine|fabric|strategy|scaler|trainer", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
 _CONTAINERS = frozenset({"list", "dict", "bounded", "unknown"})
 _MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train"})
 _SAME_BUILTINS = frozenset({"list", "tuple", "set", "reversed", "sorted", "iter"})
-
-
-class Arguments:
-    """The evaluated arguments of one call."""
-
-    def __init__(self, flow: Flow, call: cst.Call) -> None:
-        """Evaluate every argument, in order."""
-        self.positional: list[Value] = []
-        self.named: dict[str, Value] = {}
-        self.spread = False
-        for arg in call.args:
-            value = flow.evaluate(arg.value)
-            if arg.keyword is not None:
-                self.named[arg.keyword.value] = value
-            elif arg.star:
-                self.spread = True
-                self.positional.append(value.contents)
-            else:
-                self.positional.append(value)
-
-    @property
-    def all(self) -> list[Value]:
-        """Every argument's value."""
-        return [*self.positional, *self.named.values()]
-
-    @property
-    def first(self) -> Value:
-        """The first argument; EMPTY when there is none."""
-        return self.all[0] if self.all else EMPTY
-
-    @property
-    def sinks(self) -> frozenset[int]:
-        """The growing places whose contents are handed over."""
-        return frozenset().union(*(value.contents.sinks for value in self.all))
 
 
 def evaluate_call(flow: Flow, call: cst.Call) -> Value:
@@ -197,8 +166,9 @@ def _called_value(flow: Flow, call: cst.Call, called: Value, arguments: Argument
 
 def _module_result(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
     value = Value(SURE, "tensor", frozenset({id(call)}), born=flow.born, sinks=arguments.sinks)
-    stale = derive(arguments.all, flow.born)
-    return flow.seen(flow.made(replace(value, stale=stale.stale, entries=stale.entries)))
+    given = derive(arguments.all, flow.born)
+    value = replace(value, stale=given.stale, entries=given.entries, inputs=given.inputs)
+    return flow.seen(flow.made(value))
 
 
 def _method_call(
@@ -320,12 +290,21 @@ def _require_gradient(
     return value
 
 
+def _shown(flow: Flow, value: Value) -> bool:
+    """Whether a value has a graph, or came together with one that backward was called on."""
+    return value.graph == SURE or (
+        value.graph == UNKNOWN and flow.analysis.beside_evident(value.contents)
+    )
+
+
 def _opaque(
     flow: Flow, call: cst.Call, arguments: Arguments, name: str = "", base: Value = EMPTY
 ) -> Value:
     flow.hand_over(call, name, arguments)
+    if flow.passes_on(call) and (made := derive(arguments.all, flow.born)).graph == LIKELY:
+        return flow.made(made)  # a layer that the module was given
     graph = UNKNOWN
-    if name and _LOSS_LIKE.search(name) and any(value.graph == SURE for value in arguments.all):
+    if name and _LOSS_LIKE.search(name) and any(_shown(flow, v) for v in arguments.all):
         graph = LIKELY
     value = Value(
         graph,

@@ -14,7 +14,7 @@ from leakcheck.static.torch_api import framework, makes_module
 from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.calls import Arguments
+    from leakcheck.static.arguments import Arguments
     from leakcheck.static.definitions import Definition
     from leakcheck.static.flow import Flow
     from leakcheck.static.records import Growth
@@ -67,8 +67,19 @@ class ClassInfo:
         """Whether Lightning calls its hooks."""
         return any(base in framework("lightning", "bases") for base in self.bases)
 
+    def keeps_step_outputs(self, scope: cst.CSTNode) -> bool:
+        """Whether this is a training step whose outputs a hook of the class waits for."""
+        hooks = framework("lightning", "collecting")
+        return (
+            self.is_lightning
+            and scope is self.methods.get("training_step")
+            and not hooks.isdisjoint(self.methods)
+        )
+
     def is_called_to_train(self, method: str) -> bool:
         """Whether a trainer calls this method at every step, and backward on what it returns."""
+        if self.is_lightning:
+            return method == "training_step"
         mine = any(base in framework("trainers", "bases") for base in self.bases)
         return mine and method in framework("trainers", "per_step")
 
@@ -110,15 +121,21 @@ class ClassInfo:
 
     def attribute(self, name: str) -> Value:
         """Return what an attribute holds after the object was made."""
-        if self._busy:
+        if self._busy or self.is_being_made:
             return ANYTHING
         value = self._attributes.get(name)
         if value is not None:
             return value
         for parent in self.parents:
-            if name in parent._attributes:
+            if not parent.is_being_made and name in parent._attributes:
                 return parent._attributes[name]
         return ANYTHING
+
+    @property
+    def is_being_made(self) -> bool:
+        """Whether a method that gives the attributes their first values is being walked."""
+        beginnings = (self.methods.get(name) for name in _BEGINNINGS)
+        return any(f is not None and self.analysis.is_under_way(f) for f in beginnings)
 
     @cached_property
     def _attributes(self) -> dict[str, Value]:
@@ -134,10 +151,10 @@ class ClassInfo:
         self._busy = False
         return found
 
-    @cached_property
+    @property
     def learns(self) -> bool:
         """Whether it has parameters of its own, as far as its attributes show."""
-        values = self._attributes.values()
+        values = [] if self.is_being_made else self._attributes.values()
         return any(
             (value.kind == "module" and (value.ref is None or value.ref.learns)) or value.leaf
             for value in values

@@ -13,7 +13,7 @@ from leakcheck.static.records import Backward
 from leakcheck.static.values import EMPTY, NONE, SURE, UNKNOWN, Ids, Value, derive, join_all
 
 if TYPE_CHECKING:
-    from leakcheck.static.calls import Arguments
+    from leakcheck.static.arguments import Arguments
     from leakcheck.static.flow import Flow
     from leakcheck.static.summaries import Analysis
 
@@ -58,6 +58,8 @@ class Definition:
     def apply(self, flow: Flow, call: cst.Call, bound: dict[str, Value], sinks: Ids) -> Value:
         """Return what the function gives back for these parameters."""
         inner = self.flow
+        if self.analysis is flow.analysis:
+            self.analysis.answered[id(call)] = self
         if inner is None or self.is_abstract:
             unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
             return flow.seen(flow.made(unknown))
@@ -110,6 +112,7 @@ def substitute(
     """Return a function's result as its caller sees it: parameters replaced by arguments."""
     given = [bound[name].contents for name in value.parameters if name in bound]
     made = derive(given, flow.born) if given else Value(NONE, born=flow.born)
+    stale = derive([bound[n] for n in value.inputs if n in bound], flow.born).stale
     graph = value.graph
     if value.parameters and graph < SURE:
         graph = made.graph if given else UNKNOWN
@@ -124,7 +127,8 @@ def substitute(
         parameters=made.parameters if graph < SURE else frozenset(),
         entries=made.entries,
         born=flow.born,
-        stale=made.stale,
+        stale=made.stale | stale,
+        inputs=made.inputs,
         sinks=made.sinks | sinks,
         ref=value.ref,
         items=tuple(

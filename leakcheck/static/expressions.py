@@ -127,10 +127,12 @@ def _subscript(flow: Flow, node: cst.Subscript) -> Value:
 
 def _binary(flow: Flow, node: cst.BinaryOperation) -> Value:
     left, right = flow.evaluate(node.left), flow.evaluate(node.right)
-    return operate(flow, node.operator, left, right)
+    return operate(flow, node.operator, left, right, node)
 
 
-def operate(flow: Flow, operator: object, left: Value, right: Value) -> Value:
+def operate(
+    flow: Flow, operator: object, left: Value, right: Value, node: cst.CSTNode | None = None
+) -> Value:
     """Return the value of an arithmetic operation, `+` on containers included."""
     if isinstance(operator, (cst.Add, cst.AddAssign)) and "list" in (left.kind, right.kind):
         return Value(
@@ -140,15 +142,28 @@ def operate(flow: Flow, operator: object, left: Value, right: Value) -> Value:
         return left if left.kind == "list" else right  # [None] * 10
     if isinstance(operator, (cst.Modulo, cst.ModuloAssign)) and left.kind == "number":
         return PLAIN  # a format string
+    if isinstance(operator, (cst.Add, cst.AddAssign)):
+        return flow.made(derive([left, right], flow.born))
+    made = derive(_credited(left.contents, right.contents), flow.born)
+    if made.graph == UNKNOWN and node is not None:
+        made = replace(made, origins=made.origins | {id(node)})
+    return flow.seen(flow.made(made))
+
+
+def _credited(left: Value, right: Value) -> list[Value]:
+    """Drop the origins of operands that backward on the result says nothing about.
+
+    `weight * loss` shows nothing of `weight`, `loss / steps` and `value - reward` nothing of
+    what was given from outside; of two results of calls neither is shown to have the graph.
+    """
     operands = [left, right]
-    if not isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign)):
-        # backward on `weight * loss` says nothing about `weight`
-        certain = max(left.graph, right.graph) >= LIKELY
-        operands = [
-            replace(v, origins=frozenset()) if certain and v.graph == UNKNOWN else v
-            for v in operands
-        ]
-    return flow.made(derive(operands, flow.born))
+    unsure = [v for v in operands if v.graph == UNKNOWN and v.origins]
+    if max(left.graph, right.graph) < LIKELY:
+        if len(unsure) < 2:
+            return operands
+        given = [v for v in unsure if v.parameters]
+        unsure = given if len(given) == 1 else unsure
+    return [replace(v, origins=frozenset()) if v in unsure else v for v in operands]
 
 
 def _unary(flow: Flow, node: cst.UnaryOperation) -> Value:

@@ -10,7 +10,7 @@ from leakcheck.static import syntax
 from leakcheck.static.values import NONE, Ids, Value, join_all
 
 if TYPE_CHECKING:
-    from leakcheck.static.calls import Arguments
+    from leakcheck.static.arguments import Arguments
     from leakcheck.static.classes import ClassInfo
     from leakcheck.static.module import Module
 

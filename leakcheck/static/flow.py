@@ -32,7 +32,7 @@ from leakcheck.static.values import (
 )
 
 if TYPE_CHECKING:
-    from leakcheck.static.calls import Arguments
+    from leakcheck.static.arguments import Arguments
     from leakcheck.static.classes import ClassInfo
     from leakcheck.static.summaries import Analysis
 
@@ -52,13 +52,21 @@ class Flow:
 
     def run(self) -> Flow:
         """Walk the scope and keep what was found."""
-        if self.analysis.calls_backward(self.scope):
+        if self.analysis.calls_backward(self.scope) or self.is_called_to_train:
             self._walk(record=False)
         self._walk(record=True)
         return self
 
+    @property
+    def is_called_to_train(self) -> bool:
+        """Whether a trainer calls this method at every step, and backward on what it returns."""
+        if self.owner is None or isinstance(self.scope, cst.Module):
+            return False
+        return self.owner.is_called_to_train(self.scope.name.value)
+
     def _reset(self) -> None:
         self.env: Env = {}
+        self.given: Env = {}  # the parameters, as the walk begins
         self.gradient: bool | None = True
         self.frames: list[Frame] = []
         self.born: Ids = frozenset()
@@ -80,6 +88,7 @@ class Flow:
         if isinstance(self.scope, cst.FunctionDef):
             self.gradient = decorated_mode(self.scope, self.module, self.owner)
             self.env = self.analysis.parameters(self.scope, self.owner)
+            self.given = dict(self.env)
         self.block(self.scope.body)
         if not self.dead:
             self.exits.append(self.env)
@@ -131,6 +140,14 @@ class Flow:
         element = replace(ANYTHING, entries=frozenset({path})) if kind in ("list", "dict") else None
         return Value(graph, kind, entries=frozenset({path}), element=element)
 
+    def passes_on(self, call: cst.Call) -> bool:
+        """Whether forward calls something that its module keeps on self: a layer, a function."""
+        owner, path = self.owner, self.path(call.func)
+        if owner is None or not owner.is_module or self.scope is not owner.methods.get("forward"):
+            return False
+        of_self = path.startswith("self.") and path.count(".") == 1
+        return of_self and owner.attribute(path[5:]) is not ANYTHING
+
     def is_module(self, path: str) -> bool:
         """Whether the file treats this name as a torch module: .train(), .parameters() ..."""
         return path in self.analysis.module_names
@@ -177,11 +194,17 @@ class Flow:
 
     def _differentiate(self, value: Value, call: cst.Call) -> None:
         self.analysis.evident.update(value.origins)
-        self.freed |= value.parameters
+        for name in value.parameters:
+            given = self.given.get(name)
+            if given is None or not given.origins or given.origins & value.origins:
+                self.freed.add(name)
 
     def give_back(self, value: Value) -> None:
         """Take note that the function returns or yields a value."""
         self.returned.append(value)
+        if self.is_called_to_train:
+            loss = value.slot("loss" if value.kind == "dict" else 0) or value
+            self.analysis.evident.update(loss.contents.origins)
         for sink in value.contents.sinks:
             self.uses.setdefault(sink, set()).add("return")
 
@@ -292,34 +315,6 @@ class Flow:
             note_sum(self, call, receiver, base, value, arguments.first.contents, None)
             self.assign(receiver, value, None)
         return value
-
-    def after_turn(self, frame: Frame) -> None:
-        """Record what was carried from the turn before into a new value of the same name."""
-        loop = id(frame.node)
-        carried: list[Growth] = []
-        seen = {key[0] for key in self.growths}
-        for path, value in self.env.items():
-            node = self.changed.get(path)
-            if node is None or id(node) in seen:
-                continue
-            if loop in value.stale and loop in value.born and value.carries:
-                carried.append(Growth("carry", node, path, value, value, frozenset({loop})))
-        # a loss that is computed anew in every turn only shows what the state carries
-        states = [g for g in carried if self._read_before_set(frame, g)]
-        for growth in states or carried:
-            self.grow(growth)
-
-    def _read_before_set(self, frame: Frame, growth: Growth) -> bool:
-        """Whether a turn of the loop reads the place before it sets it."""
-        for node in syntax.walk(frame.node):
-            if node is growth.node:
-                inner = syntax.walk(getattr(node, "value", node))
-                return any(self.path(part) == growth.target for part in inner)
-            if isinstance(node, (cst.Name, cst.Attribute)) and self.path(node) == growth.target:
-                above = self.module.parent(node)
-                if not isinstance(above, cst.AssignTarget):
-                    return True
-        return False
 
     def next_turn(self, before: Env, loop: int) -> Env:
         """Return what the next turn starts with: what was there, joined with what is left over."""

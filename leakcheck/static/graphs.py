@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from leakcheck.static import syntax
+from leakcheck.static import callers, syntax
 from leakcheck.static.attributes import (
     attribute_of,
     differentiated,
+    is_buffer,
     reassigned,
     returned_by_methods,
     sets_up,
@@ -54,6 +55,8 @@ class GraphLeak:
 def find(module: Module) -> list[GraphLeak]:
     """List the module's graph leaks, each place once, in the order of its scopes."""
     found: dict[tuple[int, str], GraphLeak] = {}
+    _flows(module)
+    callers.learn(module.analysis)
     for flow in _flows(module):
         for leak in (*_own(flow), *_fed(flow)):
             found.setdefault((id(leak.node), leak.growth.target), leak)
@@ -226,6 +229,8 @@ def _loops(flow: Flow, ids: Ids) -> list[Loop]:
 
 def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     owner, scope = flow.owner, flow.scope
+    if growth.target.startswith("outputs[") and owner is not None and owner.is_lightning:
+        return "step-output"
     if not growth.target.startswith("self."):
         return _judge_outer(flow, growth)
     if owner is None or isinstance(scope, cst.Module) or sets_up(scope):
@@ -237,7 +242,7 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
         return None
     if called_without_gradient(flow.module, scope):
         return None
-    trains = bool(flow.backwards) or owner.is_called_to_train(scope.name.value)
+    trains = bool(flow.backwards) or flow.is_called_to_train or _trained(flow, place)
     if owner.is_lightning and scope.name.value in framework("lightning", "per_step"):
         return "step-output"
     if growth.how == "carry":
@@ -250,9 +255,8 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
         never_read = stored and not returned_by_methods(owner, place)
         return "collection" if trains or never_read else None
     if owner.is_module and scope.name.value == "forward":
-        used = returned_by_methods(owner, place) or reassigned(
-            flow, place, growth.node, statistics=True
-        )
+        read = not is_buffer(owner, place) and returned_by_methods(owner, place)
+        used = read or reassigned(flow, place, growth.node, statistics=True)
         return None if used else "statistics"
     if growth.value.graph == SURE and growth.added.carries:
         if trains:
@@ -262,6 +266,16 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     if growth.added.parameters and growth.value.graph >= LIKELY:
         return "meter"
     return None
+
+
+def _trained(flow: Flow, place: str) -> bool:
+    """Whether callers call backward on what the method returns, and on nothing of the place."""
+    if id(flow.scope) not in flow.analysis.trained:
+        return False
+    module = flow.module
+    readers = (n for n in module.nodes(cst.Attribute) if n.attr.value == place)
+    scopes = {module.function_of(n) or module.tree for n in readers} - {flow.scope}
+    return not any(flow.analysis.calls_backward(scope) for scope in scopes)
 
 
 def _judge_outer(flow: Flow, growth: Growth) -> Leak | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.assignments import augment, rebind
+from leakcheck.static.assignments import augment, note_step_output, rebind
+from leakcheck.static.carried import note_turn
 from leakcheck.static.definitions import Definition
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.values import ANYTHING, EMPTY, NONE, Value, join
@@ -55,7 +56,9 @@ def _assign(flow: Flow, node: cst.Assign) -> None:
 
 
 def _return(flow: Flow, node: cst.Return) -> None:
-    flow.give_back(flow.evaluate(node.value) if node.value is not None else EMPTY)
+    value = flow.evaluate(node.value) if node.value is not None else EMPTY
+    flow.give_back(value)
+    note_step_output(flow, node, value)
     flow.exits.append(flow.env)
     flow.dead = True
 
@@ -161,7 +164,7 @@ def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
     frame = Frame(node)
     _turn(flow, frame, start)
     if recording:
-        flow.after_turn(frame)
+        note_turn(flow, frame)
     after = flow.next_turn(before, id(node))
     for env in frame.breaks:
         after = merge(after, env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,10 +39,13 @@ class Analysis:
         """Start with nothing walked."""
         self.module = module
         self.evident: set[int] = set()  # origins that backward was called on
+        self.answered: dict[int, Definition] = {}  # calls of the module's own functions
+        self.trained: set[int] = set()  # functions whose results callers call backward on
+        self.slot_of: dict[int, tuple[int, str]] = {}  # a slot's origin -> the whole's, its name
         self._slots: dict[tuple[int, str], int] = {}
-        self._slot_base: dict[int, int] = {}
         self._flows: dict[int, Flow | None] = {}
         self._under_way: dict[int, Flow] = {}
+        self._early: list[int] = []  # scopes walked while their object was being made
         self._classes: dict[int, ClassInfo] = {}
         self._code: dict[int, str] = {}
         self._depth = 0
@@ -56,11 +60,29 @@ class Analysis:
             if self._depth < DEEPEST_CALLS:
                 self._depth += 1
                 owner = self.class_info(self.method_owner(scope))
+                early = owner is not None and owner.is_being_made
                 walk = self._under_way[key] = Flow(self, scope, owner)
                 self._flows[key] = walk.run()
                 del self._under_way[key]
                 self._depth -= 1
+                self._keep(key, early=early)
         return self._flows[key]
+
+    def _keep(self, key: int, *, early: bool) -> None:
+        """Let walks go that were made while an object's attributes were not known yet."""
+        if early:
+            self._early.append(key)
+            return
+        while self._early:
+            self._flows.pop(self._early.pop(), None)
+
+    def is_under_way(self, scope: Scope) -> bool:
+        """Whether a scope is being walked right now."""
+        return id(scope) in self._under_way
+
+    def forget(self, scope: Scope) -> None:
+        """Let a function be walked anew: more is known by now."""
+        self._flows.pop(id(scope), None)
 
     def scopes(self) -> list[Scope]:
         """Every scope worth walking: the module, and each function."""
@@ -88,15 +110,27 @@ class Analysis:
         key = (origin, name)
         if key not in self._slots:
             self._slots[key] = -len(self._slots) - 1
-            self._slot_base[self._slots[key]] = origin
+            self.slot_of[self._slots[key]] = key
         return self._slots[key]
 
     def sibling_of_evident(self, value: Value, name: str) -> bool:
         """Whether a slot named like a loss has a sibling that backward was called on."""
-        if "loss" not in name.lower():
-            return False
-        bases = {self._slot_base.get(origin) for origin in value.origins} - {None}
-        return any(self._slot_base.get(origin) in bases for origin in self.evident)
+        return "loss" in name.lower() and self.beside_evident(value)
+
+    def beside_evident(self, value: Value) -> bool:
+        """Whether backward was called on another part of what the value is a part of."""
+        bases = {base for origin in value.origins for base in self._wholes(origin)}
+        return any(self.slot_of.get(origin, (None, ""))[0] in bases for origin in self.evident)
+
+    def _wholes(self, origin: int) -> Iterator[int]:
+        while origin in self.slot_of:
+            origin = self.slot_of[origin][0]
+            yield origin
+
+    @property
+    def shown_by_slots(self) -> frozenset[int]:
+        """The origins of which backward was called on a slot: `output["loss"].backward()`."""
+        return frozenset(self.slot_of[o][0] for o in self.evident if o in self.slot_of)
 
     @cached_property
     def module_names(self) -> frozenset[str]:
@@ -198,7 +232,8 @@ class Analysis:
             graph = LIKELY if inputs else UNKNOWN
             graph = SURE if id(parameter) in self.evident else graph
             origin = frozenset({id(parameter)})
-            value = Value(graph, origins=origin, parameters=frozenset({name}))
+            named = frozenset({name})
+            value = Value(graph, origins=origin, parameters=named, inputs=named)
             annotation = parameter.annotation.annotation if parameter.annotation else None
             if annotation is not None:
                 value = self._annotated(annotation, value)

@@ -36,6 +36,7 @@ class Value:
     kind: Kind = "unknown"
     origins: Ids = _NO_IDS  # ids of the calls that made it: evidence found later reaches it there
     parameters: Names = _NO_NAMES  # carries a graph if these parameters of the function do
+    inputs: Names = _NO_NAMES  # computed from these parameters, whatever they carry
     entries: Names = _NO_NAMES  # computed from what these attributes held when the method began
     born: Ids = _NO_IDS  # loops whose current turn made it
     stale: Ids = _NO_IDS  # loops of which an earlier turn's graph is in it
@@ -105,6 +106,7 @@ def join(one: Value, other: Value) -> Value:
         kind=first.kind if first.kind not in ("unknown", "number") else second.kind,
         origins=one.origins | other.origins,
         parameters=one.parameters | other.parameters,
+        inputs=one.inputs | other.inputs,
         entries=one.entries | other.entries,
         born=one.born | other.born,
         stale=one.stale | other.stale,
@@ -138,6 +140,7 @@ def derive(values: Iterable[Value], born: Ids) -> Value:
         kind="tensor",
         origins=_NO_IDS.union(*(value.origins for value in operands)),
         parameters=_NO_NAMES.union(*(value.parameters for value in operands)),
+        inputs=_NO_NAMES.union(*(value.inputs for value in operands)),
         entries=_NO_NAMES.union(*(value.entries for value in operands)),
         born=born,
         stale=_NO_IDS.union(*(value.stale for value in operands)),

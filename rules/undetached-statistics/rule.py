@@ -15,7 +15,7 @@ class UndetachedStatistics(GraphRule):
     summary = "statistics kept on a module are updated with values that carry a graph"
     help = "update them under torch.no_grad(), or from a detached value"
     severity = "error"
-    words = ("forward",)
+    words = ("forward", "parameters()")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""
