@@ -25,8 +25,8 @@ class ScalarWriter(Protocol):
 class MetricRun(Protocol):
     """What is used of a W&B run."""
 
-    def log(self, data: dict[str, float], step: int) -> object:
-        """Write one point."""
+    def log(self, data: dict[str, float], *, commit: bool) -> object:
+        """Add to the point that the program's own next `log` writes."""
 
 
 class MetricModule(Protocol):
@@ -57,8 +57,12 @@ def tensorboard(writer: ScalarWriter) -> Tracker:
 
 
 def wandb(run: MetricRun) -> Tracker:
-    """Return a tracker that logs to a W&B run."""
-    return lambda name, value, step: run.log({name: value}, step=step)
+    """Return a tracker that logs to a W&B run.
+
+    The rates go out with what the program logs next, so that its own steps stay as they are;
+    "leakcheck/step" is the step that a rate belongs to.
+    """
+    return lambda name, value, step: run.log({name: value, f"{PREFIX}/step": step}, commit=False)
 
 
 def mlflow(module: MetricModule) -> Tracker:

@@ -54,3 +54,4 @@ def test_the_worker_that_grows_is_named(cluster, tmp_path):
     assert told.exit_code == 1
     assert "rank 1 growing; rank 0 steady" in told.output
     assert "losses.append(loss)" in told.output
+    assert "undetached-collection, proved by this run" in told.output

@@ -51,19 +51,21 @@ def test_an_mlflow_run_holds_the_rates(tmp_path, monkeypatch):
     assert mlflow.get_run(run.info.run_id).data.metrics == METRICS
 
 
-def test_a_wandb_run_gets_the_rates_at_their_step():
-    class Run:
-        def __init__(self):
-            self.logged = []
+def test_a_wandb_run_gets_the_rates_and_keeps_its_own_steps(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    wandb_package = pytest.importorskip("wandb")
+    settings = wandb_package.Settings(silent=True, x_disable_stats=True)
 
-        def log(self, data, step):
-            self.logged.append((step, data))
+    with wandb_package.init(dir=str(tmp_path), project="leaks", settings=settings) as run:
+        for loss in (0.5, 0.4):
+            run.log({"loss": loss})
+            before = run.step
+            track(REPORT, wandb(run), 40)
+            assert run.step == before
+        run.log({"loss": 0.3})
+        told = {name: run.summary[name] for name in (*METRICS, "leakcheck/step", "loss", "_step")}
 
-    run = Run()
-
-    track(REPORT, wandb(run), 40)
-
-    assert run.logged == [(40, {name: value}) for name, value in METRICS.items()]
+    assert told == {**METRICS, "leakcheck/step": 40, "loss": 0.3, "_step": 2}
 
 
 def test_a_tracker_that_fails_is_told_once_and_the_loop_goes_on():
