@@ -26,10 +26,10 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 @click.command(
     "isolate",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
 @click.option(
     "--steps",
     default=1000,
@@ -67,7 +67,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(
-    module: str | None,
+    as_module: bool,
     program: tuple[str, ...],
     steps: int,
     stages: tuple[str, ...],
@@ -94,16 +94,17 @@ def command(
     from leakcheck.cli.stages import Plan
     from leakcheck.runtime.script import find_script
 
-    if module is None and not program:
+    if not program:
         raise UsageError("name a script to run, or a module with -m")
     if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
         raise UsageError("isolate watches one process: run it without torchrun or another launcher")
+    module, arguments = (program[0], program[1:]) if as_module else (None, program)
     if module is None:
         find_script(program[0], program[1:])
     path = writable("--json", json_path)
     chosen = tuple(stage for stage in CHOSEN if not stages or stage in stages)
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
-        plan = Plan(program, module, chosen, steps, tolerance, timeout, Path(folder))
+        plan = Plan(arguments, module, chosen, steps, tolerance, timeout, Path(folder))
         status = _isolate(plan, path)
     raise SystemExit(EXIT_CLEAN if exit_zero and status != INTERRUPTED else status)
 

@@ -29,10 +29,10 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
 
 @click.command(
     "run",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
-@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
 @click.option(
     "--steps",
     default=1000,
@@ -80,7 +80,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     help="Exit 0 (steady), 1 (growing) or 125 (cannot tell), for `git bisect run`.",
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
-def command(module: str | None, program: tuple[str, ...], **options: object) -> None:
+def command(as_module: bool, program: tuple[str, ...], **options: object) -> None:
     """Run SCRIPT (or -m MODULE) unmodified and say whether it leaks, where and who holds it.
 
     The program is stopped, as by sys.exit(), when the verdict is certain: growing and attributed,
@@ -91,13 +91,11 @@ def command(module: str | None, program: tuple[str, ...], **options: object) -> 
     from leakcheck.cli.session import Session, Settings
     from leakcheck.runtime.script import find_module, find_script
 
-    if module is None and not program:
+    if not program:
         raise UsageError("name a script to run, or a module with -m")
     try:
-        if module is not None:
-            target = find_module(module, program)
-        else:
-            target = find_script(program[0], program[1:])
+        find = find_module if as_module else find_script
+        target = find(program[0], program[1:])
     except UsageError as error:
         if options["bisect"]:  # other commits have it; status 2 would call this one bad
             error.exit_code = EXIT_BISECT_SKIP

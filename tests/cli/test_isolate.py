@@ -213,6 +213,7 @@ def test_the_output_of_the_program_stays_in_its_log(isolate):
         (["missing.py"], "leakcheck: missing.py: no such file\n"),
         (["-m", "no.such.module"], "leakcheck: no module named no.such.module"),
         ([], "leakcheck: name a script to run, or a module with -m\n"),
+        (["--stps", "60", __file__], "leakcheck: No such option '--stps'."),
         (["--json", "no/folder/x.json", __file__], "leakcheck: --json no/folder/x.json: No such"),
         (["--stage", "nothing", __file__], "leakcheck: Invalid value for '--stage'"),
     ],

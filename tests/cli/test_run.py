@@ -107,6 +107,7 @@ def test_a_program_without_a_loop_gets_one_clear_line(run):
         (["missing.py"], "leakcheck: missing.py: no such file\n"),
         (["-m", "no.such.module"], "leakcheck: no module named no.such.module"),
         ([], "leakcheck: name a script to run, or a module with -m\n"),
+        (["--stps", "60", __file__], "leakcheck: No such option '--stps'."),
         (["--json", "no/folder/x.json", __file__], "leakcheck: --json no/folder/x.json: No such"),
     ],
 )
@@ -133,14 +134,14 @@ def test_a_module_runs_as_python_m_would(tmp_path):
     (tmp_path / "pkg" / "part.py").write_text("total = 0\nfor i in range(100): total += i\n")
 
     done = subprocess.run(
-        [sys.executable, "-m", "leakcheck", "run", "-m", "pkg", "x"],
+        [sys.executable, "-m", "leakcheck", "run", "-m", "pkg", "--steps", "x"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
     )
 
-    assert done.stdout == "__main__ pkg ['x'] 4950\n"
+    assert done.stdout == "__main__ pkg ['--steps', 'x'] 4950\n"
     assert done.returncode == 0, done.stderr
 
 
