@@ -12,6 +12,7 @@ from statistics import median
 from typing import get_args
 
 from leakcheck.model import Category, Report, Sample, Trend
+from leakcheck.report.device import category_name
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count
 
@@ -168,7 +169,11 @@ def _categories(samples: Sequence[Sample], warmup: int) -> Iterator[Chart]:
     steps = tuple(sample.step for sample in read)
     for place in sorted({name.partition(CATEGORY)[0] for name in names}):
         mark = place + CATEGORY
-        layers = [_Layer(c, mark + c) for c in get_args(Category) if mark + c in names]
+        layers = [
+            _Layer(category_name(place, category), mark + category)
+            for category in get_args(Category)
+            if mark + category in names
+        ]
         yield _stack(f"{place} tensors", layers, _above_least(read, mark), steps, warmup)
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from leakcheck.model import DeviceMemory
+from leakcheck.model import Category, DeviceMemory
 from leakcheck.units import format_bytes
 
 WIDTH = 80
+
+
+def category_name(place: str, category: Category) -> str:
+    """Name a category for people: on the host, code and Python's objects need no explanation."""
+    return "outside tensors" if (place, category) == ("host", "unexplained") else category
 
 
 def memory_lines(memory: DeviceMemory) -> list[str]:
@@ -24,8 +29,13 @@ def memory_lines(memory: DeviceMemory) -> list[str]:
     lines = [head]
     for growth in memory.grown:
         place = f"  {growth.site}" if growth.site else ""
-        lines.append(f"  {growth.category} +{format_bytes(growth.bytes_per_step)} a step{place}")
+        name = category_name(memory.device, growth.category)
+        lines.append(f"  {name} +{format_bytes(growth.bytes_per_step)} a step{place}")
     rows = sorted(page.rows, key=lambda row: -row.size_bytes)
-    told = [f"{format_bytes(row.size_bytes)} {row.category}" for row in rows if row.size_bytes]
+    told = [
+        f"{format_bytes(row.size_bytes)} {category_name(memory.device, row.category)}"
+        for row in rows
+        if row.size_bytes
+    ]
     text = f"of {format_bytes(page.allocated_bytes)}: {', '.join(told)}"
     return [*lines, *wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")]

@@ -107,7 +107,7 @@ def test_categories_are_drawn_over_the_checkpoints_that_read_them():
         "B",
         (0, 2),
         (
-            Curve("unexplained", (40, 98)),
+            Curve("outside tensors", (40, 98)),
             Curve("temporaries", (40, 48)),
             Curve("parameters", (40, 40)),
         ),

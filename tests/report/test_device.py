@@ -58,3 +58,12 @@ def test_the_text_leaves_out_what_does_not_grow():
 
 def test_a_report_without_it_stays_as_it_was():
     assert "memory" not in json.loads(render_json(Report(verdict="steady")))
+
+
+def test_on_the_host_what_lies_outside_tensors_is_not_called_unexplained():
+    host = replace(GROWING, device="host")
+
+    assert memory_lines(host)[1:] == [
+        "  outside tensors +512 B a step  train.py:9 step",
+        "  of 14.0 KiB: 10.0 KiB outside tensors, 4.0 KiB parameters",
+    ]
