@@ -4,6 +4,7 @@
 
     {"type": "run", "format": 1, "command": ..., "rank": 0, "world_size": 1, "pid": ...}   first
     {"type": "sample", "step": 40, "elapsed_s": 1.25, "readings": {"host.rss": ..., ...}}  many
+    {"type": "leak", "report": {...}}       once a leak is established: what is known then
     {"type": "report", "report": {...}}     last, if the run ended well: `Report` as JSON
 
 A sample is written when the step reaches the next of a geometric series (every step up to 512,
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TypeVar
@@ -37,7 +38,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one rank wrote; `report` is None when the run was cut off."""
+    """What one rank wrote; `report` is None when the run was cut off before a leak was known."""
 
     run: Run
     samples: tuple[Sample, ...]
@@ -69,6 +70,10 @@ class Recorder:
         sample = {"type": "sample", "step": step, "elapsed_s": round(elapsed_s, 6)}
         self._write(sample | {"readings": readings})
         self._next_step = step + 1 + (int(step * SPACING) if step > DENSE_STEPS else 0)
+
+    def leak(self, report: Report) -> None:
+        """Write what is known of a leak: a run that leaks often ends by being killed."""
+        self._write({"type": "leak", "report": msgspec.to_builtins(report)})
 
     def finish(self, report: Report) -> None:
         """Write the report and close the file."""
@@ -173,4 +178,21 @@ def _recording(entries: list[dict[str, object]]) -> Recording:
         world_size=msgspec.convert(header.get("world_size"), int | None),
         stopped_by="cut off",
     )
-    return Recording(run, samples, None)
+    leaks = [entry["report"] for entry in entries if entry["type"] == "leak"]
+    if not leaks:
+        return Recording(run, samples, None)
+    known = msgspec.convert(leaks[-1], Report)
+    return Recording(run, samples, replace(known, run=_cut_off(known.run or run, run)))
+
+
+def _cut_off(known: Run, end: Run) -> Run:
+    """Say how far the run came in which a leak was known earlier."""
+    return replace(
+        known,
+        command=end.command,
+        steps=end.steps,
+        seconds=end.seconds,
+        rank=end.rank,
+        world_size=end.world_size,
+        stopped_by=end.stopped_by,
+    )

@@ -106,15 +106,15 @@ class Sentinel:
             self.start()
         if self._report is not None or self.broken or os.getpid() != self._pid:
             return
-        established = False
+        leak: Report | None = None
         try:
             self._watch.boundary(step)  # type: ignore[union-attr]
             if step >= self._next:
-                established = self._advance(step)
+                leak = self._established() if self._advance(step) else None
         except Exception as error:  # ours, and the program must not pay for it
             self._break(error)
-        if established and self._on_leak is not None:
-            self._on_leak(self._conclude(Ending(running=True)))
+        if leak is not None and self._on_leak is not None:
+            self._on_leak(leak)
 
     def phase(self) -> None:
         """Note that the loop around the steps (an epoch) begins its next iteration."""
@@ -203,6 +203,14 @@ class Sentinel:
             if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
                 watch.note_cost(perf_counter() - began_s)
         return course.stage == "growing" != before
+
+    def _established(self) -> Report | None:
+        if self._on_leak is None and self._recorder is None:
+            return None
+        report = self._conclude(Ending(running=True))
+        if self._recorder is not None:
+            self._recorder.leak(report)
+        return report
 
     def _conclude(self, ending: Ending, *, cut_short: bool = False) -> Report:
         assert self._course is not None

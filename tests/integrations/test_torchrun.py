@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -113,33 +114,43 @@ def test_a_sharded_model_is_watched_too(run, tmp_path):
     assert "losses.append(loss)" in told.output
 
 
-def test_a_rank_killed_without_warning_leaves_a_recording_that_is_judged(tmp_path):
-    source = script(wrap="", steps=10**9, leaky=True).replace("rank == 1 and ", "")
+def killed(folder: Path, awaited: Callable[[str], bool], *, leaky: bool) -> Path:
+    """Kill a watched program once its recording is as awaited; return the recording's path."""
+    source = script(wrap="", steps=10**9, leaky=leaky).replace("rank == 1 and ", "")
     source = source.replace('dist.init_process_group("gloo")', "").replace("dist.get_rank()", "0")
-    (tmp_path / "train.py").write_text(source)
+    (folder / "train.py").write_text(source)
     command = [sys.executable, "-m", "leakcheck", "run", "--to-end", "--record", "records"]
-    path = tmp_path / "records" / "rank-00000.jsonl"
-
+    path = folder / "records" / "rank-00000.jsonl"
     with subprocess.Popen(
-        [*command, "train.py"], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True
+        [*command, "train.py"], cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True
     ) as process:
         try:
-            wait_for_steps(path, 300)
+            deadline_s = time.monotonic() + 120
+            while not (path.exists() and awaited(path.read_text())):
+                assert time.monotonic() < deadline_s, "the recording does not come to that"
+                time.sleep(0.1)
         finally:
             os.killpg(process.pid, signal.SIGKILL)
+    return path
+
+
+def test_a_rank_killed_without_warning_leaves_a_recording_that_is_judged(tmp_path):
+    path = killed(tmp_path, lambda text: text.count('"sample"') >= 300, leaky=False)
 
     recording = read_recording(path)
     assert recording.report is None
     assert recording.run.steps >= 300
     told = report(path)
-    assert told.exit_code == 1
+    assert told.exit_code == 0
     assert "the recording was cut off; it is judged by its samples" in told.output
 
 
-def wait_for_steps(path: Path, steps: int) -> None:
-    deadline_s = time.monotonic() + 120
-    while time.monotonic() < deadline_s:
-        if path.exists() and path.read_text().count('"sample"') >= steps:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"no {steps} samples in {path}")
+def test_a_leak_that_was_known_before_the_kill_is_named(tmp_path):
+    path = killed(tmp_path, lambda text: '"type": "leak"' in text, leaky=True)
+
+    told = report(path)
+    assert told.exit_code == 1
+    assert told.output.startswith("leakcheck: growing: 1 leak in ")
+    assert " steps of train.py" in told.output.splitlines()[0]
+    assert "losses.append(loss)" in told.output
+    assert "ended    cut off" in told.output
