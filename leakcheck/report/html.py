@@ -162,7 +162,7 @@ def _trends(trends: tuple[Trend, ...]) -> str:
 
 def _memory(memory: DeviceMemory) -> str:
     text = "\n".join(map(escape, memory_lines(memory)))
-    return f'<pre class="panel trace" tabindex="0" aria-label="device memory">{text}</pre>'
+    return f'<pre class="panel trace wrapped" tabindex="0" aria-label="device memory">{text}</pre>'
 
 
 def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
