@@ -21,7 +21,7 @@ from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap, unobserved
 from leakcheck.runtime.suspects import suspects_from
 
-LOOKS = (5, 13, 30, 60, 120)  # steps after `open` at which the heap is looked at again
+LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
 BLOCKS_FROM_LOOK = 5  # if no container has grown by then, lines are asked for blocks (40 us each)
 

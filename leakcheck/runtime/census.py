@@ -12,10 +12,9 @@ from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-import psutil
-
 from leakcheck.runtime import graph, objects
 from leakcheck.runtime.categories import count_hooks, is_module, is_optimizer, read_categories
+from leakcheck.runtime.heap import heap_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
@@ -105,9 +104,9 @@ def collected_bytes() -> int:
 
 def _in_use_bytes() -> int:
     total = 0
-    if hasattr(psutil, "heap_info"):
-        heap = psutil.heap_info()
-        total += heap.heap_used + heap.mmap_used
+    heap = heap_reader()
+    if heap is not None:
+        total += heap()
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is not None and cuda.is_initialized():
         total += sum(cuda.memory_allocated(device) for device in range(cuda.device_count()))

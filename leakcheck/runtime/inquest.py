@@ -74,7 +74,7 @@ class Inquest:
         self._growing = {id(grower.container) for grower in self._growers}
         factor = min(LARGEST_FACTOR, max(1.0, len(heap.objects) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
-        self._until_s = thread_time() + self._search_s
+        self._until_s = 0.0
 
     def find(self, marks: array[int]) -> None:
         """Follow up graphs, tensors, containers, and last the types that grew."""
@@ -83,6 +83,7 @@ class Inquest:
         kinds = self._growing_kinds()
         extended = self._growth.growing_tensors(self._heap)
         self._heap.drop()
+        self._until_s = thread_time() + self._search_s
         for group in groups[:MOST_LEADS]:
             self._graph_lead(group)
         del groups

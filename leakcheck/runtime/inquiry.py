@@ -21,7 +21,9 @@ FEWEST_NEW = 10  # objects that a confirmation waits for
 LONGEST_CONFIRMATION_STEPS = 400
 AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
 WINDOW_STEPS = 24
-WINDOW_S = 1.0  # of the program's time; closing the window takes half a second more
+WINDOW_S = (
+    1.5  # of processor time, most of it for looks at the heap; closing takes half a second more
+)
 FEWEST_WINDOW_STEPS = 8
 CLOSE_STEPS = 10  # between checkpoints, to see what is added at once
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes

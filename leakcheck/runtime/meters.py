@@ -14,7 +14,6 @@ processes included) and `<device>.outside` (that part of this process alone, whe
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import sys
@@ -23,6 +22,7 @@ from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.heap import heap_reader
 from leakcheck.runtime.nvml import ProcessMeter
 from leakcheck.runtime.series import Series
 
@@ -239,35 +239,3 @@ def _open_statm() -> int | None:
         return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-
-
-class _Mallinfo2(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
-            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    )
-
-
-def heap_reader() -> Callable[[], int] | None:
-    """Return a function that reads the heap bytes in use (0.6 us), None where nothing tells."""
-    heap_info = getattr(psutil, "heap_info", None)
-    if heap_info is not None:
-        try:
-            if sum(heap_info()[:2]) > 0:
-                return lambda: int(sum(heap_info()[:2]))
-        except Exception:  # musl, an odd libc: psutil raises what the platform gives
-            return None
-    try:
-        mallinfo2 = ctypes.CDLL(None).mallinfo2
-    except (OSError, AttributeError, TypeError):
-        return None
-    mallinfo2.restype = _Mallinfo2
-
-    def read() -> int:
-        counters = mallinfo2()
-        return int(counters.uordblks + counters.hblkhd)
-
-    return read

@@ -149,8 +149,10 @@ def first_held(alike: list[Any]) -> Any:
 
     One of the last if there is no such object, or all are such: the very last may be in use.
     """
-    inside = [part for part in gc.get_referents(*alike) if type(part) is dict]
-    held = {id(part) for part in (*gc.get_referents(*alike), *gc.get_referents(*inside))}
+    parts = gc.get_referents(*alike)
+    # thousands of functions share the names of a module
+    inside = {id(part): part for part in parts if type(part) is dict}.values()
+    held = {id(part) for part in (*parts, *gc.get_referents(*inside))}
     heads = [thing for thing in alike if id(thing) not in held] or alike
     return heads[-2:][0]
 

@@ -6,9 +6,8 @@ import os
 import threading
 from typing import Any
 
-import psutil
-
 from leakcheck.model import Kind, LeakTrace
+from leakcheck.runtime.heap import exact_heap_reader
 from leakcheck.runtime.lines import LineTracer, Probe
 from leakcheck.runtime.meters import mapped_bytes
 from leakcheck.runtime.objects import length_reader
@@ -26,8 +25,8 @@ def of_length(container: Any) -> Probe:
 
 def of_resource(resource: str) -> Probe | None:
     """Return a quick reading of a resource of the process, None if there is none."""
-    if resource == "host.heap" and hasattr(psutil, "heap_info"):
-        return _heap_bytes
+    if resource == "host.heap":
+        return exact_heap_reader()
     if resource == "host.rss-heap" and os.path.exists("/proc/self/statm"):
         return mapped_bytes
     if resource == "threads":
@@ -51,6 +50,7 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     ),
 }
 
+_EXACT = {"graph.nodes", "tensors", "hooks", "python.blocks"}
 _ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
 
 
@@ -66,7 +66,7 @@ def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool)
             continue
         if resource in _ONLY_ALONE and not alone:
             continue
-        if resource == "host.heap" and "python.blocks" in growing:  # then it is no native memory
+        if resource.startswith("host.") and not _EXACT.isdisjoint(growing):  # then it is not native
             continue
         total = sum(credits.values())
         site, most = credits.most_common(1)[0]
@@ -78,11 +78,6 @@ def leads(growing: tuple[str, ...], tracer: LineTracer, steps: int, alone: bool)
         lines = type(credits)({site: most})
         found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
     return found
-
-
-def _heap_bytes() -> int:
-    heap = psutil.heap_info()
-    return int(heap.heap_used + heap.mmap_used)
 
 
 def _child_count() -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from leakcheck.runtime import graph
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import SETTLING_STEPS
+from leakcheck.runtime.objects import is_node
 
 _Key = tuple[Site | None, str]
 
@@ -82,7 +83,10 @@ def _is_old(group: Keepers, marks: Sequence[int], steps: int) -> bool:
 
 def _reaches_back(group: Keepers, marks: Sequence[int]) -> bool:
     before = max(0, 2 * marks[0] - marks[-1])
-    return any(graph.reaches(node, before) for _, node in graph.grad_fns(group.tensors))
+    kept_nodes = [thing for thing in group.tensors if is_node(type(thing))]  # such as a ctx
+    tensors = [thing for thing in group.tensors if not is_node(type(thing))]
+    nodes = [*kept_nodes, *(node for _, node in graph.grad_fns(tensors))]
+    return any(graph.reaches(node, before) for node in nodes)
 
 
 def _credit(

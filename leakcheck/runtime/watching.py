@@ -13,7 +13,8 @@ from statistics import median
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
-from leakcheck.runtime.meters import DeviceMeter, GarbageMeter, HostMeter, heap_reader
+from leakcheck.runtime.heap import heap_reader
+from leakcheck.runtime.meters import DeviceMeter, GarbageMeter, HostMeter
 from leakcheck.runtime.series import Series
 
 if TYPE_CHECKING:
