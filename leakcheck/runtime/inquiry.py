@@ -13,6 +13,7 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.patience import WORTH_A_NOTICE
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import fit
 from leakcheck.runtime.watching import Watch
@@ -77,6 +78,17 @@ class Confirmation:
             return []
         beside = [one for one in self.along if self._went_on(one, watch)]
         return [self._measured(one) for one in (*confirmed, *beside)]
+
+    def what_stayed(self) -> Notice | None:
+        """Say what grew before this confirmation and then stayed, if it is worth a word."""
+        came = [
+            one.resource
+            for one in self.suspected
+            if one.line.total >= WORTH_A_NOTICE[unit_of(one.resource) == "B"]
+        ]
+        if not came or self.garbage_bytes:
+            return None
+        return Notice("bounded", f"{', '.join(came)} grew until step {self.begin} and stopped")
 
     def _measured(self, reading: Reading) -> Reading:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS

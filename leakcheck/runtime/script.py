@@ -86,13 +86,27 @@ def run_program(program: Program) -> Outcome:
     except StopRun:
         return Outcome(0, "stopped")
     except SystemExit as exit:
-        return Outcome(_status(exit), "exit")
+        return Outcome(0, "stopped") if _by_our_stop(exit) else Outcome(_status(exit), "exit")
     except KeyboardInterrupt:
         return Outcome(130, "interrupted")
     except BaseException as error:
+        if _by_our_stop(error):
+            return Outcome(0, "stopped")
         _show(error)
         return Outcome(1, "error")
     return Outcome(0, "exit")
+
+
+def _by_our_stop(error: BaseException) -> bool:
+    """Say whether the program raised `error` while it handled the exception that we stop it by."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, StopRun):
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def before_os_exit(act: Callable[[], int | None]) -> None:

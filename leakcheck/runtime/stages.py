@@ -22,7 +22,7 @@ from leakcheck.runtime.judge import (
     still_climbing,
     suspicious,
 )
-from leakcheck.runtime.meters import HELD_BACK, unit_of
+from leakcheck.runtime.meters import HELD_BACK
 from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
@@ -178,8 +178,10 @@ class Course:
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
-        following = self.watch.next_checkpoint(step)
         settled = self._steady_at
+        # the usual distances would put steady off for thousands of steps after an acquittal
+        evenly = step + max(1, (settled - self._after) // patience.FEWEST_CHECKPOINTS)
+        following = min(self.watch.next_checkpoint(step), max(evenly, self._after + 1))
         self._next_checkpoint = settled if step < settled < following else following
 
     def _take_a_look(self, step: int) -> None:
@@ -189,9 +191,8 @@ class Course:
         if self._by_phase:
             self._confirm_by_phase(step, found)
         elif found:
-            self._confirmation = confirmation(found, companions(self.watch.slow, found), step)
-            self.stage = "confirming"
-            self._confirm(step)
+            along = companions(self.watch.slow, found)
+            self._begin_confirmation(confirmation(found, along, step), step)
 
     def _suspicious(self) -> list[Reading]:
         found = suspicious(self.watch.sources, max(1, self._look), self._after)
@@ -206,6 +207,10 @@ class Course:
             self._suspected = []
             self._open_window(step, [reading for reading in found if reading.resource in always])
 
+    def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
+        self._confirmation, self.stage = inquiry, "confirming"
+        self._confirm(step)
+
     def _confirm(self, step: int) -> None:
         inquiry = self._confirmation
         if inquiry is None or step < inquiry.next_step or not inquiry.read(self.watch, step):
@@ -217,14 +222,9 @@ class Course:
             self._acquit(step, inquiry)
 
     def _acquit(self, step: int, inquiry: Confirmation) -> None:
-        came = [
-            reading.resource
-            for reading in inquiry.suspected
-            if reading.line.total >= patience.WORTH_A_NOTICE[unit_of(reading.resource) == "B"]
-        ]
-        if came and not inquiry.garbage_bytes:
-            names = ", ".join(came)
-            self._add(Notice("bounded", f"{names} grew until step {inquiry.begin} and stopped"))
+        stayed = inquiry.what_stayed()
+        if stayed is not None:
+            self._add(stayed)
         self._watch_again(step)
 
     def _watch_again(self, step: int) -> None:
@@ -255,9 +255,7 @@ class Course:
     def _judge_release(self, step: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
         shares = [grown_share(one, step, readings, self._phase_base) for one in self.established]
-        if (
-            max(shares) > patience.MORE_THAN_EXPECTED
-        ):  # something else came with the phase: see the next
+        if max(shares) > patience.MORE_THAN_EXPECTED:  # something else came too: see the next
             self._phase_base = (step, readings)
             return
         if max(shares) >= AGREES_FROM:
@@ -265,8 +263,8 @@ class Course:
             self._wait(step)
             return
         names = ", ".join(one.resource for one in self.established)
-        message = f"{names} grow inside the enclosing loop and are released at its end"
-        self._add(Notice("epoch-sawtooth", message))
+        told = f"{names} grow inside the enclosing loop and are released at its end"
+        self._add(Notice("epoch-sawtooth", told))
         self._by_phase = True
         self.established, self.suspects = [], ()
         self.watch.slow.clear()
@@ -298,8 +296,8 @@ class Course:
     def _attribution_failed(self, step: int, error: Exception) -> None:
         self._drop_attribution()
         self._next_read = step + 1
-        message = f"who holds it could not be found: {type(error).__name__}: {error}"
-        self._add(Notice("note", message))
+        told = f"who holds it could not be found: {type(error).__name__}: {error}"
+        self._add(Notice("note", told))
         self._wait_or_establish(step)
 
     def _finish_attribution(self, step: int) -> None:
@@ -334,10 +332,9 @@ class Course:
     def _confirm_for_longer(self, step: int) -> None:
         # what nobody seems to hold may be a store that was just filled up
         self._unheld = True
-        self._confirmation = Confirmation(self.established, step, patience.UNHELD_STEPS)
+        again = Confirmation(self.established, step, patience.UNHELD_STEPS)
         self.established = []
-        self.stage = "confirming"
-        self._confirm(step)
+        self._begin_confirmation(again, step)
 
     def _drop_attribution(self) -> None:
         attribution, self._attribution = self._attribution, None

@@ -12,6 +12,16 @@ pytest.importorskip("torch")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+CLEAN_BUT_WRAPS_ERRORS = """\
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+try:
+    for step in range(50_000):
+        optimizer.zero_grad(); model(torch.randn(4, 8)).sum().backward(); optimizer.step()
+except BaseException as error:
+    raise RuntimeError("training failed") from error
+"""
 TRAINING = """\
 import hashlib, torch
 from torch import nn
@@ -89,6 +99,14 @@ def test_finally_and_atexit_of_a_stopped_program_run(run):
 
     assert done.stdout == "finally\natexit\n"
     assert done.returncode == 0
+
+
+def test_a_program_that_fails_because_it_was_stopped_is_not_a_failure(run):
+    done = run(CLEAN_BUT_WRAPS_ERRORS)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("leakcheck: steady in")
+    assert "Traceback" not in done.stderr
 
 
 def test_a_program_without_a_loop_gets_one_clear_line(run):
