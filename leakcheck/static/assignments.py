@@ -9,6 +9,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.expressions import operate, slot_of, subscript_key
+from leakcheck.static.retained import retains
 from leakcheck.static.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def rebind(
     """Walk `target = right`, or several targets."""
     value = flow.evaluate(right)
     for target in targets:
+        if isinstance(target, cst.Tuple):
+            value = _through_call(flow, target, value, right)
         place = _base(target) if isinstance(target, cst.Subscript) else target
         if isinstance(target, cst.Tuple):
             _note_carried(flow, node, target, value, right)
@@ -274,6 +277,28 @@ def _note_carried(
         if isinstance(place, cst.Attribute) and value.carries and _reads(flow, right, place):
             old = flow.evaluate(place)
             note_sum(flow, node, place, old, value, value, right, "carry")
+
+
+def _through_call(flow: Flow, target: cst.Tuple, value: Value, right: cst.BaseExpression) -> Value:
+    """Follow `out, h = step(x, h)` through a function we do not know.
+
+    A loop that needs retain_graph=True for what comes out shows that it hangs on what went in.
+    """
+    if value.graph != UNKNOWN or not isinstance(right, cst.Call):
+        return value
+    places = [element.value for element in target.elements]
+    states = [place for place in places if flow.path(place) and _reads(flow, right, place)]
+    retained = (b.value for b in flow.backwards if retains(b.node))
+    shown = {
+        flow.analysis.slot_of[o][0]
+        for v in retained
+        for o in v.origins
+        if o in flow.analysis.slot_of
+    }
+    if not states or not shown & value.origins:
+        return value
+    stale = frozenset[int]().union(*(flow.evaluate(place).stale for place in states))
+    return flow.made(replace(value, graph=SURE, stale=value.stale | stale))
 
 
 def _sunk(value: Value, node: cst.CSTNode | None) -> Value:

@@ -24,6 +24,7 @@ from leakcheck.static.values import (
     PLAIN,
     SURE,
     UNKNOWN,
+    Ids,
     Value,
     derive,
     join_all,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _LOSS_LIKE = re.compile(
     r"crit(erion)?(_|$)|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE
 )
+_CRITERION = re.compile(r"(^|_)(crit(erion)?|loss_?(fn|func|function)|objective)$", re.IGNORECASE)
 _ENGINES = re.compile(r"^self$|accelerator|engine|fabric|strategy|scaler|trainer", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
@@ -87,6 +89,8 @@ def _torch_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         return Value(NONE, "module", ref=None)
     if torch_api.is_loss_function(name):
         return _loss(flow, call, arguments)
+    if name.startswith("torch.distributions.") and arguments.all:
+        return flow.made(derive(arguments.all, flow.born))  # log_prob leads back to the parameters
     if function in words("functions", "without_graph") or not function:
         wants = syntax.argument(call, "requires_grad")
         if wants is not None and syntax.constant(wants.value) is True:
@@ -269,6 +273,8 @@ def _tensor_method(
         return result
     if base.graph == NONE and base.kind == "tensor":
         return flow.made(derive([base, *_tensors(arguments)], flow.born))
+    if base.graph == UNKNOWN and base.origins and method in words("methods", "reshape"):
+        return flow.seen(replace(base, kind="unknown", items=(), element=None, born=flow.born))
     if base.graph == UNKNOWN and not arguments.all and base.origins:
         return base if method not in ("next",) else Value()
     return _opaque(flow, call, arguments, method, base)
@@ -297,6 +303,15 @@ def _shown(flow: Flow, value: Value) -> bool:
     )
 
 
+def _origins(call: cst.Call, name: str, arguments: Arguments) -> Ids:
+    """Return where a result comes from; that of `criterion(guess, target)` from the guess, too."""
+    own = frozenset({id(call)})
+    given = arguments.positional
+    if len(given) < 2 or not _CRITERION.search(name) or given[0].contents.parameters:
+        return own
+    return own | given[0].contents.origins
+
+
 def _opaque(
     flow: Flow, call: cst.Call, arguments: Arguments, name: str = "", base: Value = EMPTY
 ) -> Value:
@@ -308,7 +323,7 @@ def _opaque(
         graph = LIKELY
     value = Value(
         graph,
-        origins=frozenset({id(call)}),
+        origins=_origins(call, name, arguments),
         born=flow.born,
         sinks=arguments.sinks | base.contents.sinks,
     )

@@ -26,8 +26,18 @@ def note_turn(flow: Flow, frame: Frame) -> None:
             carried.append(Growth("carry", node, path, value, value, frozenset({loop})))
     # a loss that is computed anew in every turn only shows what the state carries
     states = [g for g in carried if _read_before_set(flow, frame, g)]
-    for growth in states or carried:
+    for growth in states or [g for g in carried if _in_every_turn(flow, frame, g)]:
         flow.grow(growth)
+
+
+def _in_every_turn(flow: Flow, frame: Frame, growth: Growth) -> bool:
+    """Whether the place is set whatever happens; else the old value is merely still there."""
+    for above in flow.module.ancestors(growth.node):
+        if above is frame.node:
+            return True
+        if isinstance(above, (cst.If, cst.Try, cst.TryStar, cst.Match)):
+            return False
+    return False
 
 
 def _read_before_set(flow: Flow, frame: Frame, growth: Growth) -> bool:

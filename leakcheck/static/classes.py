@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -210,7 +211,10 @@ class ClassInfo:
         """Take note of the arguments that a method piles up on self."""
         for growth in self.keeps(method):
             for name in growth.added.parameters & bound.keys():
-                self._note(flow, call, growth, bound[name].contents, method.function.name.value)
+                given = bound[name].contents
+                self._note(flow, call, growth, given, method.function.name.value)
+                if flow.owner is self and given.parameters and not given.carries:
+                    flow.grow(replace(growth, value=given, added=given, loops=frozenset()))
 
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value, method: str
@@ -230,6 +234,4 @@ class ClassInfo:
         return result
 
     def _with_graph(self, value: Value) -> Value:
-        from dataclasses import replace
-
         return replace(value, graph=SURE, parameters=frozenset())

@@ -26,6 +26,7 @@ from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.records import Feed, Growth
 from leakcheck.static.relief import relieved
+from leakcheck.static.retained import retains
 from leakcheck.static.torch_api import framework
 from leakcheck.static.values import LIKELY, SURE, Ids
 
@@ -212,12 +213,6 @@ def _under_no_grad(module: Module, node: cst.CSTNode, depth: int) -> bool:
 def is_data_loop(flow: Flow, loop: Loop) -> bool:
     """Whether the loop goes over a data loader or data set."""
     return isinstance(loop, cst.For) and bool(_DATA.search(flow.code(loop.iter)))
-
-
-def retains(call: cst.Call) -> bool:
-    """Whether a backward call keeps the graph: retain_graph=True."""
-    found = syntax.argument(call, "retain_graph")
-    return found is not None and syntax.constant(found.value) is True
 
 
 def _loops(flow: Flow, ids: Ids) -> list[Loop]:

@@ -28,6 +28,12 @@ def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
     return not any(_brings_graph(value) for value in _read_in(flow, loop, outside))
 
 
+def retains(call: cst.Call) -> bool:
+    """Whether a backward call keeps the graph: retain_graph=True."""
+    found = syntax.argument(call, "retain_graph")
+    return found is not None and syntax.constant(found.value) is True
+
+
 def _read_in(flow: Flow, loop: Loop, outside: Mapping[str, Value]) -> Iterator[Value]:
     for node in syntax.walk(loop.body):
         if isinstance(node, cst.Name) and node.value in outside:

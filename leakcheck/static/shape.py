@@ -217,8 +217,24 @@ def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode 
                 return any(loader_like(module, arg.value, function) for arg in node.args)
     if _LOADER.search(last_name(node)):
         return True
+    if isinstance(node, cst.Attribute):
+        return _is_set_to_loader(module, dotted(node))
     bound = _binding(function, node.value) if _is_local(node, function) else None  # type: ignore
     return bound is not None and bound is not node and _is_loader_call(module, bound)
+
+
+def _is_set_to_loader(module: Module, spelled: str) -> bool:
+    """`handlers.io = loader_factory(config)`: all the module puts there is made by such calls."""
+    values = [
+        assign.value
+        for assign in module.nodes(cst.Assign)
+        for target in assign.targets
+        if spelled and dotted(target.target) == spelled
+    ]
+    made = (isinstance(v, cst.Call) and _LOADER.search(last_name(v)) for v in values)
+    return bool(values) and all(
+        is_made or _is_loader_call(module, v) for v, is_made in zip(values, made, strict=True)
+    )
 
 
 def _is_local(node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Fix
-from leakcheck.static import graphs, retained
+from leakcheck.static import retained
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -25,7 +25,7 @@ class NeedlessRetainGraph(Rule):
         for call in module.calls:
             if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "backward":
                 continue
-            if not graphs.retains(call) or module.loop_of(call) is None:
+            if not retained.retains(call) or module.loop_of(call) is None:
                 continue
             flow = module.analysis.flow(module.function_of(call) or module.tree)
             if flow is not None and retained.retained_for_nothing(flow, call):

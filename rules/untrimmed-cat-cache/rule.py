@@ -92,10 +92,27 @@ def _joins(module: Module, value: cst.BaseExpression, word: str, function: cst.F
     if not isinstance(parts, (cst.List, cst.Tuple)):
         return False
     old = _old_names(function, word)
+    if any(_cut_to_size(e.value) for e in parts.elements):
+        return False
     return any(
         _reads(e.value, word) or (isinstance(e.value, cst.Name) and e.value.value in old)
         for e in parts.elements
     )
+
+
+def _cut_to_size(part: cst.BaseExpression) -> bool:
+    """`new[:room]`: only as much is joined as there is room for."""
+    while isinstance(part, (cst.Subscript, cst.Call, cst.Attribute)):
+        match part:
+            case cst.Subscript(
+                slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=cst.Name()))]
+            ):
+                return True
+            case cst.Call(func=function):
+                part = function
+            case _:
+                part = part.value
+    return False
 
 
 def _holds_join(module: Module, value: cst.BaseExpression, word: str, joined: set[str]) -> bool:

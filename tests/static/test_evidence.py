@@ -216,3 +216,91 @@ def test_state_that_goes_through_a_module_and_comes_back_is_carried():
         "OUTER", "state = tuple(s.detach() for s in state)"
     )
     assert lines(cut) == []
+
+
+RETAINING = """
+def train(rnn, batches, optimizer, words):
+    state = None
+    for x, y in batches:
+        guess, state = rnn(x, state)
+        loss = F.cross_entropy(guess.reshape(-1, words), y.reshape(-1))
+        optimizer.zero_grad()
+        loss.backward(RETAIN)
+        optimizer.step()
+        AFTER
+"""
+
+
+def test_a_loop_that_must_retain_its_graph_carries_state_through_a_function_unknown():
+    kept = RETAINING.replace("RETAIN", "retain_graph=True").replace("AFTER", "pass")
+    assert lines(kept) == ["guess, state = rnn(x, state)"]
+    cut = RETAINING.replace("RETAIN", "").replace("AFTER", "state = state.detach()")
+    assert lines(cut) == []
+
+
+GUESSES = """
+def train(model, loader, criterion, optimizer):
+    guesses = []
+    for x, y in loader:
+        guess, extra = model(x)
+        loss = criterion(guess, y) + 0.4 * criterion(extra, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        guesses.append((KEPT, y))
+    return guesses
+"""
+
+
+def test_backward_on_a_criterion_shows_that_the_guess_has_a_graph():
+    assert lines(GUESSES.replace("KEPT", "guess")) == ["guesses.append((guess, y))"]
+    assert lines(GUESSES.replace("KEPT", "guess.argmax(-1)")) == []
+    assert lines(GUESSES.replace("KEPT", "x")) == []
+
+
+TRACKER = """
+class Tracker:
+    def __init__(self):
+        self.rows = {"loss": []}
+
+    def add(self, name, value):
+        self.rows[name].append(value)
+
+    def add_all(self, **values):
+        for name, value in values.items():
+            self.add(name, value)
+
+def train(model, loader, optimizer):
+    tracker = Tracker()
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        tracker.add_all(loss=KEPT)
+"""
+
+
+def test_a_meter_is_fed_through_another_of_its_methods():
+    assert lines(TRACKER.replace("KEPT", "loss")) == ["self.rows[name].append(value)"]
+    assert lines(TRACKER.replace("KEPT", "loss.item()")) == []
+
+
+def test_a_place_that_only_some_turns_set_carries_nothing():
+    source = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def evaluate(net: Net, loader):
+    net.eval()
+    for step, x in enumerate(loader):
+        if step % 10 == 0:
+            guess = net(x)
+        print(guess.mean().item())
+"""
+    assert lines(source) == []
