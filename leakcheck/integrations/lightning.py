@@ -49,6 +49,11 @@ class LeakcheckCallback(Callback):  # type: ignore[misc]
         if self._watch is not None:
             self._watch.end()
 
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Judge what was seen until training failed, e.g. because memory was exhausted."""
+        if self._watch is not None:
+            self._watch.end(cut_short=True)
+
     def report(self) -> Report:
         """Return what is known now; empty before training."""
         return self._watch.report() if self._watch is not None else Report()

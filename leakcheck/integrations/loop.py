@@ -58,9 +58,9 @@ class LoopWatch:
         if self._tracker is not None and self._steps % self._log_every == 0:
             self._track(self._sentinel.report())
 
-    def end(self) -> None:
-        """Training is over."""
-        self._sentinel.stop()
+    def end(self, *, cut_short: bool = False) -> None:
+        """Training is over; `cut_short`: it did not come to its own end."""
+        self._sentinel.stop(cut_short=cut_short)
         report = self._sentinel.report()
         if self._tracker is not None:
             self._track(report)

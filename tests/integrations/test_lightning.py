@@ -116,6 +116,24 @@ def test_rates_go_to_the_loggers_of_the_trainer():
     assert {"leakcheck/graph.nodes_per_step", "leakcheck/growing"} <= logger.names
 
 
+def test_training_that_fails_is_judged_by_what_was_seen():
+    class Failing(Regression):
+        def training_step(self, batch, index):
+            if self.global_step == 40:
+                raise MemoryError("exhausted")
+            return super().training_step(batch, index)
+
+    told = []
+    callback = LeakcheckCallback(on_report=told.append)
+    trainer = L.Trainer(max_epochs=10, callbacks=[callback], logger=False, **QUIET)
+    loader = DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=2)
+
+    with pytest.raises(MemoryError, match="exhausted"):
+        trainer.fit(Failing(leaky=True), loader)
+
+    assert [report.run.steps for report in told] == [40]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("keep", "status", "told"),
