@@ -35,6 +35,16 @@ def test_the_option_says_nothing_of_tests_that_do_not_train(pytester: pytest.Pyt
     result.stdout.no_fnmatch_line("*leakcheck:*")
 
 
+def test_a_doctest_is_run_as_ever_under_the_option(pytester: pytest.Pytester):
+    pytester.makepyfile(
+        'def twice(x):\n    """\n    >>> twice(2)\n    4\n    """\n    return 2 * x\n'
+    )
+
+    result = pytester.runpytest_subprocess("--leakcheck", "--doctest-modules", "-W", "error")
+
+    result.assert_outcomes(passed=1)
+
+
 def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester):
     pytester.makepyfile("def test_sum(request):\n    assert 1 + 1 == 2\n")
 
