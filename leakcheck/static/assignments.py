@@ -9,6 +9,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.expressions import operate, slot_of, subscript_key
+from leakcheck.static.prospects import MIXING_FUNCTIONS
 from leakcheck.static.retained import retains
 from leakcheck.static.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from leakcheck.static.arguments import Arguments
     from leakcheck.static.flow import Flow
     from leakcheck.static.records import How
-
-_MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
 
 
 def rebind(
@@ -264,7 +263,7 @@ def _without(flow: Flow, place: cst.BaseExpression, right: cst.BaseExpression) -
 def _is_sum(right: cst.BaseExpression) -> bool:
     """Whether the expression mixes old and new by arithmetic rather than by a model."""
     if isinstance(right, cst.Call):
-        return syntax.dotted(right.func).rpartition(".")[2] in _MIXING_FUNCTIONS
+        return syntax.dotted(right.func).rpartition(".")[2] in MIXING_FUNCTIONS
     return True
 
 

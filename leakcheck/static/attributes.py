@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.prospects import SETTING_UP
 from leakcheck.static.records import Growth
 
 if TYPE_CHECKING:
     from leakcheck.static.classes import ClassInfo
     from leakcheck.static.flow import Flow
 
-_SETTING_UP = re.compile(r"(__init__|__post_init__|_?build\w*|_?setup|register\w*|_?init_weights)$")
 _RESETTING = re.compile(r"_?reset")
 
 
@@ -69,7 +69,7 @@ def _grows(flow: Flow, function: cst.FunctionDef | None, statement: cst.CSTNode)
 def sets_up(function: cst.FunctionDef, *, resets_too: bool = False) -> bool:
     """Whether a method gives attributes their first values."""
     name = function.name.value
-    return bool(_SETTING_UP.match(name) or (resets_too and _RESETTING.match(name)))
+    return bool(SETTING_UP.match(name) or (resets_too and _RESETTING.match(name)))
 
 
 def _empties(call: cst.Call, attribute: str) -> bool:

@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING, ClassVar
 import libcst as cst
 
 from leakcheck.model import Edit, Fix
+from leakcheck.static.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from leakcheck.static.graphs import GraphLeak, Leak
     from leakcheck.static.module import Module
 
+# what must be in a file for graphs.py to find a leak of the kind in it
+_PLACES: dict[Leak, tuple[str, ...]] = {
+    "accumulator": ("on_self", "trains", "over_data", "endless"),
+    "collection": ("on_self", "trains"),
+    "meter": ("on_self", "trains", "feeds"),
+    "epoch-long": ("trains",),
+    "in-place": ("in_loop",),
+    "statistics": ("on_self",),
+    "carried": ("on_self", "trains", "over_data"),
+    "evaluation": ("over_data",),
+}
 TITLES = {
     ".item()": "add loss.item(): a plain number (waits for the device at every step)",
     ".detach()": "keep a detached copy: the value without its graph",
@@ -31,8 +43,9 @@ class GraphRule(Rule):
     )  # fmt: skip
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Whether anything grows in a loop or on self."""
-        return grows_somewhere(outline)
+        """Whether this kind of leak has a place in the file at all."""
+        found, places = prospects(outline), _PLACES.get(self.leak)
+        return places is None or any(getattr(found, place) for place in places)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield the module's leaks of this kind."""
@@ -62,26 +75,3 @@ def cut(module: Module, node: cst.BaseExpression | None, by: str, safety: str) -
     if not simple:
         edits = (module.insert_before(node, "("), module.insert_after(node, f"){by}"))
     return Fix(title, edits, "unsafe" if safety == "unsafe" else "safe")
-
-
-def grows_somewhere(outline: ast.Module) -> bool:
-    """Whether a loop adds to something, or a method to self: nothing else can pile up."""
-    for node in ast.walk(outline):
-        if isinstance(node, ast.AugAssign) or _mixes_itself(node):
-            return True
-        if isinstance(node, ast.Attribute) and node.attr in _GROWING:
-            return True
-    return False
-
-
-_GROWING = frozenset(
-    {"append", "extend", "insert", "appendleft", "update", "add_", "mul_", "lerp_"}
-)
-
-
-def _mixes_itself(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Assign):
-        return False
-    if isinstance(node.value, (ast.Call, ast.BinOp)):
-        return True
-    return any(isinstance(target, ast.Subscript) for target in node.targets)

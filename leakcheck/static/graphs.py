@@ -24,6 +24,7 @@ from leakcheck.static.attributes import (
 )
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
+from leakcheck.static.prospects import DATA
 from leakcheck.static.records import Feed, Growth
 from leakcheck.static.relief import relieved
 from leakcheck.static.retained import retains
@@ -37,8 +38,6 @@ Leak = Literal[
     "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
     "evaluation", "step-output",
 ]  # fmt: skip
-_DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
-                   re.IGNORECASE)  # fmt: skip
 _EVALUATING = re.compile(r"eval|valid|test|predict|infer|score", re.IGNORECASE)
 
 
@@ -167,7 +166,7 @@ def _evaluates(flow: Flow, growth: Growth) -> bool:
     scope = flow.scope
     over_data = any(is_data_loop(flow, loop) for loop in _loops(flow, growth.loops))
     if isinstance(growth.node, cst.ListComp):
-        over_data = bool(_DATA.search(flow.code(growth.node.for_in.iter)))
+        over_data = bool(DATA.search(flow.code(growth.node.for_in.iter)))
     if flow.backwards or not over_data:
         return False
     if isinstance(scope, cst.Module):
@@ -212,7 +211,7 @@ def _under_no_grad(module: Module, node: cst.CSTNode, depth: int) -> bool:
 
 def is_data_loop(flow: Flow, loop: Loop) -> bool:
     """Whether the loop goes over a data loader or data set."""
-    return isinstance(loop, cst.For) and bool(_DATA.search(flow.code(loop.iter)))
+    return isinstance(loop, cst.For) and bool(DATA.search(flow.code(loop.iter)))
 
 
 def _loops(flow: Flow, ids: Ids) -> list[Loop]:

@@ -215,7 +215,7 @@ def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode 
                 return True
             if last_name(node) == "prepare":
                 return any(loader_like(module, arg.value, function) for arg in node.args)
-    if _LOADER.search(last_name(node)):
+    if named_like_loader(last_name(node)):
         return True
     if isinstance(node, cst.Attribute):
         return _is_set_to_loader(module, dotted(node))
@@ -235,6 +235,11 @@ def _is_set_to_loader(module: Module, spelled: str) -> bool:
     return bool(values) and all(
         is_made or _is_loader_call(module, v) for v, is_made in zip(values, made, strict=True)
     )
+
+
+def named_like_loader(name: str) -> bool:
+    """Tell whether a name speaks of a data loader: "train_dl", "loader"."""
+    return _LOADER.search(name) is not None
 
 
 def _is_local(node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:

@@ -9,8 +9,9 @@ import libcst as cst
 
 from leakcheck.static import hooks, shape
 from leakcheck.static.module import Module
+from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted
+from leakcheck.static.syntax import dotted, outline_nodes
 
 
 class ClosureStoredOnSelf(Rule):
@@ -25,8 +26,12 @@ class ClosureStoredOnSelf(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a class with a lambda, a partial or a nested function can matter."""
-        owners = (node for node in ast.walk(outline) if isinstance(node, ast.ClassDef))
-        return any(_has_closure(method) for owner in owners for method in owner.body)
+        nodes = outline_nodes(outline)
+        owners = (node for node in nodes if isinstance(node, ast.ClassDef))
+        if not any(_has_closure(method) for owner in owners for method in owner.body):
+            return False
+        functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        return any(_keeps(node, functions) for node in nodes)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
@@ -59,6 +64,26 @@ def _has_closure(method: ast.stmt) -> bool:
             return True
         if isinstance(node, ast.Attribute) and node.attr == "partial":
             return True
+    return False
+
+
+def _keeps(node: ast.AST, functions: set[str]) -> bool:
+    """Whether self is given what may be a closure: a lambda, a call, a function's name."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            given = any(own_attribute(target) for target in targets)
+        case ast.Call(func=ast.Attribute(value=holder, attr="append"), args=[value]):
+            given = bool(own_attribute(holder))
+        case _:
+            return False
+    named = isinstance(value, ast.Name) and value.id in functions
+    return given and (named or isinstance(value, ast.Lambda) or _is_partial(value))
+
+
+def _is_partial(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name == "partial"
     return False
 
 

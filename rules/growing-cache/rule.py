@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leakcheck.static import growth, memos
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline_nodes
 
 
 class GrowingCache(Rule):
@@ -19,16 +20,18 @@ class GrowingCache(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a store under a named key, beside a look-up of that key, can matter."""
-        stored: set[str] = set()
-        asked: set[str] = set()
-        for node in ast.walk(outline):
+        stored: set[tuple[str, str]] = set()
+        asked: set[tuple[str, str]] = set()
+        for node in outline_nodes(outline):
             match node:
-                case ast.Assign(targets=[ast.Subscript(slice=key)]):
-                    stored.add(ast.dump(key).replace("Store()", "Load()"))
-                case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()]):
-                    asked.add(ast.dump(key))
-                case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
-                    asked.add(ast.dump(key))
+                case ast.Assign(
+                    targets=[ast.Subscript(value=holder, slice=(ast.Name() | ast.Call()) as key)]
+                ):
+                    stored.add((ast.dump(holder), ast.dump(key)))
+                case ast.Compare(left=(ast.Name() | ast.Call()) as key, comparators=[*holders]):
+                    asked.update((ast.dump(holder), ast.dump(key)) for holder in holders)
+                case ast.Call(func=ast.Attribute(value=holder, attr="get"), args=[key, *_]):
+                    asked.add((ast.dump(holder), ast.dump(key)))
         return bool(stored & asked)
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -10,7 +10,7 @@ import libcst as cst
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, walk
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class KeptException(Rule):
@@ -24,7 +24,7 @@ class KeptException(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a handler that assigns or appends the very exception can matter."""
-        for handler in ast.walk(outline):
+        for handler in outline_nodes(outline):
             if isinstance(handler, ast.ExceptHandler) and handler.name:
                 for node in ast.walk(handler):
                     match node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import libcst as cst
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, walk
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class OutputsKeptOnDevice(Rule):
@@ -20,6 +21,14 @@ class OutputsKeptOnDevice(Rule):
     summary = "evaluation collects the model's outputs on the device"
     words = ("no_grad", "inference_mode")
     help = "append output.cpu(), or reduce it to what is needed first"
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only an append in a loop can matter, where something is named like a loader."""
+        loops = [node for node in outline_nodes(outline) if isinstance(node, ast.For)]
+        return any(map(_appends, loops)) and any(
+            shape.named_like_loader(name) or name in _BATCHES
+            for name in map(_name, outline_nodes(outline))
+        )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append in a loop over a loader under no_grad."""
@@ -32,6 +41,21 @@ class OutputsKeptOnDevice(Rule):
             outputs = _outputs(module, loop)
             if _is_output(module, call.args[0].value, outputs) and not _moved_later(module, call):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
+
+
+def _name(node: ast.AST) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name
+    return ""
+
+
+def _appends(loop: ast.For) -> bool:
+    for node in ast.walk(loop):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append" | "extend"), args=[_]):
+                return True
+    return False
 
 
 def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:

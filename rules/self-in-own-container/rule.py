@@ -9,8 +9,9 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import children, dotted
+from leakcheck.static.syntax import children, dotted, outline_nodes
 
 
 class SelfInOwnContainer(Rule):
@@ -24,15 +25,17 @@ class SelfInOwnContainer(Rule):
     help = "pass self when the entry is used, or store a weakref to it"
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Only a bare `self` in an argument or in a stored value can matter."""
-        for node in ast.walk(outline):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                stored = node.args if node.func.attr in ("append", "add") else []
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                stored = [node.value]
-            else:
-                continue
-            if any(isinstance(n, ast.Name) and n.id == "self" for v in stored for n in ast.walk(v)):
+        """Only a bare `self` that is put into something on self can matter."""
+        for node in outline_nodes(outline):
+            match node:
+                case ast.Call(func=ast.Attribute(value=holder, attr="append" | "add"), args=stored):
+                    holders: list[ast.expr] = [holder]
+                case ast.Assign(targets=holders, value=value):
+                    holders = [each for each in holders if isinstance(each, ast.Subscript)]
+                    stored = [value]
+                case _:
+                    continue
+            if any(own_attribute(each) for each in holders) and any(map(_names_self, stored)):
                 return True
         return False
 
@@ -52,6 +55,10 @@ class SelfInOwnContainer(Rule):
     def _hit(self, module: Module, node: cst.CSTNode) -> Iterator[Hit]:
         if shape.method_of(module, node) is not None:
             yield self.hit(node, "the object holds this container and the container the object")
+
+
+def _names_self(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "self" for node in ast.walk(value))
 
 
 def _on_self(holder: cst.BaseExpression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -9,7 +10,7 @@ import libcst as cst
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import walk
+from leakcheck.static.syntax import outline_nodes, walk
 
 
 class TensorHungOnParameter(Rule):
@@ -22,6 +23,11 @@ class TensorHungOnParameter(Rule):
     needs_torch = True
     help = "set the attribute to None once it is used, or keep the tensors in a local list"
 
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a loop that sets an attribute of its first variable can matter."""
+        loops = (node for node in outline_nodes(outline) if isinstance(node, ast.For))
+        return any(_sets_attribute(loop) for loop in loops)
+
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at loops over parameters that set an attribute of the loop variable."""
         for loop in module.nodes(cst.For):
@@ -33,6 +39,15 @@ class TensorHungOnParameter(Rule):
                 attribute = _hung(node, names)
                 if attribute and not _taken_off(module, attribute, node):
                     yield self.hit(node, f"`{attribute}` stays on the parameter, with its graph")
+
+
+def _sets_attribute(loop: ast.For) -> bool:
+    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name))]) if name in variables:
+                return True
+    return False
 
 
 def _over_parameters(module: Module, loop: cst.For, function: cst.FunctionDef | None) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
 
 from leakcheck.static import growth, lifetime, shape
 from leakcheck.static.module import Module
+from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, walk
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class UntrimmedCatCache(Rule):
@@ -20,6 +22,21 @@ class UntrimmedCatCache(Rule):
     help = "keep a window with a slice, or reset it when the sequence ends"
     words = ("cat(", "concat", "stack(")
     needs_torch = True
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only an attribute of self that is set outside of __init__, and joined, can matter."""
+        read, written = set[str](), set[str]()
+        first = set(_set_first(outline))
+        parts = [part for node in outline_nodes(outline) for part in _parts(node)]
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
+        for node in outline_nodes(outline) if parts else ():
+            match node:
+                case ast.Assign(targets=[target], value=value):
+                    if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(target)):
+                        read.add(own_attribute(value))
+                    if id(node) not in first:
+                        written.add(own_attribute(target))
+        return bool((read | set(map(own_attribute, parts))) & written - {""})
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each assignment to an attribute or slot of self."""
@@ -33,6 +50,23 @@ class UntrimmedCatCache(Rule):
             joined = _joined_names(module, function, word)
             if _holds_join(module, assign.value, word, joined) and not _reset(module, word, joined):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
+
+
+def _parts(node: ast.AST) -> list[ast.expr]:
+    """What a call that may be torch.cat joins."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr=name) | ast.Name(id=name),
+            args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_],
+        ) if "cat" in name or "stack" in name:
+            return parts
+    return []
+
+
+def _set_first(outline: ast.Module) -> Iterator[int]:
+    for node in outline_nodes(outline):
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            yield from (id(inner) for inner in ast.walk(node))
 
 
 def _is_store(module: Module, node: cst.CSTNode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -9,7 +10,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted
+from leakcheck.static.syntax import dotted, outline_nodes
 
 
 class WrappedForwardCycle(Rule):
@@ -23,6 +24,17 @@ class WrappedForwardCycle(Rule):
     help = "wrap type(module).forward and pass a weakref to the module"
     words = ("partial", "lambda")
     needs_torch = True
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a call or a lambda that is put where a name in it comes from can matter."""
+        for node in outline_nodes(outline):
+            match node:
+                case ast.Assign(targets=targets, value=(ast.Call() | ast.Lambda()) as value):
+                    written = {n.attr for n in targets if isinstance(n, ast.Attribute)}
+                    read = (n for n in ast.walk(value) if isinstance(n, ast.Attribute))
+                    if written and any(each.attr in written for each in read):
+                        return True
+        return False
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each assignment to an attribute of a name."""
