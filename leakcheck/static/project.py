@@ -9,6 +9,7 @@ from pathlib import Path
 from leakcheck.errors import SourceError
 from leakcheck.static import syntax
 from leakcheck.static.module import Module
+from leakcheck.static.sketch import Sketch, sketch
 
 
 class Project:
@@ -21,6 +22,7 @@ class Project:
         """Take every file of the project; a source of None is read from its path when needed."""
         self._sources = dict(sources)
         self._modules: dict[str, Module | None] = {}
+        self._sketches: dict[str, Sketch | None] = {}
 
     @classmethod
     def of(cls, paths: list[Path]) -> Project:
@@ -35,31 +37,47 @@ class Project:
 
     def find(self, name: str, importer: str) -> Module | None:
         """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
-        path = self._resolve(name, importer)
+        path = self.locate(name, importer)
         return self.module(path) if path else None
+
+    def sketch(self, path: str) -> Sketch | None:
+        """Return what the module of a path defines and imports; None when it cannot be parsed."""
+        if path not in self._sketches:
+            try:
+                self._sketches[path] = sketch(self._read(path))
+            except SourceError:
+                self._sketches[path] = None
+        return self._sketches[path]
 
     def text(self, name: str, importer: str) -> str:
         """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""
-        path = self._resolve(name, importer)
-        if path is None:
-            return ""
+        path = self.locate(name, importer)
         try:
-            return self._sources[path] or Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            return self._read(path) if path else ""
+        except SourceError:
             return ""
+
+    def _read(self, path: str) -> str:
+        """Return a module's source; SourceError when it is not there or cannot be decoded."""
+        if path not in self._sources:
+            raise SourceError("not a file of the project")
+        source = self._sources[path]
+        try:
+            return Path(path).read_text(encoding="utf-8") if source is None else source
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(str(error)) from None
 
     def _parse(self, path: str) -> Module | None:
-        source = self._sources.get(path)
         try:
-            if source is None and path in self._sources:
-                source = Path(path).read_text(encoding="utf-8")
-            if source is None or syntax.outline(source) is None:
+            source = self._read(path)
+            if syntax.outline(source) is None:
                 return None
             return Module(source, syntax.parse(source), path, self)
-        except (OSError, UnicodeDecodeError, SourceError, RecursionError):
+        except (SourceError, RecursionError):
             return None
 
-    def _resolve(self, name: str, importer: str) -> str | None:
+    def locate(self, name: str, importer: str) -> str | None:
+        """Return the path of "pkg.meters" or ".meters", as imported by the file `importer`."""
         dots = len(name) - len(name.lstrip("."))
         parts = [part for part in name.split(".") if part]
         if dots:

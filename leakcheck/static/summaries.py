@@ -305,13 +305,15 @@ class Analysis:
             return None
         where, _, name = qualified.rpartition(".")
         where = where or "." * (len(qualified) - len(qualified.lstrip(".")))
-        module = project.find(where, self.module.path)
+        path = project.locate(where, self.module.path)
         for _ in range(4):  # follow re-exports
-            if module is None or module.defines(name):
+            sketch = project.sketch(path) if path else None
+            if path is None or sketch is None or name in sketch.defined:
                 break
-            again = module.names.imported.get(name, "")
+            again = sketch.imported.get(name, "")
             where, _, name = again.rpartition(".")
-            module = project.find(where, module.path) if where else None
+            path = project.locate(where, path) if where else None
+        module = project.module(path) if path else None
         return (module.analysis, name) if module is not None else None
 
 

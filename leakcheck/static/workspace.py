@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leakcheck.errors import SourceError
-from leakcheck.static import syntax
 from leakcheck.static.files import decode, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
@@ -40,24 +39,13 @@ class Workspace(Project):
         self._untrimmed = 0
         self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
 
-    def find(self, name: str, importer: str) -> Module | None:
-        """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
+    def locate(self, name: str, importer: str) -> str | None:
+        """Return the path of "pkg.meters" or ".meters", as imported by the file `importer`."""
         for candidate in _candidates(name, importer):
             self._probed[importer].add(candidate)
             if self.digest(candidate) is not None:
-                return self.module(candidate)
+                return candidate
         return None
-
-    def text(self, name: str, importer: str) -> str:
-        """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""
-        for candidate in _candidates(name, importer):
-            self._probed[importer].add(candidate)
-            if self.digest(candidate) is not None:
-                try:
-                    return decode(read_bytes(Path(candidate))).text
-                except SourceError:
-                    return ""
-        return ""
 
     def module(self, path: str) -> Module | None:
         """Return the parsed module of a path; None when it is not there or cannot be parsed."""
@@ -107,14 +95,8 @@ class Workspace(Project):
         """Take a digest that is known already."""
         self._digests[path] = digest
 
-    def _parse(self, path: str) -> Module | None:
-        try:
-            source = decode(read_bytes(Path(path))).text
-            if syntax.outline(source) is None:
-                return None
-            return Module(source, syntax.parse(source), path, self)
-        except (SourceError, RecursionError):
-            return None
+    def _read(self, path: str) -> str:
+        return decode(read_bytes(Path(path))).text
 
 
 def digest_of(raw: bytes) -> str:
