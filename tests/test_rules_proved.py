@@ -57,6 +57,18 @@ def points_at(suspect: dict[str, Any], lines: dict[int, str]) -> bool:
     return any(names & set(re.findall(r"\w+", line)) - NOT_A_HOLDER for line in lines.values())
 
 
+def nodes_told(folder: Path) -> list[int]:
+    """Return the Nodes a step that the rule's page says were measured; none if it names none."""
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    measured = page.partition("## How fast it leaks (measured)")[2].partition("\n## ")[0]
+    return [int(number) for number in re.findall(r"(\d+) graph nodes", measured)][:1]
+
+
+def nodes_measured(report: dict[str, Any]) -> list[int]:
+    growing = (trend for trend in report["trends"] if trend["resource"] == "graph.nodes")
+    return [round(trend["per_step"]) for trend in growing]
+
+
 # rules whose growth a run sees, while what it names is not the flagged line
 NAMED_ELSEWHERE = {
     "atexit-method": "the table of exit functions is C's: the suspect is the instance's tensor",
@@ -81,6 +93,7 @@ def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
         assert not waits_for_the_collector(watched(folder / "fixed.py", tmp_path))
         return
     assert report["verdict"] == "growing", report["reason"]
+    assert nodes_told(folder) in ([], nodes_measured(report))
     if folder.name in NAMED_ELSEWHERE:
         return
     assert any(points_at(suspect, lines) for suspect in report["suspects"]), report["suspects"]
