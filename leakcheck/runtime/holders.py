@@ -18,7 +18,8 @@ from leakcheck.runtime import frames
 from leakcheck.runtime.frames import Local
 from leakcheck.runtime.objects import Heap
 
-DEEPEST = 24
+# before 3.11 the dictionary of every object is a level of its own
+DEEPEST = 24 if sys.version_info >= (3, 11) else 48
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
 LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
 
