@@ -146,7 +146,7 @@ def command(
     if svg is not None:
         _draw(svg, predictions[-1])
     if as_json:
-        told = [asdict(each) | {"fits": each.fits} for each in predictions]
+        told = [_told(each) for each in predictions]
         click.echo(json.dumps({"format": 1, "predictions": told}, indent=2))
     else:
         click.echo("\n\n".join(_text(each) for each in predictions))
@@ -185,23 +185,28 @@ def _need_torch() -> None:
         raise UsageError("a prediction needs torch (a CPU build will do): pip install torch")
 
 
-def _text(prediction: Prediction) -> str:
-    from leakcheck.memory.prediction import ASSUMPTION_ERROR
+def _told(prediction: Prediction) -> dict[str, object]:
+    derived = ("fits", "allocated_interval", "reserved_interval", "process_bytes")
+    return asdict(prediction) | {name: getattr(prediction, name) for name in derived}
 
-    low, high = format_bytes(prediction.low_bytes), format_bytes(prediction.high_bytes)
-    least = format_bytes(prediction.low_reserved_bytes)
-    most = format_bytes(prediction.high_reserved_bytes)
+
+def _text(prediction: Prediction) -> str:
     batch = f", batch size {prediction.batch_size}" if prediction.batch_size else ""
     fits = "fits" if prediction.fits else "does not fit"
+    allocated, reserved = prediction.peak_allocated_bytes, prediction.peak_reserved_bytes
+    context = "" if prediction.context_measured else " (that of a T4, assumed)"
     lines = [
         f"predicted for {prediction.device}{batch}, {prediction.steps} steps:"
         f" {fits} ({format_bytes(prediction.memory_bytes)})",
-        f"  peak allocated  {format_bytes(prediction.peak_allocated_bytes)} ({low} to {high})",
-        f"  peak reserved   {format_bytes(prediction.peak_reserved_bytes)} ({least} to {most})",
-        f"  with context    {format_bytes(prediction.process_bytes)}",
+        f"  peak allocated  {_between(allocated, prediction.allocated_interval)}",
+        f"  peak reserved   {_between(reserved, prediction.reserved_interval)}",
+        f"  with context    {format_bytes(prediction.process_bytes)}{context}",
     ]
     phases = [f"{name} {format_bytes(size)}" for name, size in prediction.phase_peaks.items()]
     lines += [f"  peaks           {', '.join(phases)}"] if phases else []
+    if prediction.output_bytes:
+        outputs = format_bytes(prediction.output_bytes)
+        lines.append(f"  module outputs  {outputs}, as forward hooks sum them (rough)")
     for page in prediction.pages:
         lines.append(f"  {page.phase}: {format_bytes(page.allocated_bytes)}")
         lines += [
@@ -209,13 +214,23 @@ def _text(prediction: Prediction) -> str:
             for row in page.rows
             if row.size_bytes
         ]
+    return "\n".join([*lines, *_reservations(prediction)])
+
+
+def _between(peak_bytes: int, interval: tuple[int, int] | None) -> str:
+    if interval is None:
+        return format_bytes(peak_bytes)
+    low, high = interval
+    return f"{format_bytes(peak_bytes)} ({format_bytes(low)} to {format_bytes(high)})"
+
+
+def _reservations(prediction: Prediction) -> list[str]:
+    """What the numbers hold for, what is missing from them, and why there is no interval."""
+    lines = [f"  holds if: {condition}" for condition in prediction.conditions]
     lines += [f"  not honoured: {note}" for note in prediction.notes]
-    if prediction.notes:
-        lines.append(
-            f"  each of these widens both intervals by {ASSUMPTION_ERROR:.0%}: a convention, not a"
-            " measurement"
-        )
-    return "\n".join(lines)
+    if prediction.error is None:
+        lines.append("  no interval: nobody measured how far this moves the peak")
+    return lines
 
 
 def _draw(path: Path, prediction: Prediction) -> None:

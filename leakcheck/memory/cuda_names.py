@@ -7,7 +7,6 @@ is, so `device.type == "cuda"` keeps its answer; it is translated where a tensor
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
@@ -103,7 +102,9 @@ def _translate_contexts() -> None:
     torch.amp.grad_scaler.GradScaler._maybe_opt_step = _step  # type: ignore[method-assign,assignment]
     _device.DeviceContext.__init__ = _translating(_device.DeviceContext.__init__)  # type: ignore[method-assign]
     torch.get_autocast_dtype = _translating_type(torch.get_autocast_dtype)
-    torch.is_autocast_enabled = _translating_type(torch.is_autocast_enabled)
+    enabled = torch.is_autocast_enabled
+    # without an argument it asks for CUDA
+    torch.is_autocast_enabled = _translating_type(lambda kind=_meant[0].type: enabled(kind))
     torch.set_default_device = _translating(torch.set_default_device)
 
 
@@ -153,12 +154,11 @@ def _answers(device: SimulatedDevice) -> dict[str, Callable[..., Any]]:
         "get_device_capability": lambda *_: profile.capability,
         "get_device_properties": lambda *_: _Properties(profile),
         "is_bf16_supported": lambda *_, **__: True,
-        "device": lambda *_: nullcontext(),
         "memory_allocated": lambda *_: allocator.allocated_bytes,
         "memory_reserved": lambda *_: allocator.reserved_bytes,
         "max_memory_allocated": lambda *_: allocator.peak_allocated_bytes,
         "max_memory_reserved": lambda *_: allocator.peak_reserved_bytes,
-        "reset_peak_memory_stats": lambda *_: allocator.reset_peaks(),
+        "reset_peak_memory_stats": lambda *_: device.reset_peaks(),
         "mem_get_info": lambda *_: (
             profile.memory_bytes - profile.context_bytes - allocator.reserved_bytes,
             profile.memory_bytes,

@@ -21,6 +21,13 @@ from leakcheck.memory.profiles import profile
 
 DEFAULT_TIMEOUT_S = 300.0
 LARGEST_BATCH_SIZE = 1 << 20
+# `-m` would put the working directory first, where a user's cuda.py takes the place of torch's
+_WORKER = """
+import sys
+sys.path[:] = [place for place in sys.path if place] + [sys.argv.pop(1)]
+from leakcheck.memory.predict_worker import main
+main(*sys.argv[1:])
+"""
 
 
 def predict(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Prediction:
@@ -41,7 +48,7 @@ def predict(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Predictio
                 str(failed) if again == failed else f"{failed}; and on the host: {again}"
             )
         prediction = msgspec.convert(answer["prediction"], Prediction)
-        return replace(prediction, notes=(*prediction.notes, f"on fake tensors: {failed}"))
+        return replace(prediction, notes=(*prediction.notes, f"not run on fake tensors: {failed}"))
     if "prediction" not in answer:
         raise LeakcheckError(str(answer["error"]))
     return msgspec.convert(answer["prediction"], Prediction)
@@ -91,10 +98,10 @@ def _ask(request: Request, timeout_s: float) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="leakcheck-") as folder:
         question, answer = Path(folder, "request.json"), Path(folder, "answer.json")
         question.write_bytes(msgspec.json.encode(request))
-        command = [sys.executable, "-m", "leakcheck.memory.predict_worker"]
+        package = str(Path(__file__).parents[2])
         try:
             done = subprocess.run(
-                [*command, str(question), str(answer)],
+                [sys.executable, "-c", _WORKER, package, str(question), str(answer)],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=timeout_s,
@@ -106,7 +113,14 @@ def _ask(request: Request, timeout_s: float) -> dict[str, object]:
             ) from None
         if answer.is_file():
             told: dict[str, object] = msgspec.json.decode(answer.read_bytes())
+            if told.get("printed"):
+                told["error"] = f"{told['error']}: {_last_line(done.stderr)}"
             return told
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        ended = f"the predictor's process ended with status {done.returncode}: {lines[-1]}"
+        status = f"its process ended with status {done.returncode}"
+        ended = f"{request.target}: {status}: {_last_line(done.stderr)}"
         return {"error": ended, "retry": not request.on_cpu}
+
+
+def _last_line(printed: bytes) -> str:
+    lines = printed.decode(errors="replace").strip().splitlines() or ["no message"]
+    return lines[-1].strip()[:300]

@@ -20,12 +20,16 @@ HOPPER = (9, 0)
 AMPERE = (8, 0)
 HOPPER_WORKSPACE_BYTES = 32 << 20
 WORKSPACE_BYTES = 4096 * 1024 * 2 + 16 * 1024 * 8
-USUAL_CONTEXT_BYTES = 131 << 20
+# of a T4, for every device nobody measured: devices.toml names the source
+USUAL_CONTEXT_BYTES, USUAL_CUDNN_BYTES = 137_363_456, 4_063_232
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """One device; `context_measured` is False where the context is taken from another device."""
+    """One device; `context_measured` is False where the context is taken from the T4.
+
+    `cudnn_bytes` is what loading cuDNN adds to the context.
+    """
 
     key: str
     name: str
@@ -33,11 +37,17 @@ class DeviceProfile:
     memory_bytes: int
     context_bytes: int
     context_measured: bool
+    cudnn_bytes: int
 
     @property
     def workspace_bytes(self) -> int:
         """The cuBLAS workspace of one handle (CublasHandlePool.cpp)."""
         return HOPPER_WORKSPACE_BYTES if self.capability >= HOPPER else WORKSPACE_BYTES
+
+    @property
+    def workspace_assumed(self) -> bool:
+        """Whether 32 MiB is taken from 9.0 without a source of its own."""
+        return self.capability > HOPPER
 
     @property
     def native_bf16(self) -> bool:
@@ -75,4 +85,5 @@ def _profile(key: str, table: dict[str, object]) -> DeviceProfile:
         memory_bytes=int(str(table["memory_bytes"])),
         context_bytes=int(str(context)) if context else USUAL_CONTEXT_BYTES,
         context_measured=context is not None,
+        cudnn_bytes=int(str(table.get("cudnn_bytes", USUAL_CUDNN_BYTES))),
     )

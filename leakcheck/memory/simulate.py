@@ -14,9 +14,11 @@ from typing import Any
 
 import torch
 
+from leakcheck.memory import made_up
 from leakcheck.memory.blocks import Allocator
 from leakcheck.memory.fake_device import DEVICE_TYPE
-from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.prediction import CUDNN_NOTE
+from leakcheck.memory.profiles import WORKSPACE_BYTES, DeviceProfile
 from leakcheck.memory.storages import StorageTrace
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
@@ -30,13 +32,15 @@ WHOLE_PRODUCTS = frozenset(["linear", "matmul"])  # inference mode does not take
 PRODUCTS = MATRIX_PRODUCTS | WHOLE_PRODUCTS
 CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096
+VALUES_NOTE = "memory does not follow the values that were asked of tensors (.item(), if): made up"
 
 
 class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     """Storages, workspaces, phases and pages of one simulated device.
 
     `pages` holds the ledger of the last optimizer step that was watched; `peaks` the highest
-    allocated bytes in each phase of any step; `notes` what had to be assumed.
+    allocated bytes in each phase of any step; `notes` what is not modelled, `conditions` what the
+    number holds for; `output_bytes` what the modules returned in the watched step.
     """
 
     def __init__(
@@ -49,9 +53,12 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         )
         self.steps = 0
         self.notes: dict[str, int] = {}
+        self.conditions: dict[str, int] = {}
+        self.output_bytes = 0
         self.peaks: dict[str, int] = {}
         self.pages: list[LedgerPage] = []
         self.takes_pages = False
+        self._earlier_peaks = 0, 0
         self._phase = "forward"
         self._handles: set[str] = set()
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
@@ -73,8 +80,9 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if name in PRODUCTS and self._on_device(args):
             self._open_handle()
         elif name in CONVOLUTIONS and self._on_device(args):
-            self.note_once("convolution workspaces of cuDNN are not counted")
+            self.note_once(CUDNN_NOTE)
         out = super().__torch_dispatch__(func, types, args, kwargs)
+        made_up.follow(name, args, out)
         if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
             self._remember_input(out)
         peak = self.allocator.allocated_bytes
@@ -83,8 +91,35 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         return out
 
     def note_once(self, text: str) -> None:
-        """Count an assumption."""
+        """Count something that is not modelled, so that the number may be off."""
         self.notes[text] = self.notes.get(text, 0) + 1
+
+    def assume(self, text: str) -> None:
+        """Count something that the number holds for only if it is so."""
+        self.conditions[text] = self.conditions.get(text, 0) + 1
+
+    def reset_peaks(self) -> None:
+        """Begin the peaks that the program is told anew; those of the prediction go on."""
+        self._earlier_peaks = self.highest_bytes
+        self.allocator.reset_peaks()
+
+    @property
+    def highest_bytes(self) -> tuple[int, int]:
+        """The allocated and the reserved peak of the whole run."""
+        now = self.allocator.peak_allocated_bytes, self.allocator.peak_reserved_bytes
+        return max(now[0], self._earlier_peaks[0]), max(now[1], self._earlier_peaks[1])
+
+    @property
+    def doubtful_bytes(self) -> int:
+        """What the workspaces would take less by the older rule, where the rule is assumed."""
+        if not self.profile.workspace_assumed or not self.workspace_bytes:
+            return 0
+        return (self.workspace_bytes - WORKSPACE_BYTES) * len(self._handles)
+
+    def count_output(self, tensor: torch.Tensor) -> None:
+        """Add a module's output to the forward-hook measure of the step that is watched."""
+        if self.takes_pages and self._phase == "forward" and self.address_of(tensor) is not None:
+            self.output_bytes += tensor.numel() * tensor.element_size()
 
     def before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         """The gradients are complete: a hook before every optimizer step."""
@@ -131,7 +166,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def _open_handle(self) -> None:
         # cuBLAS handles are per thread, and autograd runs backward in a thread of the device
-        thread = "backward" if self._phase == "backward" else "main"
+        thread = "backward" if torch._C._current_graph_task_id() != -1 else "main"
         if thread in self._handles or self.workspace_bytes == 0:
             return
         self._handles.add(thread)
@@ -144,10 +179,8 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:
-            self.note_once("a value of a tensor was asked for (.item() or if) and made up")
-        if tensor.dtype is torch.bool:
-            return False
-        return 1.0 if tensor.dtype.is_floating_point else 1
+            self.assume(VALUES_NOTE)
+        return made_up.scalar(tensor)
 
     def _on_device(self, args: tuple[Any, ...]) -> bool:
         for value in args:

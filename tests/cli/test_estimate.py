@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,14 +25,15 @@ SW: Model with 2851M total params.
 
 TEXT = """\
 predicted for t4, batch size 8, 3 steps: fits (14.8 GiB)
-  peak allocated  1.0 GiB (965 MiB to 1.1 GiB)
-  peak reserved   1.1 GiB (989 MiB to 1.2 GiB)
+  peak allocated  1.0 GiB
+  peak reserved   1.1 GiB
   with context    1.2 GiB
   peaks           forward 1.0 GiB
   after forward: 1.0 GiB
     parameters           1.0 GiB
-  not honoured: a value was made up
-  each of these widens both intervals by 5%: a convention, not a measurement
+  holds if: a value does not matter
+  not honoured: compiled code
+  no interval: nobody measured how far this moves the peak
 """
 
 
@@ -54,7 +56,8 @@ def predicted(monkeypatch: pytest.MonkeyPatch) -> Prediction:
         memory_bytes=profile("t4").memory_bytes,
         phase_peaks={"forward": gib},
         pages=(page,),
-        notes=("a value was made up",),
+        notes=("compiled code",),
+        conditions=("a value does not matter",),
         batch_size=8,
     )
     monkeypatch.setattr("leakcheck.memory.predict.predict", lambda *_: prediction)
@@ -92,6 +95,16 @@ def test_a_prediction_is_told_with_interval_phases_categories_and_assumptions(pr
 
     assert done.exit_code == 0
     assert done.output == TEXT
+
+
+def test_a_prediction_of_what_is_modelled_has_intervals(predicted, monkeypatch):
+    sure = replace(predicted, notes=(), context_measured=False)
+    monkeypatch.setattr("leakcheck.memory.predict.predict", lambda *_: sure)
+
+    told = estimate("train.py:train").output
+
+    assert "peak allocated  1.0 GiB (1,016 MiB to 1.0 GiB)" in told.replace("1016", "1,016")
+    assert "with context    1.2 GiB (that of a T4, assumed)" in told
 
 
 def test_json_and_picture_hold_the_same_prediction(predicted, tmp_path):

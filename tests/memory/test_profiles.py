@@ -24,6 +24,11 @@ def test_workspaces_follow_the_capability():
     )
 
 
+def test_a_rule_nobody_published_for_a_card_is_called_assumed():
+    assert profile("b200").workspace_assumed
+    assert not profile("h200").workspace_assumed
+
+
 def test_bfloat16_is_native_from_ampere_on():
     assert [profile(key).native_bf16 for key in ("t4", "a100", "h200")] == [False, True, True]
 

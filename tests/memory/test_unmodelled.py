@@ -6,7 +6,7 @@ import pytest
 
 from leakcheck.errors import LeakcheckError
 from leakcheck.memory.predict import predict
-from leakcheck.memory.prediction import ALLOCATED_ERROR, Request
+from leakcheck.memory.prediction import ALLOCATED_ERROR, CUDNN_NOTE, MEASURED_ERRORS, Request
 
 PROGRAM = """
     import torch
@@ -34,6 +34,16 @@ PROGRAM = """
         model.compile()
         return trained(model, device)
 
+    def convolution(device):
+        model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.Flatten(), nn.Linear(28, 2))
+        optimizer = torch.optim.Adam(model.to(device).parameters())
+
+        def step():
+            model(torch.randn(4, 1, 7, 1, device=device)).sum().backward()
+            optimizer.step()
+
+        return step
+
     def plain(device):
         return trained(nn.Linear(16, 8).to(device), device)
 
@@ -57,11 +67,30 @@ def program(tmp_path):
         ("compiled_in_place", "torch.compile's code reuses buffers; the program ran uncompiled"),
     ],
 )
-def test_what_is_not_modelled_is_named_and_widens_the_interval(program, function, note):
+def test_what_is_not_modelled_is_named_and_leaves_no_interval(program, function, note):
     prediction = predict(Request(f"{program}:{function}", device="t4"))
 
     assert prediction.notes == (note,)
-    assert prediction.error > ALLOCATED_ERROR
+    assert prediction.error is prediction.allocated_interval is prediction.reserved_interval is None
+
+
+def test_what_was_measured_widens_the_interval_by_as_much_and_cudnn_the_context(program):
+    prediction = predict(Request(f"{program}:convolution", device="t4"))
+
+    assert prediction.notes == (CUDNN_NOTE,)
+    assert prediction.error == ALLOCATED_ERROR + MEASURED_ERRORS[CUDNN_NOTE][0]
+    assert prediction.context_bytes == 141_426_688
+
+
+def test_an_assumed_workspace_widens_the_interval_by_what_it_may_be_less(program):
+    prediction = predict(Request(f"{program}:plain", device="b200"))
+
+    assert prediction.conditions == (
+        "cuBLAS workspaces of 32 MiB are assumed, as compute capability 9.0 has them",
+    )
+    assert prediction.doubtful_bytes == 2 * ((32 << 20) - 8_519_680)
+    assert prediction.allocated_interval is not None
+    assert prediction.allocated_interval[0] < prediction.peak_allocated_bytes / 2
 
 
 def test_a_step_that_is_modelled_has_the_narrow_interval(program):
