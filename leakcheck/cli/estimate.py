@@ -12,14 +12,18 @@ import click
 
 from leakcheck.cli import estimate_formula
 from leakcheck.cli.finite import FiniteRange
+from leakcheck.cli.written import write_file
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
+from leakcheck.report import device_page
+from leakcheck.report.device import page_lines
 from leakcheck.units import format_bytes
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
 
 POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
+MOST_SITES = 8
 _MOST_TIMEOUT_S = 7 * 86_400
 
 
@@ -53,6 +57,9 @@ _MOST_TIMEOUT_S = 7 * 86_400
 @click.option("--on-cpu", is_flag=True, help="Run the real step on the host instead of a fake one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw the step by category there.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write a page with the picture into this file."
+)
 @click.option(
     "--zero1", "stage", flag_value=1, type=int, help="ZeRO-1 model states in closed form."
 )
@@ -99,6 +106,7 @@ def command(
     on_cpu: bool,
     as_json: bool,
     svg: Path | None,
+    html: Path | None,
     stage: int | None,
     formula: bool,
     params: int | None,
@@ -143,13 +151,17 @@ def command(
 
     request = Request(target, arguments, device, policy, steps, on_cpu=on_cpu)
     predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
+    picture = _picture(predictions[-1]) if svg or html else ""
     if svg is not None:
-        _draw(svg, predictions[-1])
+        write_file(svg, picture)
+    text = "\n\n".join(_text(each) for each in predictions)
+    if html is not None:
+        write_file(html, device_page.render(f"{target} on {device}", (picture,), text))
     if as_json:
         told = [_told(each) for each in predictions]
         click.echo(json.dumps({"format": 1, "predictions": told}, indent=2))
     else:
-        click.echo("\n\n".join(_text(each) for each in predictions))
+        click.echo(text)
     raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
 
 
@@ -207,13 +219,9 @@ def _text(prediction: Prediction) -> str:
     if prediction.output_bytes:
         outputs = format_bytes(prediction.output_bytes)
         lines.append(f"  module outputs  {outputs}, as forward hooks sum them (rough)")
-    for page in prediction.pages:
-        lines.append(f"  {page.phase}: {format_bytes(page.allocated_bytes)}")
-        lines += [
-            f"    {row.category:<18}{format_bytes(row.size_bytes):>10}"
-            for row in page.rows
-            if row.size_bytes
-        ]
+    lines += [f"  {line}" for page in prediction.pages for line in page_lines(page)]
+    if prediction.peak_page is not None:
+        lines += [f"  {line}" for line in page_lines(prediction.peak_page, MOST_SITES)]
     return "\n".join([*lines, *_reservations(prediction)])
 
 
@@ -233,11 +241,8 @@ def _reservations(prediction: Prediction) -> list[str]:
     return lines
 
 
-def _draw(path: Path, prediction: Prediction) -> None:
+def _picture(prediction: Prediction) -> str:
     from leakcheck.memory.picture import pages_svg
 
-    text = pages_svg(f"predicted for {prediction.device}", prediction.pages)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    peak = (prediction.peak_page,) if prediction.peak_page is not None else ()
+    return pages_svg(f"predicted for {prediction.device}", (*prediction.pages, *peak))

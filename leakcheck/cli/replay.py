@@ -13,12 +13,15 @@ import click
 import psutil
 
 from leakcheck.cli.finite import FiniteRange
+from leakcheck.cli.written import write_file
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, RecordingError, UsageError
+from leakcheck.report import device_page
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
 
 if TYPE_CHECKING:
     from leakcheck.memory.policies import Policy
     from leakcheck.memory.rounding import NativeConfig
+    from leakcheck.memory.trace import Trace
     from leakcheck.memory.verdict import TraceReport
 
 _SPARE_BYTES = 2 << 30
@@ -54,6 +57,7 @@ def _size(_: click.Context, param: click.Parameter, value: str | None) -> int | 
 @click.option("--no-bisect", is_flag=True, help="Do not search for the smallest limit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw the trace into this file.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with the picture.")
 def command(file: Path, **options: Any) -> None:
     """Replay FILE, a torch.cuda.memory snapshot or a trace, under allocator policies.
 
@@ -76,11 +80,15 @@ def command(file: Path, **options: Any) -> None:
     chosen = _policies(options)
     reports = [judge(t, chosen, limit, not options["no_bisect"]) for t in traces]
     if options["svg"]:
-        _draw(options["svg"], traces[0])
+        write_file(options["svg"], _picture(traces[0]))
+    text = "\n\n".join(_text(*each) for each in zip(reports, traces, strict=True))
+    if options["html"]:
+        pictures = [_picture(trace) for trace in traces]
+        write_file(options["html"], device_page.render(str(file), pictures, text))
     if options["as_json"]:
         click.echo(json.dumps({"format": 1, "traces": [asdict(r) for r in reports]}, indent=1))
     else:
-        click.echo("\n\n".join(_text(report) for report in reports))
+        click.echo(text)
     raise SystemExit(max(_exit_code(report) for report in reports))
 
 
@@ -150,8 +158,21 @@ def _exit_code(report: TraceReport) -> int:
     return EXIT_CLEAN if report.verdict == "steady" else EXIT_FAILED
 
 
-def _text(report: TraceReport) -> str:
-    return "\n".join([*_headline(report), *_verdict_lines(report), "", *_table(report)])
+def _text(report: TraceReport, trace: Trace) -> str:
+    lines = [*_headline(report), *_verdict_lines(report), "", *_table(report)]
+    return "\n".join([*lines, *_peak_lines(trace)])
+
+
+def _peak_lines(trace: Trace) -> list[str]:
+    """What holds most when most is held; nothing for a recording without places."""
+    from leakcheck.memory.peak import largest_places
+
+    if not trace.sites:
+        return []
+    places = largest_places(trace)
+    return ["", "at the peak of the live bytes:"] + [
+        f"{format_bytes(size):>12}  {place}" for place, size in places
+    ]
 
 
 def _headline(report: TraceReport) -> list[str]:
@@ -209,10 +230,7 @@ def _table(report: TraceReport) -> list[str]:
     return lines
 
 
-def _draw(path: Path, trace: Any) -> None:
+def _picture(trace: Trace) -> str:
     from leakcheck.memory.picture import trace_svg
 
-    try:
-        path.write_text(trace_svg(trace), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--svg {path}: {error.strerror}") from None
+    return trace_svg(trace)

@@ -163,7 +163,7 @@ def _answers(device: SimulatedDevice) -> dict[str, Callable[..., Any]]:
             profile.memory_bytes - profile.context_bytes - allocator.reserved_bytes,
             profile.memory_bytes,
         ),
-        "empty_cache": lambda: (allocator.empty_cache(), None)[1],
+        "empty_cache": device.empty_cache,
     }
     silent = ("synchronize", "set_device", "manual_seed", "manual_seed_all", "init", "ipc_collect")
     return answers | dict.fromkeys(silent, nothing)

@@ -88,6 +88,7 @@ def predict_here(request: Request) -> Prediction:
         memory_bytes=device_profile.memory_bytes,
         phase_peaks=device.peaks,
         pages=tuple(device.pages),
+        peak_page=device.peak_page(POLICIES[request.policy](None)),
         notes=tuple(device.notes),
         conditions=tuple(device.conditions),
         batch_size=request.batch_size,

@@ -37,7 +37,8 @@ class Prediction:
     `mode` is "fake" (no tensor had numbers) or "cpu" (the real step ran on the host). `notes` names
     what is not modelled: where nobody measured what that is worth, there is no interval.
     `conditions` are what the numbers hold for. `doubtful_bytes` may be missing from the device, as
-    they follow a rule that is assumed for it. `output_bytes` is what modules returned in the last
+    they follow a rule that is assumed for it. `peak_page` is the last step's highest
+    moment. `output_bytes` is what modules returned in the last
     step's forward pass, the sum that forward hooks tell.
     """
 
@@ -50,6 +51,7 @@ class Prediction:
     memory_bytes: int
     phase_peaks: dict[str, int] = field(default_factory=dict)
     pages: tuple[LedgerPage, ...] = ()
+    peak_page: LedgerPage | None = None
     notes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     batch_size: int | None = None

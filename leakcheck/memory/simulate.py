@@ -17,12 +17,13 @@ import torch
 from leakcheck.memory import made_up
 from leakcheck.memory.blocks import Allocator
 from leakcheck.memory.fake_device import DEVICE_TYPE
+from leakcheck.memory.peak import page_at
 from leakcheck.memory.prediction import CUDNN_NOTE
 from leakcheck.memory.profiles import WORKSPACE_BYTES, DeviceProfile
 from leakcheck.memory.storages import StorageTrace
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
-from leakcheck.model import LedgerPage
+from leakcheck.model import Category, LedgerPage
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
 MATRIX_PRODUCTS = frozenset(
@@ -64,6 +65,8 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._inputs: list[weakref.ref[torch.Tensor]] = []
         self._ledger: Ledger | None = None
+        self._highest = 0, 0  # allocated bytes of the watched step, and after how many events
+        self._categories: dict[int, Category] = {}
 
     def __torch_dispatch__(
         self,
@@ -88,6 +91,9 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         peak = self.allocator.allocated_bytes
         if peak > self.peaks.get(self._phase, 0):
             self.peaks[self._phase] = peak
+        now = self.allocator.allocated_bytes
+        if self.takes_pages and now > self._highest[0]:
+            self._highest = now, len(self.events)
         return out
 
     def note_once(self, text: str) -> None:
@@ -146,6 +152,18 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             self._ledger.__exit__(None, None, None)
             self._ledger, self.takes_pages = None, False
 
+    def empty_cache(self) -> None:
+        """Give cached segments back, as the program asked."""
+        self.allocator.empty_cache()
+        self.events.append(Event("empty_cache", 0))
+
+    def peak_page(self, allocator: Allocator) -> LedgerPage | None:
+        """The page at the highest moment of the watched step, played on a new allocator."""
+        if not self.pages:
+            return None
+        events = self.events[: self._highest[1]]
+        return page_at(events, allocator, self._categories, self.sites, step=self.pages[-1].step)
+
     def page(self, phase: str) -> LedgerPage:
         """Write a page of this moment, by whoever holds what."""
         ledger = Ledger(_modules(), tuple(self._optimizers), self)
@@ -155,6 +173,13 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if self._ledger is not None:
             inputs = self._live_inputs()
             self.pages.append(self._ledger.take(phase, self.steps, inputs=inputs, scan=True))
+            self._remember_categories(self._ledger.owned)
+
+    def _remember_categories(self, owned: Mapping[int, Category]) -> None:
+        """What a block holds on the first page that shows it is what it holds at the peak."""
+        for name, address, *_ in self._live.values():
+            if address in owned:
+                self._categories.setdefault(name, owned[address])
 
     def _follow_phase(self) -> None:
         in_backward = torch._C._current_graph_task_id() != -1
@@ -176,6 +201,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             address = self.allocator.malloc(size)
             self.events.append(Event("alloc", self._made, size))
             self._live[-len(self._handles)] = self._made, address, size, -1
+            self._categories[self._made] = "workspaces"
 
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:

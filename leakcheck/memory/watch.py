@@ -20,7 +20,7 @@ from leakcheck.memory.growth import WARMUP_STEPS
 from leakcheck.memory.ledger import LiveBlock, device_memory, write_page
 from leakcheck.memory.owners import SavedTensors, owners, tensors_in_python
 from leakcheck.memory.sites import site_of
-from leakcheck.model import DeviceMemory, LedgerPage
+from leakcheck.model import Category, DeviceMemory, LedgerPage
 
 if TYPE_CHECKING:
     import torch
@@ -52,6 +52,7 @@ class Ledger:
         self.optimizers = (optimizers,) if single else tuple(optimizers)  # type: ignore[arg-type]
         self.device = device
         self.pages: deque[LedgerPage] = deque(maxlen=_MOST_PAGES)
+        self.owned: dict[int, Category] = {}  # of the last page: address -> category
         self._saved = SavedTensors()
 
     def __enter__(self) -> Ledger:
@@ -91,6 +92,7 @@ class Ledger:
             reserved = self.device.allocator.reserved_bytes
             blocks = self.device.blocks()
             page = write_page(blocks, found, phase=phase, step=step, reserved_bytes=reserved)
+        self.owned = found
         self.pages.append(page)
         return page
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from leakcheck.model import Category, DeviceMemory
+from leakcheck.model import Category, DeviceMemory, LedgerPage
 from leakcheck.units import format_bytes
 
 WIDTH = 80
@@ -39,3 +39,16 @@ def memory_lines(memory: DeviceMemory) -> list[str]:
     ]
     text = f"of {format_bytes(page.allocated_bytes)}: {', '.join(told)}"
     return [*lines, *wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")]
+
+
+def page_lines(page: LedgerPage, most_sites: int = 0) -> list[str]:
+    """A page of the ledger by category; then the places that hold most of it, if asked for."""
+    lines = [f"{page.phase}: {format_bytes(page.allocated_bytes)}"]
+    lines += [
+        f"  {row.category:<18}{format_bytes(row.size_bytes):>10}"
+        for row in page.rows
+        if row.size_bytes
+    ]
+    for category, site, size in page.sites[:most_sites]:
+        lines.append(f"    {format_bytes(size):>10}  {category}, {site}")
+    return lines

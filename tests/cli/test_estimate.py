@@ -107,6 +107,16 @@ def test_a_prediction_of_what_is_modelled_has_intervals(predicted, monkeypatch):
     assert "with context    1.2 GiB (that of a T4, assumed)" in told
 
 
+def test_a_page_shows_the_picture_and_the_text(predicted, tmp_path):
+    page = tmp_path / "page.html"
+
+    done = estimate("--html", page, "train.py:train")
+
+    assert "<h1>train.py:train on h200</h1>" in page.read_text()
+    assert "<svg" in page.read_text()
+    assert done.output.strip() in page.read_text()
+
+
 def test_json_and_picture_hold_the_same_prediction(predicted, tmp_path):
     picture = tmp_path / "step.svg"
 

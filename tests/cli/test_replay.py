@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,9 @@ def test_a_steady_trace_exits_0(steady: Path):
         "policy        peak reserved  peak allocated  smallest limit\n"
         "native             30.0 MiB        30.0 MiB        30.0 MiB\n"
         "ideal              30.0 MiB        30.0 MiB        30.0 MiB\n"
+        "\n"
+        "at the peak of the live bytes:\n"
+        "    30.0 MiB  no recorded place\n"
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -69,8 +73,25 @@ def test_a_leak_exits_1_and_names_its_place(leaking: Path):
         "\n"
         "policy        peak reserved  peak allocated  smallest limit   under 40.0 MiB\n"
         "native             50.0 MiB        50.0 MiB        50.0 MiB   does not fit\n"
+        "\n"
+        "at the peak of the live bytes:\n"
+        "    30.0 MiB  no recorded place\n"
+        "    20.0 MiB  train.py:7 step\n"
     )
     assert done.returncode == 1
+
+
+def test_a_page_holds_picture_and_text_and_asks_nothing_of_the_network(
+    leaking: Path, tmp_path: Path
+):
+    page = tmp_path / "page.html"
+
+    done = replay(leaking, "--html", page)
+
+    text = page.read_text()
+    assert "<svg" in text
+    assert done.stdout.strip() in unescape(text)
+    assert "http" not in text.replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
 def test_a_steady_trace_that_does_not_fit_exits_1(steady: Path):
@@ -112,7 +133,7 @@ def test_a_picture_is_drawn(leaking: Path, tmp_path: Path):
         (["--max-split", "1MiB"], "max_split_size must be more than 20 MiB"),
         (["--roundup", "3"], "3 is not a power of two"),
         (["--trace", "other"], "no trace named other"),
-        (["--svg", "/absent/x.svg"], "--svg /absent/x.svg: No such file or directory"),
+        (["--svg", "/absent/x.svg"], "/absent/x.svg: cannot be written: No such file or directory"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_exits_2(arguments: list[str], message: str, steady: Path):

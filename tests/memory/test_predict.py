@@ -198,6 +198,20 @@ def test_every_page_sums_to_the_allocated_bytes_and_explains_them(tmp_path):
     assert prediction.pages[-1].size_bytes("inputs") == 4 * 8 * 64
 
 
+def test_the_page_at_the_peak_holds_what_lives_between_the_phases(tmp_path):
+    prediction = on_t4(f"{program(tmp_path, TRAINING)}:train")
+
+    peak = prediction.peak_page
+    assert peak is not None
+    assert sum(row.size_bytes for row in peak.rows) == peak.allocated_bytes
+    assert peak.allocated_bytes == prediction.peak_allocated_bytes  # AdamW's step is the highest
+    parameters = 4 * (64 * 64 + 64 + 64 + 1)
+    assert peak.size_bytes("optimizer state") == 2 * parameters
+    assert peak.size_bytes("workspaces") == 2 * 8_519_680
+    assert peak.size_bytes("unexplained") == 0
+    assert ("temporaries", "program.py:13 step") in [site[:2] for site in peak.sites]
+
+
 def test_a_script_as_users_have_it_is_stopped_after_the_steps(tmp_path):
     prediction = on_t4(str(program(tmp_path, SCRIPT)), steps=2)
 

@@ -149,6 +149,23 @@ def test_a_leak_is_a_leak_under_every_policy(policy: str):
     assert report.rows[0].reserved_per_step == pytest.approx(40 * MIB, rel=0.1)
 
 
+@pytest.mark.parametrize("name", RECORDED)
+def test_one_recorded_step_of_a_real_program_is_no_leak(recorded: dict[str, Trace], name: str):
+    # each holds one pass; its layers repeat like steps, and their activations stay
+    report = judge(recorded[name], {"native": native()}, bisect=False)
+
+    assert report.verdict == "unclear"
+
+
+def test_the_layers_of_a_pass_are_told_from_steps_by_what_they_keep(recorded: dict[str, Trace]):
+    report = judge(recorded["kk_128_forward_"], {"native": native()}, bisect=False)
+
+    assert report.live.reason == (
+        "live bytes grow 169 MiB each time the requests repeat, and that is much of what each time "
+        "allocates: steps that leak, or the layers of one pass; mark the steps to tell"
+    )
+
+
 def test_few_steps_are_unclear():
     events = tuple(Event("alloc", n, MIB) for n in range(4))
     marks = tuple(Mark(n + 1, "end", n) for n in range(4))
