@@ -18,8 +18,11 @@ from leakcheck.static.torch_api import words
 # the iterable of a loop over data, as graphs.py asks
 DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
                   re.IGNORECASE)  # fmt: skip
-# methods that give attributes their first values, as attributes.py asks
-SETTING_UP = re.compile(r"(__init__|__post_init__|_?build\w*|_?setup|register\w*|_?init_weights)$")
+# methods that give attributes their first values, or move them, as attributes.py asks
+SETTING_UP = re.compile(
+    r"(__init__|__post_init__|_?build\w*|_?setup|register\w*|_?init_weights|"
+    r"reset_parameters|_apply|to_empty|_?load_(from_)?state_dict)$"
+)
 # functions that mix old and new by arithmetic, as assignments.py asks
 MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
 _TRAINING = re.compile(r"(?<!pre)train(?!ed)|optimi|learn|fit|step|closure|update|loss")

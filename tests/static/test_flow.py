@@ -244,3 +244,23 @@ def test_endless_and_broken_loops_are_walked():
         print(total)
     """
     assert flagged(source) == ["total += loss"]
+
+
+@pytest.mark.parametrize(
+    ("method", "lines"),
+    [("to_empty", 0), ("_apply", 0), ("reset_parameters", 0), ("remember", 1)],
+)
+def test_a_method_that_moves_a_modules_parameters_carries_nothing(method, lines):
+    source = """
+    import torch
+    def replaced(old: torch.nn.Parameter, new: torch.Tensor):
+        if old.device.type == "meta":
+            return torch.nn.Parameter(new, requires_grad=new.requires_grad)
+        return old
+    class Quantized(lib.nn.Linear):
+        def forward(self, x):
+            return x @ self.weight + self.bias
+        def METHOD(self, device=None):
+            self.bias = replaced(self.bias, torch.empty_like(self.bias, device=device))
+    """
+    assert len(flagged(source.replace("METHOD", method))) == lines
