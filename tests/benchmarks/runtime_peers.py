@@ -25,7 +25,7 @@ DRIVER = Path(__file__).parent / "peer_driver.py"
 LONGEST_S = 120
 LEAKING = ("in_place_sum", "total_loss", "losses", "meter", "hidden_state", "create_graph")
 LEAKING += ("hook", "outputs", "arrays")
-CLEAN = ("classifier", "full_window", "context_cycle")
+CLEAN = ("exponential_average", "full_window", "context_cycle")
 Says = tuple[bool, list[int]]
 
 MEMRAY = """\
