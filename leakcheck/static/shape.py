@@ -181,7 +181,9 @@ def _stores_tensor(module: Module, assign: cst.Assign) -> bool:
         return assign.value.value in api("model-names")
     if not isinstance(assign.value, cst.Call):
         return False
-    return module.qualified(assign.value.func).startswith(("torch.", "torchvision."))
+    made = module.qualified(assign.value.func)
+    light = made.startswith(tuple(api("torch-without-tensors")))
+    return made.startswith(("torch.", "torchvision.")) and not light
 
 
 def trains(module: Module, node: cst.CSTNode) -> bool:

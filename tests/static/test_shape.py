@@ -128,6 +128,21 @@ def test_gradients_are_off_under_a_block_or_a_decorator():
     assert {name: off[name] for name in "abcd"} == {"a": True, "b": True, "c": True, "d": False}
 
 
+def test_what_torch_gives_without_tensors_does_not_weigh():
+    tree = module(
+        "import torch\n"
+        "class Profiler:\n"
+        "    def start(self):\n"
+        "        self.inner = torch.profiler.profile()\n"
+        "        self.stream = torch.cuda.Stream()\n"
+        "class Holder:\n"
+        "    def start(self):\n"
+        "        self.inner = torch.zeros(3)\n"
+    )
+
+    assert [shape.holds_tensors(tree, c) for c in tree.classes] == [False, True]
+
+
 def test_a_class_holds_tensors_as_a_module_or_by_what_it_stores():
     tree = module("""
         import torch
