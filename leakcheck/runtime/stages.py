@@ -11,7 +11,7 @@ from typing import Literal
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import patience
 from leakcheck.runtime.guards import limited_by_program
-from leakcheck.runtime.harmless import PLAIN, Excuses, excuse
+from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, excuse
 from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
@@ -218,6 +218,9 @@ class Course:
         confirmed = inquiry.confirmed(self.watch)
         if confirmed:
             self._open_window(step, confirmed)
+        elif self.tolerance_bytes < BLOCK_BYTES and (longer := inquiry.longer(step)) is not None:
+            self._confirmation = longer
+            self._confirm(step)
         else:
             self._acquit(step, inquiry)
 

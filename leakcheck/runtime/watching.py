@@ -27,6 +27,7 @@ USUAL_CHECKPOINT_S = 0.12  # with torch loaded; with transformers and lightning 
 DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
+LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
 DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
 
 
@@ -100,12 +101,14 @@ class Watch:
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
-        self._leave_out_our_own(readings | quick)
+        readings |= quick
+        del quick, devices
+        self._leave_out_our_own(readings, collected=collect)
         self._newest_checkpoint_s = (
             thread_time() - spent_s
         )  # a busy machine does not eat the budget
         self.checkpoint_s += self._newest_checkpoint_s
-        return readings | quick
+        return readings
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
@@ -167,10 +170,15 @@ class Watch:
             readings[resource] -= self._own[resource]
         return readings
 
-    def _leave_out_our_own(self, before: dict[str, int]) -> None:
+    def _leave_out_our_own(self, before: dict[str, int], *, collected: bool) -> None:
         after = self._less_our_own(self._host.read())
-        after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"]
-        for resource in self._own.keys() & before.keys() & after.keys():
+        passing = sum(
+            value > LARGEST_SHARED_INT for value in before.values()
+        )  # these very readings
+        after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"] - passing
+        # the next collection empties free lists: between two, what we leave there shows in none
+        lasting = {"host.heap"} if collected else self._own.keys()
+        for resource in lasting & before.keys() & after.keys():
             self._own[resource] += after[resource] - before[resource]
 
     def _census_once_torch_is_there(self) -> Census | None:
