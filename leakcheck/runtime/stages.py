@@ -89,10 +89,11 @@ class Course:
 
     @property
     def pending(self) -> list[Reading]:
-        """What looks like growth and was neither confirmed nor acquitted."""
+        """What looks like growth that would count, and was neither confirmed nor acquitted."""
+        found = self._suspicious() if self.stage == "watching" and not self._by_phase else []
         if self.stage == "confirming" and self._confirmation is not None:
-            return self._confirmation.suspected
-        return self._suspicious() if self.stage == "watching" and not self._by_phase else []
+            found = self._confirmation.suspected
+        return [] if excuse(found, self.tolerance_bytes) else found
 
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""

@@ -259,6 +259,7 @@ def test_ctrl_c_ends_the_running_stage(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "leakcheck", "isolate", "program.py"],
         cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & ignores it
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -227,6 +227,7 @@ def test_ctrl_c_ends_the_program_with_the_report_so_far(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "leakcheck", "run", "--to-end", "program.py"],
         cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & ignores it
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
