@@ -56,7 +56,8 @@ def built(tmp_path_factory) -> Path:
 def unpacked_sdist(built: Path, to: Path) -> Path:
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as sdist:
-        sdist.extractall(to, filter="data")
+        # Python 3.10.12 and 3.11.4 brought filters
+        sdist.extractall(to, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     (folder,) = to.iterdir()
     return folder
 
