@@ -50,8 +50,8 @@ JUDGES = {
     "host.heap": Judge(Floor(48, 24 << 10), 160),
 }
 _ALLOCATED = Judge(Floor(48, 4096), 100)
-# What is not in use: on clean programs it stays within 100 KiB once they are warm, but for cycles
-# that wait for the collector; a device's segments are of 20 MiB.
+# What is not in use: 33 clean programs gained at most 650 bytes of it a step, but for one whose
+# cycles wait for the collector; a device's segments are of 20 MiB.
 _HELD_BACK = {
     HELD_BACK[0]: Judge(Floor(4096, 8 << 20), 100),
     HELD_BACK[1]: Judge(Floor(1024, 40 << 20), 300),
