@@ -151,18 +151,29 @@ def command(
 
     request = Request(target, arguments, device, policy, steps, on_cpu=on_cpu)
     predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
+    _write(predictions, f"{target} on {device}", svg, html, as_json=as_json)
+    raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
+
+
+def _write(
+    predictions: tuple[Prediction, ...],
+    title: str,
+    svg: Path | None,
+    html: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     picture = _picture(predictions[-1]) if svg or html else ""
     if svg is not None:
         write_file(svg, picture)
     text = "\n\n".join(_text(each) for each in predictions)
     if html is not None:
-        write_file(html, device_page.render(f"{target} on {device}", (picture,), text))
+        write_file(html, device_page.render(title, (picture,), text))
     if as_json:
         told = [_told(each) for each in predictions]
         click.echo(json.dumps({"format": 1, "predictions": told}, indent=2))
     else:
         click.echo(text)
-    raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
 
 
 def _no_option(given: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,7 @@ def table(
     """Return the parts of the formula, its peak under every optimizer, and its measured error."""
     params, length = _needed(params, length)
     blocks = []
-    for batch in batch_sizes or (1,):
-        each = _estimate((params, batch, length), optimizer, element_bytes)
+    for batch, each in _estimates(params, batch_sizes, length, optimizer, element_bytes):
         tokens = f"{batch:,} x {length:,} tokens, {element_bytes} bytes an element"
         head = f"{params:,} parameters, {optimizer}, {tokens}"
         lines = [head, *_parts(each.found, optimizer), *_optimizers(each.peaks)]
@@ -57,11 +57,17 @@ def as_json(
     """Return the same as one JSON object."""
     params, length = _needed(params, length)
     told = []
-    for batch in batch_sizes or (1,):
-        each = _estimate((params, batch, length), optimizer, element_bytes)
+    for batch, each in _estimates(params, batch_sizes, length, optimizer, element_bytes):
         size = {"params": params, "batch_size": batch, "sequence_length": length}
         told.append(size | {"optimizer": optimizer} | _told(each))
     return json.dumps({"format": 1, "formulas": told}, indent=2)
+
+
+def _estimates(
+    params: int, batch_sizes: tuple[int, ...], length: int, optimizer: str, element_bytes: int
+) -> Iterator[tuple[int, _Estimate]]:
+    for batch in batch_sizes or (1,):
+        yield batch, _estimate((params, batch, length), optimizer, element_bytes)
 
 
 def _needed(params: int | None, length: int | None) -> tuple[int, int]:

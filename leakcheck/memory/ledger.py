@@ -15,6 +15,8 @@ from leakcheck.memory.rounding import ALIGN_BYTES
 from leakcheck.model import Category, DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
+CATEGORY_MARK: Final = ".memory."  # in the name of a reading: "host.memory.gradients"
+END_OF_STEP: Final = "end of a step"  # the phase at which growth is looked for
 # cuBLAS asks for these (CublasHandlePool.cpp): 4096 * 1024 * 2 + 16 * 1024 * 8, and 32 MiB from
 # compute capability 9.0 on.
 WORKSPACE_BYTES: Final = frozenset({8_519_680, 33_554_432})

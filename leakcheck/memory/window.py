@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from leakcheck.memory.history import allocation_stacks
-from leakcheck.memory.ledger import device_memory
+from leakcheck.memory.ledger import END_OF_STEP, device_memory
 from leakcheck.memory.watch import Ledger
 from leakcheck.model import DeviceMemory, LedgerPage
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from leakcheck.memory.storages import StorageTrace
 
 _SETTLING_STEPS = 2  # what each step replaces has been replaced once, so every block has its place
-_PHASE = "end of a step"
 
 
 class GrowthWindow:
@@ -67,7 +66,7 @@ class GrowthWindow:
     def _page(self) -> LedgerPage:
         if self._ledger is None:
             self._ledger = Ledger(*roots_in_python(), self.device)
-        return self._ledger.take(_PHASE, self._number)
+        return self._ledger.take(END_OF_STEP, self._number)
 
     def _explain(self, first: LedgerPage, last: LedgerPage) -> DeviceMemory | None:
         traced = not isinstance(self.device, int)

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
-from typing import get_args
 
-from leakcheck.model import Category, Report, Sample, Trend
+from leakcheck.memory.ledger import CATEGORIES, CATEGORY_MARK
+from leakcheck.model import Report, Sample, Trend
 from leakcheck.report.device import category_name
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count
 
-CATEGORY = ".memory."  # "host.memory.gradients": see runtime/categories.py
 MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be seen
 
 # title, unit, and which resources belong in it; devices get a chart each
@@ -164,14 +163,16 @@ def _stacked(samples: Sequence[Sample], steps: tuple[int, ...], warmup: int) -> 
 
 def _categories(samples: Sequence[Sample], warmup: int) -> Iterator[Chart]:
     """Yield whose bytes a place's memory is, over the checkpoints at which that was read."""
-    read = thinned([sample for sample in samples if any(CATEGORY in r for r in sample.readings)])
-    names = {r for sample in read for r in sample.readings if CATEGORY in r}
+    read = thinned(
+        [sample for sample in samples if any(CATEGORY_MARK in r for r in sample.readings)]
+    )
+    names = {r for sample in read for r in sample.readings if CATEGORY_MARK in r}
     steps = tuple(sample.step for sample in read)
-    for place in sorted({name.partition(CATEGORY)[0] for name in names}):
-        mark = place + CATEGORY
+    for place in sorted({name.partition(CATEGORY_MARK)[0] for name in names}):
+        mark = place + CATEGORY_MARK
         layers = [
             _Layer(category_name(place, category), mark + category)
-            for category in get_args(Category)
+            for category in CATEGORIES
             if mark + category in names
         ]
         yield _stack(f"{place} tensors", layers, _above_least(read, mark), steps, warmup)

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from leakcheck.memory.ledger import CATEGORY_MARK
 from leakcheck.model import Category
 from leakcheck.runtime.objects import is_tensor
 
-MARK = ".memory."  # "host.memory.gradients", "cuda:0.memory.parameters"
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone
 STATE_DEPTH = 3  # a parameter's entry, its values, and lists of tensors in it
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -25,12 +25,12 @@ Owners = dict[int, Category]  # id of a tensor -> the first category that claims
 
 def resource_of(place: str, category: Category) -> str:
     """Return the name a category's bytes are recorded under."""
-    return f"{place}{MARK}{category}"
+    return f"{place}{CATEGORY_MARK}{category}"
 
 
 def is_category(resource: str) -> bool:
     """Say whether a resource is the bytes of one category."""
-    return MARK in resource
+    return CATEGORY_MARK in resource
 
 
 def is_module(kind: type) -> bool:

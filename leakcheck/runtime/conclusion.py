@@ -37,6 +37,7 @@ KINDS: dict[str, Kind] = {
     "host.heap": "native",
     "host.rss-heap": "fragmentation",
 }
+KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
@@ -214,9 +215,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
 
 
 def _kind_of(resource: str) -> Kind:
-    of_device: Kind = "fragmentation" if resource.endswith(HELD_BACK) else "device"
-    of_device = "external" if resource.endswith(OUTSIDE) else of_device
-    return KINDS.get(resource, of_device)
+    return KINDS.get(resource) or KINDS_OF_DEVICES.get(resource.rpartition(".")[2], "device")
 
 
 def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:

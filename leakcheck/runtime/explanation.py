@@ -8,15 +8,13 @@ Python's objects, libraries) is unexplained there.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
-from leakcheck.model import Category, DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
-from leakcheck.runtime.categories import MARK, is_category, resource_of
+from leakcheck.memory.ledger import CATEGORIES, CATEGORY_MARK, END_OF_STEP
+from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
+from leakcheck.runtime.categories import is_category, resource_of
 from leakcheck.runtime.judge import read
 from leakcheck.runtime.series import Series
 
-CATEGORIES: tuple[Category, ...] = get_args(Category)
-PHASE = "end of a step"
 SURE = 0.01  # of a category's rise, where the memory of its place was found to grow
 LEAST_SHARE = 0.01  # of the place's growth, for a category
 LEAST_REST = 0.1  # for what is unexplained: the total and the parts are measured apart
@@ -39,7 +37,7 @@ def explained(
     rows = [row for row in slow.rows() if row[0] > after and any(map(is_category, row[2]))]
     if len(rows) < 2:
         return looked_at
-    places = {name.partition(MARK)[0]: None for name in rows[-1][2] if is_category(name)}
+    places = {name.partition(CATEGORY_MARK)[0]: None for name in rows[-1][2] if is_category(name)}
     (first, _, before), (last, _, now) = rows[0], rows[-1]
     pages = ((_page(place, first, before, {}), _page(place, last, now, quick)) for place in places)
     told = (_explained(slow, after, *each, trends) for each in zip(places, pages, strict=True))
@@ -79,7 +77,7 @@ def _page(place: str, step: int, readings: dict[str, int], quick: dict[str, int]
     rows = tuple(LedgerRow(name, size, 0) for name, size in sizes if size is not None)
     reserved = "host.rss" if place == "host" else f"{place}.reserved"
     return LedgerPage(
-        phase=PHASE,
+        phase=END_OF_STEP,
         step=step,
         rows=rows,
         allocated_bytes=sum(row.size_bytes for row in rows),

@@ -48,15 +48,15 @@ JUDGES = {
     "threads": Judge(Floor(0.01, 5), 48),
     "processes": Judge(Floor(0.01, 5), 48),
     "host.heap": Judge(Floor(48, 24 << 10), 160),
+    # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
+    # collector
+    "host.rss-heap": Judge(Floor(4096, 8 << 20), 100),
 }
-_ALLOCATED = Judge(Floor(48, 4096), 100)
-# What is not in use: 33 clean programs gained at most 650 bytes of it a step, but for one whose
-# cycles wait for the collector; a device's segments are of 20 MiB.
-_HELD_BACK = {
-    HELD_BACK[0]: Judge(Floor(4096, 8 << 20), 100),
-    HELD_BACK[1]: Judge(Floor(1024, 40 << 20), 300),
+_OF_DEVICES = {
+    "allocated": Judge(Floor(48, 4096), 100),
+    "reserved-allocated": Judge(Floor(1024, 40 << 20), 300),  # a large segment is of 20 MiB
+    "outside": Judge(Floor(1024, 32 << 20), 300),  # the driver gives 2 MiB at a time
 }
-_OUTSIDE = Judge(Floor(1024, 32 << 20), 300)  # the driver gives 2 MiB at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,7 @@ class Reading:
 
 def judge_of(resource: str) -> Judge | None:
     """Return how `resource` is judged; None when it is only reported."""
-    if resource.endswith(".allocated"):
-        return _ALLOCATED
-    if resource.endswith(OUTSIDE):
-        return _OUTSIDE
-    if resource.endswith(HELD_BACK):
-        return next(judge for end, judge in _HELD_BACK.items() if resource.endswith(end))
-    return JUDGES.get(resource)
+    return JUDGES.get(resource) or _OF_DEVICES.get(resource.rpartition(".")[2])
 
 
 def read(series: Series, resource: str, after: int = 0) -> Reading | None:
