@@ -38,6 +38,7 @@ class Census:
     """Dates Nodes to steps, and counts what is alive."""
 
     def __init__(self) -> None:
+        self._sieve = objects.Sieve(*_COUNTED)
         self._next = 0
         self._stride = 1
         self._marks = 0
@@ -60,12 +61,10 @@ class Census:
         With `totals`, the bytes allocated by place, tensors are also told by category.
         """
         garbage_bytes = collected_bytes() if collect else 0
-        heap = objects.Heap()
-        tensors, held, modules, optimizers = heap.sort(*_COUNTED)
+        tensors, held, modules, optimizers = self._sieve.sort()
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
         hooks = count_hooks(modules)
         del modules, optimizers
-        heap.drop()  # it is one of its own objects
         if not tensors and not held:
             return Counts(garbage_bytes=garbage_bytes, hooks=hooks)
         roots = [node for _, node in graph.grad_fns(tensors)]

@@ -12,8 +12,8 @@ import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Set
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
-from itertools import compress
+from functools import lru_cache, partial
+from itertools import compress, repeat
 from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
 from typing import Any
 
@@ -94,6 +94,46 @@ class Heap:
         for thing in self.pick({key for key, reader in readers.items() if reader not in _SIMPLE}):
             found[id(thing)] = readers[id(type(thing))](thing)  # type: ignore[misc]
         return found
+
+
+class Sieve:
+    """Finds the living objects of wanted kinds, again and again, in one pass over the heap.
+
+    Kinds once found to be unwanted are passed over without a call (40 ms for 290,000 objects, half
+    of what `Heap.sort` takes). They are known by id, as their hash may be the program's code, and
+    only weakly: another kind may come to have the id of one that died.
+    """
+
+    def __init__(self, *tests: Callable[[type], bool]) -> None:
+        self._tests = tests
+        self._unwanted: dict[int, bool] = {}  # id of a kind -> False
+        self._references: dict[int, weakref.ref[type]] = {}
+
+    def sort(self) -> list[list[Any]]:
+        """Return the objects whose type passes each test."""
+        found = gc.get_objects()
+        wanted = map(self._unwanted.get, map(id, map(type, found)), repeat(True))
+        found = list(compress(found, wanted))
+        kinds = {id(type(thing)): type(thing) for thing in found}
+        passed = [{key for key, kind in kinds.items() if test(kind)} for test in self._tests]
+        if not _being_imported("torch"):  # until then a kind's bases may not be known
+            self._forget(kinds.keys() - set().union(*passed), kinds)
+        sorted_ = [[thing for thing in found if id(type(thing)) in keys] for keys in passed]
+        found.clear()  # the cell that refers to it is one of its own objects
+        return sorted_
+
+    def _forget(self, keys: Set[int], kinds: dict[int, type]) -> None:
+        for key in keys:
+            self._unwanted[key] = False
+            self._references[key] = weakref.ref(kinds[key], partial(self._died, key))
+
+    def _died(self, key: int, _: object) -> None:
+        self._unwanted.pop(key, None)
+        self._references.pop(key, None)
+
+
+def _being_imported(package: str) -> bool:
+    return bool(getattr(getattr(sys.modules.get(package), "__spec__", None), "_initializing", True))
 
 
 def length_reader(kind: type) -> Callable[[Any], int] | None:
