@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.expressions import operate, slot_of, subscript_key
+from leakcheck.static.expressions import operate, part_of_output, slot_of, subscript_key
 from leakcheck.static.prospects import MIXING_FUNCTIONS
 from leakcheck.static.retained import retains
 from leakcheck.static.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
@@ -193,9 +193,9 @@ def _unpack(
     for index, element in enumerate(elements):
         key: object = ... if starred else index
         part = slot_of(flow, value, key, f"*{index}")
-        if value.carries and value.kind == "tensor":
-            part = replace(value, items=(), element=None)
         name = flow.path(element.value)
+        if value.carries and value.kind == "tensor":
+            part = part_of_output(flow, value, name, f"*{index}")
         if part.graph == UNKNOWN and flow.analysis.sibling_of_evident(part, name):
             part = replace(part, graph=LIKELY)
         assign(flow, element.value, flow.made(part), node)

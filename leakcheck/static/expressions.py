@@ -13,6 +13,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
+from leakcheck.static.outputs import is_counted
 from leakcheck.static.records import Growth, How
 from leakcheck.static.torch_api import words
 from leakcheck.static.values import (
@@ -58,13 +59,23 @@ def slot_of(flow: Flow, base: Value, key: object, spelled: str) -> Value:
         if isinstance(key, int) and key < 0 and base.kind == "tuple":
             found = base.slot(len(base.items) + key)
         return found or base.any_slot
-    if base.carries and base.kind in ("tensor", "module", "list", "dict", "tuple"):
-        return derive([base], flow.born) if base.kind == "tensor" else base.contents
+    if base.carries and base.kind == "tensor":
+        return part_of_output(flow, derive([base], flow.born), key, repr(key))
+    if base.carries and base.kind in ("module", "list", "dict", "tuple"):
+        return base.contents
     if base.graph == NONE:
         return base if base.kind == "tensor" else EMPTY
     name = repr(key) if key is not ... else spelled
     origins = frozenset(flow.analysis.slot(origin, name) for origin in base.origins)
     return flow.seen(replace(base, origins=origins, kind="unknown", items=(), element=None))
+
+
+def part_of_output(flow: Flow, whole: Value, name: object, spelled: str) -> Value:
+    """Return what one of several outputs holds; nothing is known of what was but counted."""
+    if not is_counted(name):
+        return replace(whole, items=(), element=None)
+    origins = frozenset(flow.analysis.slot(origin, spelled) for origin in whole.origins)
+    return flow.seen(Value(UNKNOWN, origins=origins, born=flow.born))
 
 
 def _name(flow: Flow, node: cst.Name) -> Value:
@@ -97,7 +108,7 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     if base.leaf and name not in ("T", "H", "mT", "mH", "real", "imag"):
         return ANYTHING  # hung on a parameter by others: `p.grad_sample`
     if base.carries:
-        return replace(base, items=(), element=None, kind="tensor")
+        return part_of_output(flow, replace(base, kind="tensor"), name, f".{name}")
     return slot_of(flow, base, ..., f".{name}")
 
 

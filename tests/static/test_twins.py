@@ -16,6 +16,8 @@ def step(model, opt, batch):
     opt.step()
     return RETURNED
 """
+OUTPUTS = """
+def train(model: nn.Module, loader, total=0):"""
 LOOP = """
 def train(model, loader, opt):
     total = 0
@@ -226,3 +228,45 @@ def train(rnn, head, opt, xs, ys, h):
         opt.step()
 """
     assert lines(program) == []
+
+
+@pytest.mark.parametrize("counted", ["count", "acc", "num_tokens", "n", "n_correct", "bsz"])
+def test_what_a_model_counts_beside_its_loss_is_no_graph(counted):
+    body = f"""
+    for x, y in loader:
+        loss, {counted} = model(x, y)
+        loss.backward()
+        total += {counted}
+    """
+    assert lines(OUTPUTS + body) == []
+    assert lines(OUTPUTS + body.replace(f"+= {counted}", "+= loss")) == ["total += loss"]
+
+
+@pytest.mark.parametrize(
+    ("added", "found"),
+    [
+        ("out.num_tokens", []),
+        ("out['acc']", []),
+        ("out.loss", ["total += out.loss"]),
+        ("out['nll']", ["total += out['nll']"]),
+        ("out[0]", ["total += out[0]"]),
+    ],
+)
+def test_what_an_output_counts_is_told_by_its_slot(added, found):
+    body = f"""
+    for x, y in loader:
+        out = model(x, y)
+        out.loss.backward()
+        total += {added}
+    """
+    assert lines(OUTPUTS + body) == found
+
+
+def test_a_count_that_backward_is_called_on_is_no_count():
+    body = """
+    for x, y in loader:
+        other, size = model(x, y)
+        size.backward()
+        total += size
+    """
+    assert lines(OUTPUTS + body) == ["total += size"]
