@@ -18,7 +18,6 @@ class EntryLostOnError(Rule):
     code = "LK311"
     summary = "a pending entry is taken out on success only, so each failure leaves one behind"
     help = "pop the entry in a finally block"
-    default = False
     words = (".pop(",)
     needs_torch = True
 
@@ -28,9 +27,9 @@ class EntryLostOnError(Rule):
             if attempt.finalbody is not None or not attempt.handlers:
                 continue
             pop = _first_pop(module, attempt)
-            if pop is None or not _work_before(attempt.body, pop):
+            if pop is None or not _work_before(attempt.body, pop) or _for_the_pop(attempt):
                 continue
-            if not _popped_in_handlers(attempt, _table(pop)):
+            if not (_popped_in_handlers(attempt, _table(pop)) or _emptied(module, _table(pop))):
                 yield self.hit(pop, f"the entry of `{_table(pop)}` stays when the work raises")
 
 
@@ -64,6 +63,25 @@ def _work_before(body: cst.BaseSuite, pop: cst.Call) -> bool:
             return False
         if isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
             return shape.last_name(node.value) not in shape.api("light-calls")
+    return False
+
+
+def _for_the_pop(attempt: cst.Try) -> bool:
+    """The handlers wait for a missing entry, which is what the pop itself raises."""
+    caught = (dotted(handler.type) if handler.type else "" for handler in attempt.handlers)
+    return all(name in ("KeyError", "LookupError") for name in caught)
+
+
+def _emptied(module: Module, table: str) -> bool:
+    """Some other function empties the table as a whole, as after an error."""
+    for node in [*module.calls, *module.nodes(cst.Assign)]:
+        match node:
+            case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="clear"))):
+                if dotted(holder) == table:
+                    return True
+            case cst.Assign() if module.function_of(node) is not None:
+                if any(dotted(target.target) == table for target in node.targets):
+                    return True
     return False
 
 

@@ -12,9 +12,11 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 
-_STARTS = re.compile(r"^_?(add|submit|start|enqueue|register|begin|insert|schedule|create)")
-_ENDS = re.compile(r"^_?(finish|abort|complete|cleanup|clean_up|end|done|cancel|free|process_fin)")
-_ID = re.compile(r"(^|_)(id|uid|uuid|handle|key)$")
+_STARTS = re.compile(r"_?(add|submit|start|enqueue|register|begin|insert|schedule|create)(_|$)")
+_ENDS = re.compile(
+    r"_?(finish|abort|complete|cleanup|clean_up|end|done|cancel|free|process_finished)(_|$)"
+)
+_ID = re.compile(r"(^|_)(id|uid|uuid|handle)$")
 
 
 class UndrainedRequests(Rule):
@@ -30,7 +32,7 @@ class UndrainedRequests(Rule):
         """Look at the stores of each class that starts and ends work."""
         for owner in module.classes:
             methods = module.methods(owner)
-            ends = [m for name, m in methods.items() if _ENDS.match(name)]
+            ends = [m for name, m in methods.items() if _ENDS.match(name) and _drops_an_id(m)]
             if not ends:
                 continue
             for name, method in methods.items():
@@ -55,13 +57,29 @@ def _table(node: cst.CSTNode) -> str:
     """`self.requests[request_id] = ...` names "requests"."""
     if not isinstance(node, cst.Assign) or len(node.targets) != 1:
         return ""
-    match node.targets[0].target:
-        case cst.Subscript(
-            value=holder,
-            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Name(value=key)))],
-        ) if _ID.search(key) and dotted(holder).startswith("self."):
-            return dotted(holder)[5:]
+    place = node.targets[0].target
+    if isinstance(place, cst.Subscript) and _keyed_by_id(place):
+        return dotted(place.value)[5:]
     return ""
+
+
+def _drops_an_id(end: cst.FunctionDef) -> bool:
+    """It takes an entry with such an id out of some table: `del self.running[request_id]`."""
+    for node in walk(end.body):
+        match node:
+            case cst.Del(target=cst.Subscript() as place) if _keyed_by_id(place):
+                return True
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[first, *_]):
+                if isinstance(first.value, cst.Name) and _ID.search(first.value.value):
+                    return True
+    return False
+
+
+def _keyed_by_id(place: cst.Subscript) -> bool:
+    match place.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.Name(value=key)))]:
+            return bool(_ID.search(key)) and dotted(place.value).startswith("self.")
+    return False
 
 
 def _drained(module: Module, table: str, ends: list[cst.FunctionDef]) -> bool:
