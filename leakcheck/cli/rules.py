@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,29 @@ FAMILIES = {
 }
 
 
-@click.group(invoke_without_command=True)
+class RulesGroup(click.Group):
+    """The sub-commands of `leakcheck rules`; a rule's name among them is a question about it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the sub-command; for an unknown name, say which one or which rule is near."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            ctx.fail(f'no sub-command is called "{name}"; {self._hint(name)}')
+        return super().resolve_command(ctx, args)
+
+    def _hint(self, name: str) -> str:
+        if near := get_close_matches(name, self.commands, 1):
+            return f'did you mean "leakcheck rules {near[0]}"?'
+        rules = known_rules(Choice(isolated=True))
+        words = {word.lower(): word for rule in rules for word in (rule.slug, rule.code)}
+        if near := get_close_matches(name.lower(), words, 1, cutoff=0.8):
+            return f'did you mean "leakcheck explain {words[near[0]]}"?'
+        return f"there are {', '.join(self.commands)}; `leakcheck explain RULE` explains a rule"
+
+
+@click.group(cls=RulesGroup, invoke_without_command=True)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 @click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")

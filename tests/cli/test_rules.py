@@ -143,6 +143,19 @@ def test_a_rule_that_cannot_begin_is_told_in_one_line(run, args, message):
     assert run("rules", "new", *args) == (2, "", f"leakcheck: {message}\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("indx", 'did you mean "leakcheck rules index"?'),
+        ("growing-cach", 'did you mean "leakcheck explain growing-cache"?'),
+        ("lk303", 'did you mean "leakcheck explain LK303"?'),
+        ("nope", "there are new, index; `leakcheck explain RULE` explains a rule"),
+    ],
+)
+def test_an_unknown_sub_command_is_answered_with_what_is_near(run, name, hint):
+    assert run("rules", name) == (2, "", f'leakcheck: no sub-command is called "{name}"; {hint}\n')
+
+
 def test_every_claim_that_is_tested_of_our_rules_holds_for_a_new_one(run):
     run("rules", "new", "kept-tensor")
     spec = importlib.util.spec_from_file_location("claims", TESTS / "test_rules.py")
