@@ -8,19 +8,19 @@ STEPS = 400
 class Scheduler:
     def __init__(self):
         self.requests = {}
-        self.running = []
+        self.running = {}
 
     def add_request(self, request_id, prompt):
         self.requests[request_id] = {"prompt": prompt, "tokens": []}  # leak: undrained-requests
-        self.running.append(request_id)
+        self.running[request_id] = True
 
     def step(self):
-        for request_id in self.running:
+        for request_id in list(self.running):
             self.requests[request_id]["tokens"].append(0)
-        self.finish()
+            self.finish(request_id)
 
-    def finish(self):
-        self.running = []
+    def finish(self, request_id):
+        del self.running[request_id]
 
 
 def main():
