@@ -28,10 +28,13 @@ WINDOW_S = (
 FEWEST_WINDOW_STEPS = 8
 CLOSE_STEPS = 10  # between checkpoints, to see what is added at once
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
+# so that one of them is in the first third of the window wherever the window begins, and none of
+# them among the newest steps: else the kind of a leak would hang on the step it was found at
+SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
-_CONFIRM_STEPS = {"graph.nodes": 12, "tensors": 16, "hooks": 16, "python.blocks": 64}
+_CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
 _CONFIRM_HELD_BACK_STEPS = 150  # what only seems to be lost comes in use again
 
@@ -183,7 +186,8 @@ class Attribution:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution import Window
 
-        wanted = round(FEWEST_SURVIVORS * max(_steps_apart(each, slow) for each in growing))
+        apart = max(_steps_apart(each, slow) for each in growing)
+        wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
         resources = tuple(reading.resource for reading in growing)

@@ -41,13 +41,13 @@ class Judge:
 # clean programs stay below 3.5 bytes a step in 99 of 100 windows), and totals that no cache fills.
 JUDGES = {
     "graph.nodes": Judge(Floor(0.05, 5), 24),
-    "tensors": Judge(Floor(0.05, 5), 48),
-    "hooks": Judge(Floor(0.05, 5), 48),
-    "python.blocks": Judge(Floor(0.05, 24), 150),
+    "tensors": Judge(Floor(0.05, 5), 36),
+    "hooks": Judge(Floor(0.05, 5), 36),
+    "python.blocks": Judge(Floor(0.05, 24), 110),
     "descriptors": Judge(Floor(0.01, 5), 48),
     "threads": Judge(Floor(0.01, 5), 48),
     "processes": Judge(Floor(0.01, 5), 48),
-    "host.heap": Judge(Floor(48, 24 << 10), 160),
+    "host.heap": Judge(Floor(48, 24 << 10), 120),
     # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
     # collector
     "host.rss-heap": Judge(Floor(4096, 8 << 20), 100),

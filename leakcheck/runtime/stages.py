@@ -182,7 +182,9 @@ class Course:
         settled = self._steady_at
         # the usual distances would put steady off for thousands of steps after an acquittal
         evenly = step + max(1, (settled - self._after) // patience.FEWEST_CHECKPOINTS)
-        following = min(self.watch.next_checkpoint(step), max(evenly, self._after + 1))
+        following = self.watch.next_checkpoint(step)
+        if step < 2 * settled:  # for ever it cost 4 % of a run
+            following = min(following, max(evenly, self._after + 1))
         self._next_checkpoint = settled if step < settled < following else following
 
     def _take_a_look(self, step: int) -> None:
@@ -216,8 +218,7 @@ class Course:
         inquiry = self._confirmation
         if inquiry is None or step < inquiry.next_step or not inquiry.read(self.watch, step):
             return
-        confirmed = inquiry.confirmed(self.watch)
-        if confirmed:
+        if confirmed := inquiry.confirmed(self.watch):
             self._open_window(step, confirmed)
         elif self.tolerance_bytes < BLOCK_BYTES and (longer := inquiry.longer(step)) is not None:
             self._confirmation = longer
@@ -226,8 +227,7 @@ class Course:
             self._acquit(step, inquiry)
 
     def _acquit(self, step: int, inquiry: Confirmation) -> None:
-        stayed = inquiry.what_stayed()
-        if stayed is not None:
+        if (stayed := inquiry.what_stayed()) is not None:
             self._add(stayed)
         self._watch_again(step)
 

@@ -1,7 +1,7 @@
 """What the run-time half promises besides its verdicts, measured.
 
     python tests/benchmarks/runtime_measures.py smallest      # leaks found in 1,000 steps
-    python tests/benchmarks/runtime_measures.py timings       # attribution window, report, delay
+    python tests/benchmarks/runtime_measures.py timings [NAMES]  # window, report, delay
     python tests/benchmarks/runtime_measures.py fingerprints  # of one leak across ten runs
     python tests/benchmarks/runtime_measures.py soak          # own memory over 200,000 steps
     python tests/benchmarks/runtime_measures.py overhead      # whole runs on a step of 20 ms
@@ -117,17 +117,20 @@ def smallest() -> None:
         print(f"{name:26} {report['verdict']:8} {_told(report)}", flush=True)
 
 
-def timings() -> None:
-    """Print, for every leaking program, steps after warm-up and seconds of processor time."""
-    for program in sorted((PROGRAMS / "leaking").glob("*.py")):
-        report = watched(program)
-        done = subprocess.run(
-            [sys.executable, "-c", TIMED, str(program)], capture_output=True, text=True
-        )
+def timings(*names: str) -> None:
+    """Print, for leaking programs, steps after warm-up and seconds of processor time."""
+    programs = sorted((PROGRAMS / "leaking").glob("*.py"))
+    for program in programs:
+        if names and program.stem not in names:
+            continue
+        timed = [sys.executable, "-c", TIMED, str(program)]
+        done = subprocess.run(timed, capture_output=True, text=True)
         spent = re.search(r"SPENT ([\d.]+) ([\d.]+)", done.stdout)
         window, written = map(float, spent.groups()) if spent else (0.0, 0.0)
-        steps = report["run"]["steps"] - report["run"]["warmup_steps"]
-        print(f"{program.stem:24} {steps:5} steps  window {window:.2f} s  report {written:.2f} s")
+        seen = re.search(r"watched ([\d,]+) steps \(([\d,]+) of warm-up", done.stderr + done.stdout)
+        steps, warmup = (int(each.replace(",", "")) for each in seen.groups()) if seen else (0, 0)
+        told = f"window {window:.2f} s  report {written:.2f} s"
+        print(f"{program.stem:24} {steps - warmup:5} steps  {told}", flush=True)
 
 
 def fingerprints(runs: int = 10) -> None:
@@ -196,10 +199,12 @@ def _told(report: dict[str, Any]) -> str:
     return f"{first['kind']}, line {line}, {first['holder']}, {report['run']['steps']} steps"
 
 
-MEASURES = {each.__name__: each for each in (smallest, timings, fingerprints, soak, overhead)}
+MEASURES = {each.__name__: each for each in (smallest, fingerprints, soak, overhead)}
 
 if __name__ == "__main__":
     if sys.argv[1] == "alarms":
         alarms(*map(int, sys.argv[2:]))
+    elif sys.argv[1] == "timings":
+        timings(*sys.argv[2:])
     else:
         MEASURES[sys.argv[1]]()
