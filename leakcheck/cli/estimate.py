@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli import estimate_formula
+from leakcheck.cli import estimate_formula, measured_run
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.written import write_file
 from leakcheck.cli.zero_tables import Count, table
@@ -21,6 +21,7 @@ from leakcheck.units import format_bytes
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
+    from leakcheck.memory.trace import Trace
 
 POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 MOST_SITES = 8
@@ -56,6 +57,11 @@ _MOST_TIMEOUT_S = 7 * 86_400
 )
 @click.option("--on-cpu", is_flag=True, help="Run the real step on the host instead of a fake one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--measured",
+    type=click.Path(path_type=Path),
+    help="A torch.cuda.memory snapshot or trace of the real run, to compare with.",
+)
 @click.option("--svg", type=click.Path(path_type=Path), help="Draw the step by category there.")
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a page with the picture into this file."
@@ -105,6 +111,7 @@ def command(
     timeout_s: float,
     on_cpu: bool,
     as_json: bool,
+    measured: Path | None,
     svg: Path | None,
     html: Path | None,
     stage: int | None,
@@ -149,29 +156,42 @@ def command(
     _need_torch()
     from leakcheck.memory.prediction import Request
 
+    if measured is not None and len(batch_sizes) > 1:
+        raise UsageError("--measured is one run; give one --batch-size")
+    recorded = measured_run.read(measured) if measured is not None else None
     request = Request(target, arguments, device, policy, steps, on_cpu=on_cpu)
     predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
-    _write(predictions, f"{target} on {device}", svg, html, as_json=as_json)
+    _write(predictions, recorded, f"{target} on {device}", svg, html, as_json=as_json)
     raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
 
 
 def _write(
     predictions: tuple[Prediction, ...],
+    recorded: Trace | None,
     title: str,
     svg: Path | None,
     html: Path | None,
     *,
     as_json: bool,
 ) -> None:
-    picture = _picture(predictions[-1]) if svg or html else ""
+    last = predictions[-1]
+    compared = measured_run.compared(recorded, last) if recorded is not None else None
+    pictures = measured_run.pictures(last, compared) if svg or html else ()
     if svg is not None:
-        write_file(svg, picture)
+        write_file(svg, measured_run.one(pictures))
     text = "\n\n".join(_text(each) for each in predictions)
+    if compared is not None:
+        text += "\n\n" + measured_run.text(compared)
     if html is not None:
-        write_file(html, device_page.render(title, (picture,), text))
+        write_file(html, device_page.render(title, pictures, text))
     if as_json:
-        told = [_told(each) for each in predictions]
-        click.echo(json.dumps({"format": 1, "predictions": told}, indent=2))
+        told: dict[str, object] = {
+            "format": 1,
+            "predictions": [_told(each) for each in predictions],
+        }
+        if compared is not None:
+            told["measured"] = measured_run.told(compared)
+        click.echo(json.dumps(told, indent=2))
     else:
         click.echo(text)
 
@@ -210,7 +230,9 @@ def _need_torch() -> None:
 
 def _told(prediction: Prediction) -> dict[str, object]:
     derived = ("fits", "allocated_interval", "reserved_interval", "process_bytes")
-    return asdict(prediction) | {name: getattr(prediction, name) for name in derived}
+    told = asdict(replace(prediction, timeline=None))
+    del told["timeline"]  # a picture's columns
+    return told | {name: getattr(prediction, name) for name in derived}
 
 
 def _text(prediction: Prediction) -> str:
@@ -250,10 +272,3 @@ def _reservations(prediction: Prediction) -> list[str]:
     if prediction.error is None:
         lines.append("  no interval: nobody measured how far this moves the peak")
     return lines
-
-
-def _picture(prediction: Prediction) -> str:
-    from leakcheck.memory.picture import pages_svg
-
-    peak = (prediction.peak_page,) if prediction.peak_page is not None else ()
-    return pages_svg(f"predicted for {prediction.device}", (*prediction.pages, *peak))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import psutil
 
+from leakcheck.cli.bounded import bounded_memory
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.written import write_file
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, RecordingError, UsageError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.report import device_page
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
 
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from leakcheck.memory.trace import Trace
     from leakcheck.memory.verdict import TraceReport
 
-_SPARE_BYTES = 2 << 30
-_MOST_BYTES_PER_BYTE = 100  # gzipped traces and pickled frames come to 20-60
 POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 
 
@@ -71,7 +67,7 @@ def command(file: Path, **options: Any) -> None:
     from leakcheck.memory.snapshot import load
     from leakcheck.memory.verdict import judge
 
-    with _bounded_memory(file):
+    with bounded_memory(file):
         loaded = load(file)
     traces = [t for t in loaded if not options["names"] or t.name in options["names"]]
     if not traces:
@@ -90,31 +86,6 @@ def command(file: Path, **options: Any) -> None:
     else:
         click.echo(text)
     raise SystemExit(max(_exit_code(report) for report in reports))
-
-
-@contextmanager
-def _bounded_memory(file: Path) -> Iterator[None]:
-    """Refuse a file that would take far more memory than its size explains.
-
-    A pickle of a few bytes can make the unpickler allocate tens of gigabytes.
-    """
-    try:
-        import resource
-
-        before = resource.getrlimit(resource.RLIMIT_AS)
-        size = file.stat().st_size if file.is_file() else 0
-        wanted = psutil.Process().memory_info().vms + _SPARE_BYTES + _MOST_BYTES_PER_BYTE * size
-        soft = wanted if before[0] == resource.RLIM_INFINITY else min(wanted, before[0])
-        resource.setrlimit(resource.RLIMIT_AS, (soft, before[1]))
-    except (ImportError, OSError, ValueError):  # no such limit on this system
-        yield
-        return
-    try:
-        yield
-    except MemoryError:
-        raise RecordingError(f"{file}: takes more memory than its size explains") from None
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _limit(options: dict[str, Any]) -> int | None:

@@ -2,17 +2,23 @@
 
 Only ever installed in the predictor's own process. A `torch.device("cuda")` object stays what it
 is, so `device.type == "cuda"` keeps its answer; it is translated where a tensor or module uses it.
+Where the program asks, a tensor on the stand-in says "cuda", too; torch itself sees the stand-in.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _device
 
+from leakcheck.memory import checkpoints
+from leakcheck.memory.fake_device import DEVICE_TYPE
 from leakcheck.memory.profiles import DeviceProfile
 from leakcheck.memory.simulate import SimulatedDevice
 
@@ -21,6 +27,8 @@ TENSOR_METHODS = (
 )
 
 
+_TORCH_AND_OWN = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
+_CUDA = torch.device("cuda", 0)
 _meant: list[torch.device] = []  # the device that stands for CUDA, once installed
 
 
@@ -41,7 +49,9 @@ def install(device: SimulatedDevice) -> None:
     _translate_factories()
     _translate_methods()
     _translate_contexts()
+    _tell_cuda()
     _plain_loaders()
+    checkpoints.install(device, _meant[0])
     for name, answer in _answers(device).items():
         setattr(torch.cuda, name, answer)
 
@@ -106,6 +116,32 @@ def _translate_contexts() -> None:
     # without an argument it asks for CUDA
     torch.is_autocast_enabled = _translating_type(lambda kind=_meant[0].type: enabled(kind))
     torch.set_default_device = _translating(torch.set_default_device)
+
+
+def _tell_cuda() -> None:
+    """Let tensors on the stand-in, and what asks for the accelerator, say "cuda" to the program."""
+    known: Any = FakeTensor.device
+    accelerator = getattr(torch, "accelerator", None)
+
+    def device(tensor: FakeTensor) -> torch.device:
+        actual: torch.device = known.fget(tensor)
+        told = actual.type == DEVICE_TYPE and _asked_by_program(sys._getframe(1).f_code.co_filename)
+        return _CUDA if told else actual
+
+    def current_accelerator(*args: Any, **kwargs: Any) -> Any:
+        if _asked_by_program(sys._getframe(1).f_code.co_filename):
+            return torch.device("cuda")
+        return current(*args, **kwargs)
+
+    FakeTensor.device = property(device, known.fset)  # type: ignore[assignment]
+    if accelerator is not None:  # since torch 2.6
+        current = accelerator.current_accelerator
+        accelerator.current_accelerator = current_accelerator
+
+
+@lru_cache(maxsize=4096)
+def _asked_by_program(filename: str) -> bool:
+    return not filename.startswith(_TORCH_AND_OWN)
 
 
 def _step(scaler: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,16 +1,17 @@
-"""What of `torch.cuda` has no memory to predict: streams, events, ranges, recording, files.
+"""What of `torch.cuda` has no memory to predict: streams, events, ranges, recording.
 
-Only ever installed in the predictor's own process. Nothing a program saves reaches the disk: its
-checkpoints hold numbers, and fake tensors have none.
+Only ever installed in the predictor's own process.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch.utils._python_dispatch import _disable_current_modes
 
 from leakcheck.memory.simulate import VALUES_NOTE, SimulatedDevice
 
@@ -56,7 +57,7 @@ class Stream(Silent):
 
 
 def install(device: SimulatedDevice) -> None:
-    """Patch `torch.cuda`, `torch.save` and `Tensor.numpy` of this process."""
+    """Patch `torch.cuda`, and how tensors of this process are copied and become arrays."""
     Stream.device = device
     one = Silent()
 
@@ -80,8 +81,8 @@ def install(device: SimulatedDevice) -> None:
     for name in ("_record_memory_history", "_dump_snapshot", "set_per_process_memory_fraction"):
         setattr(torch.cuda.memory, name, nothing)
     _tell_statistics(device)
-    torch.save = _unsaved(device)
     torch.Tensor.numpy = _made_up_array(device, torch.Tensor.numpy)  # type: ignore[method-assign]
+    torch.Tensor.__deepcopy__ = _copied(device, torch.Tensor.__deepcopy__)  # type: ignore[method-assign]
 
 
 def _tell_statistics(device: SimulatedDevice) -> None:
@@ -111,13 +112,6 @@ def _tell_statistics(device: SimulatedDevice) -> None:
         setattr(torch.cuda.memory, name, answer)
 
 
-def _unsaved(device: SimulatedDevice) -> Callable[..., None]:
-    def save(*_: Any, **__: Any) -> None:
-        device.assume("torch.save wrote nothing: these tensors hold no numbers")
-
-    return save
-
-
 def _made_up_array(device: SimulatedDevice, original: Callable[..., Any]) -> Callable[..., Any]:
     def numpy(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(tensor, FakeTensor):
@@ -127,3 +121,25 @@ def _made_up_array(device: SimulatedDevice, original: Callable[..., Any]) -> Cal
             return original(torch.ones(tensor.shape, dtype=tensor.dtype, device="cpu"))
 
     return numpy
+
+
+def _copied(device: SimulatedDevice, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy tensors while they are fake: torch's way mixes fake and real storages and can crash."""
+
+    def deepcopy(tensor: torch.Tensor, memo: dict[int, Any]) -> Any:
+        fake = isinstance(tensor, FakeTensor)
+        if id(tensor) in memo or (fake and not tensor.is_leaf):
+            return original(tensor, memo)
+        if not fake:  # made at import, say
+            with _disable_current_modes():
+                copied = original(tensor, memo)
+            device.note(copied)
+            return copied
+        memo[id(tensor)] = copied = tensor.detach().clone().requires_grad_(tensor.requires_grad)
+        own = {name: value for name, value in vars(tensor).items() if name not in vars(copied)}
+        vars(copied).update(copy.deepcopy(own, memo))
+        if tensor.grad is not None:
+            copied.grad = deepcopy(tensor.grad, memo)
+        return copied
+
+    return deepcopy

@@ -97,35 +97,37 @@ def set_up(profile: DeviceProfile) -> None:
 
 
 def _apply(module: torch.nn.Module, fn: Any, recurse: bool = True) -> torch.nn.Module:
-    """Move or cast a module by replacing its parameters; tied ones stay tied.
+    """Move or cast a module; its parameters stay the objects that an optimizer may hold already.
 
-    torch assigns `.data` or swaps tensors, and a fake tensor can do neither across devices.
+    torch assigns `.data` or swaps tensors, and refuses both for fake ones across devices.
     """
     if recurse:
         for child in module.children():
             child._apply(fn)  # type: ignore[no-untyped-call]
-    for name, parameter in module._parameters.items():
+    for parameter in module._parameters.values():
         if parameter is not None:
-            module._parameters[name] = _moved(parameter, fn)
+            _move(parameter, fn)
     for name, buffer in module._buffers.items():
         if buffer is not None:
             module._buffers[name] = fn(buffer)
     return module
 
 
-def _moved(parameter: torch.nn.Parameter, fn: Any) -> torch.nn.Parameter:
+def _move(parameter: torch.nn.Parameter, fn: Any) -> None:
     with torch.no_grad():
         applied = fn(parameter)
     if applied.device == parameter.device and applied.dtype == parameter.dtype:
-        return parameter
-    earlier: torch.nn.Parameter | None = getattr(parameter, "_moved_to", None)
-    if earlier is not None and (earlier.device, earlier.dtype) == (applied.device, applied.dtype):
-        return earlier
+        return  # a tied one comes here twice
     moved = torch.nn.Parameter(applied, requires_grad=parameter.requires_grad)
     if parameter.grad is not None:
         moved.grad = fn(parameter.grad)
-    parameter._moved_to = moved  # type: ignore[attr-defined]
-    return moved
+    own = {name: value for name, value in vars(parameter).items() if name not in vars(moved)}
+    # torch.utils.swap_tensors does the same and refuses tensors with weak references, which every
+    # fake tensor has; those name the object, which stays
+    parameter.__class__, moved.__class__ = moved.__class__, parameter.__class__
+    parameter.__dict__, moved.__dict__ = moved.__dict__, parameter.__dict__
+    torch._C._swap_tensor_impl(parameter, moved)
+    vars(parameter).update(own)
 
 
 def _take_the_foreach_path() -> None:

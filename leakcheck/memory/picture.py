@@ -1,7 +1,8 @@
 """Pictures of memory over the events of a step, as SVG text that needs nothing to be shown.
 
 `pages_svg` draws ledger pages as bars, the measured total beside the predicted one stacked by
-category; `trace_svg` draws an allocation trace as stacked areas.
+category; `prediction_svgs` and `comparison_svgs` add a step over its events, `trace_svg` draws an
+allocation trace.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
+from leakcheck.memory.compare import Comparison
 from leakcheck.memory.ledger import CATEGORIES
 from leakcheck.memory.policies import POLICIES
+from leakcheck.memory.prediction import Prediction
+from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites
 from leakcheck.memory.trace import Trace
 from leakcheck.model import LedgerPage
 from leakcheck.units import format_bytes
@@ -19,9 +23,7 @@ from leakcheck.units import format_bytes
 _WIDTH, _HEIGHT = 960, 420
 _LABEL_WIDTH = 80
 _LEFT, _TOP, _BOTTOM, _LEGEND = 84, 40, 48, 230
-_COLUMNS: Final = 600  # areas are thinned to it, each column keeping its highest moment
 _MOMENTS: Final = 20_000  # of a long trace only every so many events are drawn
-_MOST_LAYERS: Final = 8
 _COLOURS: Final = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#999933",
     "#44bb99", "#bbbbbb",
@@ -54,13 +56,22 @@ def bars_svg(
     return _page(title, top, parts, _legend([*layers, *(["measured"] if measured else [])]))
 
 
-def areas_svg(title: str, layers: Layers, lines: Layers | None = None) -> str:
-    """Stacked areas over events, with totals such as reserved bytes as lines above them."""
+def areas_svg(
+    title: str,
+    layers: Layers,
+    lines: Layers | None = None,
+    least_top: float = 1,
+    ends: Sequence[tuple[float, str]] = (),
+) -> str:
+    """Stacked areas over events, with totals such as reserved bytes as lines above them.
+
+    The scale reaches `least_top` at least; `ends` names moments, as shares of the events.
+    """
     lines = lines or {}
     columns = _columns([*layers.values(), *lines.values()], _totals(layers))
     thin = {name: [values[at] for at in columns] for name, values in layers.items()}
     above = {name: [values[at] for at in columns] for name, values in lines.items()}
-    top = max([*_totals(thin), *(v for line in above.values() for v in line), 1])
+    top = max([*_totals(thin), *(v for line in above.values() for v in line), least_top])
     base = [0.0] * len(columns)
     parts = []
     for number, (name, values) in enumerate(thin.items()):
@@ -71,7 +82,51 @@ def areas_svg(title: str, layers: Layers, lines: Layers | None = None) -> str:
         points = _points(values, top)
         colour = _colour(number)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
+    parts += [part for share, name in ends for part in _end(share, name)]
     return _page(title, top, parts, _legend([*thin, *above]))
+
+
+def timeline_svg(title: str, timeline: Timeline, least_top: float = 1) -> str:
+    """A step over its events: stacked areas, and the reserved bytes above them."""
+    columns = max(len(timeline.reserved) - 1, 1)
+    ends = [(min(at / columns, 1.0), name) for at, name in timeline.phases]
+    layers = timeline.layers or {LIVE: (0,)}
+    reserved = {"reserved": timeline.reserved or (0,)}
+    return areas_svg(title, layers, reserved, least_top, ends)
+
+
+def comparison_svgs(comparison: Comparison, prediction: Prediction) -> list[str]:
+    """Bars where the recording names the phases, and a step of each, on one scale."""
+    pages = comparison.measured_pages, comparison.predicted_pages
+    bars = [pages_svg("measured beside predicted", *pages)] if len(pages[0]) > 1 else []
+    told = prediction.timeline
+    shown = (comparison.timeline, *((told,) if told else ()))
+    top = max(max((*each.reserved, each.highest_bytes)) for each in shown)
+    part = "one step" if comparison.found_by else "all of it"
+    measured = timeline_svg(f"measured: {comparison.name}, {part}", comparison.timeline, top)
+    title = f"predicted for {prediction.device}: one step"
+    return [*bars, measured, *([timeline_svg(title, told, top)] if told else [])]
+
+
+def prediction_svgs(prediction: Prediction) -> list[str]:
+    """Bars by phase with the peak as the last, and the watched step over its events."""
+    title = f"predicted for {prediction.device}"
+    peak = (prediction.peak_page,) if prediction.peak_page is not None else ()
+    told = prediction.timeline
+    bars = pages_svg(title, (*prediction.pages, *peak))
+    return [bars, *([timeline_svg(f"{title}: one step", told)] if told else [])]
+
+
+def below_each_other(pictures: Sequence[str]) -> str:
+    """Several of these pictures as one."""
+    if len(pictures) == 1:
+        return pictures[0]
+    placed = [
+        each.replace("<svg ", f'<svg y="{number * _HEIGHT}" height="{_HEIGHT}" ', 1)
+        for number, each in enumerate(pictures)
+    ]
+    size = f"0 0 {_WIDTH} {_HEIGHT * len(pictures)}"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}">\n{"".join(placed)}</svg>\n'
 
 
 def pages_svg(title: str, pages: Sequence[LedgerPage], predicted: Sequence[LedgerPage] = ()) -> str:
@@ -96,7 +151,7 @@ def trace_svg(trace: Trace) -> str:
 def _curves(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
     """A row of live bytes for each of the largest places, and the reserved bytes, by event."""
     allocator = POLICIES["native"](None)
-    largest = _largest_sites(trace)
+    largest = largest_sites(trace)
     held = [0.0] * (len(largest) + 2)  # ..., other places, before the recording
     live: dict[int, tuple[int, int, int]] = {}
     rows: list[list[float]] = []
@@ -125,23 +180,13 @@ def _curves(trace: Trace) -> tuple[dict[str, list[float]], list[float]]:
     return {n: v for n, v in layers.items() if any(v)} or {"live": [0.0]}, reserved or [0.0]
 
 
-def _largest_sites(trace: Trace) -> dict[int, int]:
-    """The sites that asked for most bytes, numbered from 0."""
-    asked: dict[int, int] = {}
-    for event in trace.events:
-        if event.kind == "alloc" and 0 <= event.site < len(trace.sites):
-            asked[event.site] = asked.get(event.site, 0) + event.size
-    largest = sorted(asked, key=lambda site: -asked[site])[:_MOST_LAYERS]
-    return {site: number for number, site in enumerate(largest)}
-
-
 def _totals(layers: Layers) -> list[float]:
     return [sum(column) for column in zip(*layers.values(), strict=True)]
 
 
 def _columns(series: Sequence[Sequence[float]], totals: Sequence[float]) -> list[int]:
     count = len(series[0]) if series else 0
-    width = -(-count // _COLUMNS) or 1
+    width = -(-count // COLUMNS) or 1
     spans = (range(start, min(start + width, count)) for start in range(0, count, width))
     return [max(span, key=totals.__getitem__) for span in spans]
 
@@ -178,6 +223,13 @@ def _bar(
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _end(share: float, name: str) -> list[str]:
+    """A dashed line where a phase ends, with its name to the left."""
+    x = _LEFT + share * _plot_width()
+    line = f'<path d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="#555" stroke-dasharray="4 3"/>'
+    return [line, _text(x - 4, _HEIGHT - _BOTTOM + 16, name, "end")]
 
 
 def _legend(names: Sequence[str]) -> list[str]:

@@ -1,11 +1,13 @@
 """Predict the device memory of a training program on a machine without the device.
 
 The work is done in a process of its own, with a timeout: fake devices are global to a process, and
-a rule that torch breaks can end it. If the fake run fails, the real step runs on the host instead.
+a rule that torch breaks can end it. If the fake run fails, the program runs again from its start,
+for real and on the host, which the prediction says.
 """
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from leakcheck.memory.profiles import profile
 
 DEFAULT_TIMEOUT_S = 300.0
 LARGEST_BATCH_SIZE = 1 << 20
+_AGAIN = "run again, for real and from its start, as fake tensors failed at {}"
 # `-m` would put the working directory first, where a user's cuda.py takes the place of torch's
 _WORKER = """
 import sys
@@ -48,7 +51,7 @@ def predict(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Predictio
                 str(failed) if again == failed else f"{failed}; and on the host: {again}"
             )
         prediction = msgspec.convert(answer["prediction"], Prediction)
-        return replace(prediction, notes=(*prediction.notes, f"not run on fake tensors: {failed}"))
+        return replace(prediction, notes=(*prediction.notes, _AGAIN.format(failed)))
     if "prediction" not in answer:
         raise LeakcheckError(str(answer["error"]))
     return msgspec.convert(answer["prediction"], Prediction)
@@ -116,9 +119,14 @@ def _ask(request: Request, timeout_s: float) -> dict[str, object]:
             if told.get("printed"):
                 told["error"] = f"{told['error']}: {_last_line(done.stderr)}"
             return told
-        status = f"its process ended with status {done.returncode}"
-        ended = f"{request.target}: {status}: {_last_line(done.stderr)}"
+        ended = f"{request.target}: {_ending(done.returncode)}: {_last_line(done.stderr)}"
         return {"error": ended, "retry": not request.on_cpu}
+
+
+def _ending(status: int) -> str:
+    if status < 0 and -status in set(signal.Signals):
+        return f"its process was ended by {signal.Signals(-status).name}"
+    return f"its process ended with status {status}"
 
 
 def _last_line(printed: bytes) -> str:

@@ -89,6 +89,7 @@ def predict_here(request: Request) -> Prediction:
         phase_peaks=device.peaks,
         pages=tuple(device.pages),
         peak_page=device.peak_page(POLICIES[request.policy](None)),
+        timeline=device.timeline(POLICIES[request.policy](None)),
         notes=tuple(device.notes),
         conditions=tuple(device.conditions),
         batch_size=request.batch_size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from leakcheck.memory.timeline import Timeline
 from leakcheck.model import LedgerPage
 
 # six published device peaks (tests/benchmarks/predictor_accuracy.py): mean error 0.17 %, worst
@@ -38,8 +39,8 @@ class Prediction:
     what is not modelled: where nobody measured what that is worth, there is no interval.
     `conditions` are what the numbers hold for. `doubtful_bytes` may be missing from the device, as
     they follow a rule that is assumed for it. `peak_page` is the last step's highest
-    moment. `output_bytes` is what modules returned in the last
-    step's forward pass, the sum that forward hooks tell.
+    moment, `timeline` that step over its events. `output_bytes` is what modules returned in its
+    forward pass, the sum that forward hooks tell.
     """
 
     device: str
@@ -52,6 +53,7 @@ class Prediction:
     phase_peaks: dict[str, int] = field(default_factory=dict)
     pages: tuple[LedgerPage, ...] = ()
     peak_page: LedgerPage | None = None
+    timeline: Timeline | None = None
     notes: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     batch_size: int | None = None

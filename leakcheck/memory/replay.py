@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leakcheck.memory.allocator import NativeAllocator
@@ -129,42 +129,62 @@ def reproduce(trace: Trace, config: NativeConfig | None = None) -> Fidelity:
     Where the driver put a segment and what was released when are taken from the trace, everything
     else is computed. Reserved bytes are compared after each change of them.
     """
-    script = _Recording(trace)
-    expands = trace.expandable
-    kind = ExpandableAllocator if expands else NativeAllocator
-    allocator = kind(config)
-    allocator.driver = script.place
-    for segment in trace.initial:
-        allocator.restore(segment)
-    live = {view.address: view.address for view in trace.initial_blocks()}
+    model = Reproduction(trace, config)
     blocks = same = 0
-    for event, follows in zip(trace.events, (None, *trace.events), strict=False):
+    for event, address in model:
         if event.kind == "alloc":
             blocks += 1
-            live[event.block] = allocator.malloc(event.size, event.stream, event.pool)
-            same += live[event.block] == event.block
-            script.compare(allocator.reserved_bytes)
-        elif event.kind == "free":
-            if event.block in live:
-                allocator.free(live.pop(event.block))
-        elif event.kind == "segment_alloc":
-            script.expect(event)
-        elif event.kind == "segment_free":
-            script.release(event)
-            if not expands:
-                if allocator.release_segment(event.block):
-                    script.forget(event.block)
-            elif follows is None or follows.kind != "segment_free":
-                allocator.empty_cache(event.pool)
-    script.compare(allocator.reserved_bytes)
+            same += address == event.block
     return Fidelity(
         blocks,
         same,
-        script.changes,
-        script.same,
-        allocator.allocated_bytes,
-        allocator.reserved_bytes,
+        model.script.changes,
+        model.script.same,
+        model.allocator.allocated_bytes,
+        model.allocator.reserved_bytes,
     )
+
+
+class Reproduction:
+    """The recorded policy over the recorded segments: each event with the model's address, once."""
+
+    def __init__(self, trace: Trace, config: NativeConfig | None = None) -> None:
+        self.trace = trace
+        self.script = _Recording(trace)
+        kind = ExpandableAllocator if trace.expandable else NativeAllocator
+        self.allocator = kind(config)
+        self.allocator.driver = self.script.place
+        for segment in trace.initial:
+            self.allocator.restore(segment)
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What the recording says is reserved now, the model where it tells of no segment."""
+        told = self.script.changes or self.trace.initial
+        return self.script.reserved_bytes if told else self.allocator.reserved_bytes
+
+    def __iter__(self) -> Iterator[tuple[Event, int]]:
+        trace, allocator, script = self.trace, self.allocator, self.script
+        live = {view.address: view.address for view in trace.initial_blocks()}
+        for event, before in zip(trace.events, (None, *trace.events), strict=False):
+            if event.kind == "alloc":
+                live[event.block] = allocator.malloc(event.size, event.stream, event.pool)
+                script.compare(allocator.reserved_bytes)
+            elif event.kind == "free":
+                address = live.pop(event.block, None)
+                if address is not None:
+                    allocator.free(address)
+            elif event.kind == "segment_alloc":
+                script.expect(event)
+            elif event.kind == "segment_free":
+                script.release(event)
+                if not trace.expandable:
+                    if allocator.release_segment(event.block):
+                        script.forget(event.block)
+                elif before is None or before.kind != "segment_free":
+                    allocator.empty_cache(event.pool)
+            yield event, live.get(event.block, 0)
+        script.compare(allocator.reserved_bytes)
 
 
 class _Recording:
@@ -172,19 +192,19 @@ class _Recording:
 
     def __init__(self, trace: Trace) -> None:
         self.changes = self.same = 0
-        self._reserved = sum(segment.size for segment in trace.initial)
+        self.reserved_bytes = sum(segment.size for segment in trace.initial)
         self._pending = 0
         self._places: deque[tuple[int, int]] = deque()
         self._spare = BumpDriver(1 << 50)
         self._held = sorted((s.address, s.address + s.size) for s in trace.initial)
 
     def expect(self, event: Event) -> None:
-        self._reserved += event.size
+        self.reserved_bytes += event.size
         self._pending += 1
         self._places.append((event.block, event.size))
 
     def release(self, event: Event) -> None:
-        self._reserved -= event.size
+        self.reserved_bytes -= event.size
         self._pending += 1
 
     def place(self, size: int) -> int:
@@ -209,7 +229,7 @@ class _Recording:
 
     def compare(self, reserved_bytes: int) -> None:
         self.changes += self._pending
-        if reserved_bytes == self._reserved:
+        if reserved_bytes == self.reserved_bytes:
             self.same += self._pending
         self._pending = 0
         self._places.clear()

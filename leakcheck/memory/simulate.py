@@ -21,6 +21,7 @@ from leakcheck.memory.peak import page_at
 from leakcheck.memory.prediction import CUDNN_NOTE
 from leakcheck.memory.profiles import WORKSPACE_BYTES, DeviceProfile
 from leakcheck.memory.storages import StorageTrace
+from leakcheck.memory.timeline import Timeline, predicted_timeline
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
 from leakcheck.model import Category, LedgerPage
@@ -61,10 +62,13 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self.takes_pages = False
         self._earlier_peaks = 0, 0
         self._phase = "forward"
+        self._closure_runs = False
         self._handles: set[str] = set()
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._inputs: list[weakref.ref[torch.Tensor]] = []
         self._ledger: Ledger | None = None
+        self._watched_from = 0  # the number of the first event of the watched step
+        self._phase_ends: list[tuple[int, str]] = []
         self._highest = 0, 0  # allocated bytes of the watched step, and after how many events
         self._categories: dict[int, Category] = {}
 
@@ -77,6 +81,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run an operator, with the phase it belongs to and the workspace it needs."""
         name = func._schema.name.partition("::")[2]
+        kwargs = self._translated(kwargs) if kwargs else {}
         if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
             return self._made_up_scalar(args[0])
         self._follow_phase()
@@ -95,6 +100,13 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if self.takes_pages and now > self._highest[0]:
             self._highest = now, len(self.events)
         return out
+
+    def _translated(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What asked for CUDA past the functions that are translated (`empty_like`)."""
+        asked = kwargs.get("device")
+        if asked is None or asked.type != "cuda":
+            return kwargs
+        return {**kwargs, "device": torch.device(self.device_type)}
 
     def note_once(self, text: str) -> None:
         """Count something that is not modelled, so that the number may be off."""
@@ -127,9 +139,17 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if self.takes_pages and self._phase == "forward" and self.address_of(tensor) is not None:
             self.output_bytes += tensor.numel() * tensor.element_size()
 
-    def before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        """The gradients are complete: a hook before every optimizer step."""
+    def before_optimizer(
+        self, optimizer: torch.optim.Optimizer, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """The gradients are complete, unless a closure makes them: a hook before every step."""
         self._optimizers.add(optimizer)
+        self._closure_runs = any(callable(each) for each in (*args[1:], kwargs.get("closure")))
+        if not self._closure_runs:
+            self._backward_is_over()
+
+    def _backward_is_over(self) -> None:
+        self._closure_runs = False
         self._take(AFTER_BACKWARD)
         self._phase = "optimizer"
 
@@ -143,6 +163,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         """Take ledger pages from now on."""
         self.takes_pages = True
         self.pages.clear()
+        self._watched_from = len(self.events)
         self._ledger = Ledger(_modules(), tuple(self._optimizers), self)
         self._ledger.__enter__()
 
@@ -164,6 +185,13 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         events = self.events[: self._highest[1]]
         return page_at(events, allocator, self._categories, self.sites, step=self.pages[-1].step)
 
+    def timeline(self, allocator: Allocator) -> Timeline | None:
+        """The watched step over its events by category, played on a new allocator."""
+        if not self.pages:
+            return None
+        ends, start = self._phase_ends, self._watched_from
+        return predicted_timeline(self.events, allocator, self._categories, start, ends)
+
     def page(self, phase: str) -> LedgerPage:
         """Write a page of this moment, by whoever holds what."""
         ledger = Ledger(_modules(), tuple(self._optimizers), self)
@@ -172,6 +200,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def _take(self, phase: str) -> None:
         if self._ledger is not None:
             inputs = self._live_inputs()
+            self._phase_ends.append((len(self.events) - 1, phase))
             self.pages.append(self._ledger.take(phase, self.steps, inputs=inputs, scan=True))
             self._remember_categories(self._ledger.owned)
 
@@ -188,6 +217,8 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             self._phase = "backward"
         elif not in_backward and self._phase == "backward":
             self._phase = "forward"
+            if self._closure_runs:
+                self._backward_is_over()
 
     def _open_handle(self) -> None:
         # cuBLAS handles are per thread, and autograd runs backward in a thread of the device

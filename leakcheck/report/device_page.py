@@ -12,6 +12,7 @@ _PAGE = Template("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="leakcheck $version">
 <title>leakcheck: $title</title>
@@ -21,8 +22,14 @@ body { max-width: 62rem; margin: 1.5rem auto; padding: 0 1rem; font: 16px/1.5 sy
   color: #222; background: #fff; }
 h1 { font-size: 1.3rem; overflow-wrap: anywhere; }
 figure { margin: 1rem 0; }
-svg { width: 100%; height: auto; border: 1px solid #ddd; }
+figure { overflow-x: auto; }
+svg { width: 100%; min-width: 40rem; height: auto; border: 1px solid #ddd; }
 pre { padding: 1rem; overflow-x: auto; background: #f6f6f6; font-size: 0.85rem; }
+@media (prefers-color-scheme: dark) {
+  body { color: #ddd; background: #181818; }
+  svg { border-color: #444; }
+  pre { background: #222; }
+}
 </style>
 </head>
 <body>
