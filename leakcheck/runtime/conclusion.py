@@ -117,8 +117,11 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
     if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
         return ()
     amount, rate = format_bytes(freed_bytes), format_bytes(per_step)
-    told = f"reference cycles wait for the garbage collector, which freed {amount} ({rate} a step)"
-    return (Notice("cyclic-garbage", f"{told}: not a leak"),)
+    kinds = course.watch.garbage_kinds
+    of = f" of {', '.join(map(str, kinds))}" if kinds else ""
+    told = f"reference cycles{of} wait for the garbage collector"
+    freed = f"which freed {amount} ({rate} a step)"
+    return (Notice("cyclic-garbage", f"{told}, {freed}: not a leak"),)
 
 
 def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:

@@ -23,7 +23,7 @@ from leakcheck.model import Place
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
 _INSTALLED = re.compile(r"[\\/](site-packages|dist-packages)[\\/]")
-_TYPED = ("<stdin>", "<ipython")
+_TYPED = ("<stdin>", "<ipython", "<cell")
 SUSPENDABLE = (GeneratorType, CoroutineType, AsyncGeneratorType)
 
 

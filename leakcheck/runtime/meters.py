@@ -18,10 +18,12 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.cycles import Kind, Population, freed, population
 from leakcheck.runtime.heap import heap_reader
 from leakcheck.runtime.nvml import ProcessMeter
 from leakcheck.runtime.series import Series
@@ -31,6 +33,7 @@ OUTSIDE = ".outside"
 HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
+MOST_EXAMINED = 3  # collections that are asked which types they free
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
 
@@ -107,6 +110,9 @@ class GarbageMeter:
         self._freed = Series(64)
         self._freed_bytes = 0
         self._origin = self.step
+        self._examined = 0
+        self._population: Population | None = None
+        self.kinds: tuple[Kind, ...] = ()  # that one of these collections freed
 
     @property
     def freed_bytes(self) -> int:
@@ -130,12 +136,20 @@ class GarbageMeter:
         if self._heap is None:
             return
         if phase == "start":
+            if self._freed_bytes and not self.kinds and self._examined < MOST_EXAMINED:
+                self._examined += 1
+                with suppress(Exception):  # the interpreter would print it
+                    self._population = population(named=True)
             self._before = self._heap()
             return
         freed_bytes = max(0, self._before - self._heap())
+        before, self._population = self._population, None
         if freed_bytes >= LEAST_FREED_BYTES:
             self._freed_bytes += freed_bytes
             self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
+            if before is not None:
+                with suppress(Exception):
+                    self.kinds = freed(before, population(named=False))
 
 
 class DeviceMeter:

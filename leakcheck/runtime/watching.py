@@ -13,6 +13,7 @@ from statistics import median
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
+from leakcheck.runtime.cycles import Kind
 from leakcheck.runtime.heap import heap_reader
 from leakcheck.runtime.meters import DeviceMeter, GarbageMeter, HostMeter
 from leakcheck.runtime.series import Series
@@ -160,6 +161,11 @@ class Watch:
     def garbage_bytes(self) -> int:
         """Heap bytes that garbage collections freed since the warm-up."""
         return self._garbage.freed_bytes
+
+    @property
+    def garbage_kinds(self) -> tuple[Kind, ...]:
+        """The types of which such collections free most, the program's own first."""
+        return self._garbage.kinds
 
     def close(self) -> None:
         """Give back what the meters hold."""

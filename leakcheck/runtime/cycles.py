@@ -1,0 +1,89 @@
+"""What the reference cycles are made of that a garbage collection frees.
+
+The living objects are counted by type before and after one collection, and the types are named that
+lost most: the program's own first, with a line of theirs, since they are the lead. Types are asked
+past their metaclass, and only their names are kept.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from leakcheck.runtime.frames import Site, is_own
+
+MOST_NAMED = 3
+FEWEST_FREED = 3  # of a type, in one collection
+# what every object has about it: named if nothing else was freed
+_PARTS = frozenset(
+    "dict list tuple set cell function method builtin_function_or_method frame generator traceback "
+    "type getset_descriptor weakref ReferenceType".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type by name, with a line of its code if it is the program's."""
+
+    name: str
+    site: Site | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.site.path}:{self.site.line})" if self.site else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """How many objects of each type are alive, by the type's id."""
+
+    counts: Counter[int]
+    kinds: dict[int, Kind]
+
+
+def population(*, named: bool) -> Population:
+    """Count what the collector tracks (30 ms for 290,000 objects)."""
+    things = gc.get_objects()
+    counts = Counter(map(id, map(type, things)))
+    kinds = _kinds(things, counts) if named else {}
+    things.clear()  # it may be one of its own objects
+    return Population(counts, kinds)
+
+
+def freed(before: Population, after: Population) -> tuple[Kind, ...]:
+    """Return the types that lost most between two counts, the most telling first."""
+    lost = before.counts - after.counts
+    found = [(before.kinds[key], count) for key, count in lost.items() if count >= FEWEST_FREED]
+    found.sort(key=lambda each: (each[0].site is None, each[0].name in _PARTS, -each[1]))
+    telling = [kind for kind, _ in found if kind.name not in _PARTS]
+    return tuple((telling or [kind for kind, _ in found])[:MOST_NAMED])
+
+
+def _kinds(things: list[Any], counts: Counter[int]) -> dict[int, Kind]:
+    kinds = {id(type(thing)): type(thing) for thing in things}
+    return {key: _kind(kinds[key]) for key in counts}
+
+
+def _kind(kind: type) -> Kind:
+    inside = _namespace(kind)
+    made_for = inside.get("_forward_cls")  # torch makes a Node's type for each autograd.Function
+    if isinstance(made_for, type):
+        kind, inside = made_for, _namespace(made_for)
+    name: str = type.__dict__["__name__"].__get__(kind)
+    codes = [_code(part) for part in inside.values()]
+    lines = [(code.co_filename, code.co_firstlineno) for code in codes if code is not None]
+    path, line = min(lines, default=("", 0))
+    return Kind(name, Site(path, line) if path and is_own(path) else None)
+
+
+def _namespace(kind: type) -> dict[str, Any]:
+    found: dict[str, Any] = dict(type.__dict__["__dict__"].__get__(kind))
+    return found
+
+
+def _code(part: object) -> CodeType | None:
+    if type(part) in (staticmethod, classmethod):
+        part = part.__func__  # type: ignore[attr-defined]
+    return part.__code__ if type(part) is FunctionType else None
