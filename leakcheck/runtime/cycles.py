@@ -19,8 +19,23 @@ MOST_NAMED = 3
 FEWEST_FREED = 3  # of a type, in one collection
 # what every object has about it: named if nothing else was freed
 _PARTS = frozenset(
-    "dict list tuple set cell function method builtin_function_or_method frame generator traceback "
-    "type getset_descriptor weakref ReferenceType".split()
+    [
+        "dict",
+        "list",
+        "tuple",
+        "set",
+        "cell",
+        "function",
+        "method",
+        "builtin_function_or_method",
+        "frame",
+        "generator",
+        "traceback",
+        "type",
+        "getset_descriptor",
+        "weakref",
+        "ReferenceType",
+    ]
 )
 
 
