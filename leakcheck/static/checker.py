@@ -79,7 +79,7 @@ class Checker:
         except (SourceError, RuleError) as error:
             reason = str(error).removeprefix(f"{shown}: ")
             return Outcome(reason=reason, dependencies=self.workspace.dependencies(shown))
-        self.workspace.trim(document.text.count("\n"))
+        self.workspace.trim()
         if isinstance(document, Notebook):
             findings = in_cells(document.text, findings)
         return Outcome(findings, dependencies=self.workspace.dependencies(shown))

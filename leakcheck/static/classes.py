@@ -97,10 +97,8 @@ class ClassInfo:
 
     def method(self, name: str, depth: int = 0) -> Definition | None:
         """Return a method, its own or a base's."""
-        from leakcheck.static.definitions import Definition
-
         if name in self.methods:
-            own = Definition(self.analysis, self.methods[name])
+            own = self.analysis.define(self.methods[name])
             return self._override(name) or own if own.is_abstract else own
         if depth > 6:
             return None
@@ -109,15 +107,13 @@ class ClassInfo:
 
     def _override(self, name: str) -> Definition | None:
         """Return what stands in for an abstract method: the first subclass that defines it."""
-        from leakcheck.static.definitions import Definition
-
         for node in self.analysis.module.classes:
             info = self.analysis.class_info(node)
             if info is None or info is self or self not in info.parents:
                 continue
             method = info.methods.get(name)
-            if method is not None and not Definition(self.analysis, method).is_abstract:
-                return Definition(self.analysis, method)
+            if method is not None and not self.analysis.define(method).is_abstract:
+                return self.analysis.define(method)
         return None
 
     def attribute(self, name: str) -> Value:

@@ -37,11 +37,13 @@ def check_source(
     concerned = concerned_rules(source, chosen, path, project)
     if not concerned:
         return ()
+    module = Module(source, syntax.parse(source), path, project)
     try:
-        module = Module(source, syntax.parse(source), path, project)
         findings = {_key(f): f for rule in concerned for f in _findings(rule, module)}
     except RecursionError:
         raise SourceError("nested too deeply to be checked") from None
+    finally:
+        module.release()
     return tuple(sorted(findings.values(), key=lambda f: (f.location, f.code)))
 
 

@@ -45,6 +45,18 @@ class Module:
         self._parents: dict[int, cst.CSTNode] = {}
         self._index()
 
+    def forget(self) -> None:
+        """Let go of what the analysis found out; the next question starts it anew."""
+        analysis = self.__dict__.pop("analysis", None)
+        self.__dict__.pop("graph_leaks", None)
+        if analysis is not None:
+            vars(analysis).clear()  # its walks refer to it: Python would be late to free them
+
+    def release(self) -> None:
+        """Break the module's cycles, so that it is freed at once; it answers no more questions."""
+        self.forget()
+        vars(self).clear()
+
     def nodes(self, kind: type[N]) -> list[N]:
         """List every node of exactly this kind, in source order."""
         return self._by_kind.get(kind, [])  # type: ignore[return-value]

@@ -11,6 +11,8 @@ from leakcheck.static import syntax
 from leakcheck.static.module import Module
 from leakcheck.static.sketch import Sketch, sketch
 
+MOST_REEXPORTS = 4  # a name that is handed on more often than this stays unknown
+
 
 class Project:
     """Sources by path, parsed when an import leads to them and kept for the next question.
@@ -48,6 +50,22 @@ class Project:
             except SourceError:
                 self._sketches[path] = None
         return self._sketches[path]
+
+    def home(self, qualified: str, importer: str) -> tuple[str, str] | None:
+        """Return the path of the module that defines "pkg.meters.Meter", and the name it has there.
+
+        Re-exports are followed; None when the name leads out of the project.
+        """
+        where, _, name = qualified.rpartition(".")
+        where = where or "." * (len(qualified) - len(qualified.lstrip(".")))
+        path = self.locate(where, importer)
+        for _ in range(MOST_REEXPORTS):
+            sketch = self.sketch(path) if path else None
+            if path is None or sketch is None or name in sketch.defined:
+                break
+            where, _, name = sketch.imported.get(name, "").rpartition(".")
+            path = self.locate(where, path) if where else None
+        return (path, name) if path else None
 
     def text(self, name: str, importer: str) -> str:
         """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""

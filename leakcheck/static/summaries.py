@@ -48,6 +48,8 @@ class Analysis:
         self._early: list[int] = []  # scopes walked while their object was being made
         self._classes: dict[int, ClassInfo] = {}
         self._code: dict[int, str] = {}
+        self._definitions: dict[int, Definition] = {}
+        self._found: dict[str, tuple[Analysis, str] | None] = {}  # qualified names -> where
         self._depth = 0
 
     # ---- results
@@ -260,6 +262,13 @@ class Analysis:
 
     # ---- definitions
 
+    def define(self, function: cst.FunctionDef) -> Definition:
+        """Return a function of this module as its callers see it."""
+        key = id(function)
+        if key not in self._definitions:
+            self._definitions[key] = Definition(self, function)
+        return self._definitions[key]
+
     def resolve_class(self, node: cst.BaseExpression) -> ClassInfo | None:
         """Return the class of the project a name stands for."""
         own = self.module.class_named(syntax.dotted(node))
@@ -282,7 +291,7 @@ class Analysis:
             return flow.owner.method("forward") or flow.owner.method("__call__")
         own = self.module.top_function(spelled) or self._nested(spelled, flow.scope)
         if own is not None:
-            return Definition(self, own)
+            return self.define(own)
         if (info := self.resolve_class(node)) is not None:
             return info
         found = self._imported(node)
@@ -290,7 +299,7 @@ class Analysis:
             return None
         analysis, name = found
         function = analysis.module.top_function(name)
-        return Definition(analysis, function) if function is not None else None
+        return analysis.define(function) if function is not None else None
 
     def _nested(self, name: str, scope: Scope) -> cst.FunctionDef | None:
         """Return a function of this name defined inside the scope."""
@@ -300,20 +309,18 @@ class Analysis:
         return next((f for f in found if self.module.function_of(f) is scope), None)
 
     def _imported(self, node: cst.BaseExpression) -> tuple[Analysis, str] | None:
-        project, qualified = self.module.project, self.module.qualified(node)
-        if project is None or not qualified:
+        qualified = self.module.qualified(node)
+        if qualified not in self._found:
+            self._found[qualified] = self._find(qualified) if qualified else None
+        return self._found[qualified]
+
+    def _find(self, qualified: str) -> tuple[Analysis, str] | None:
+        project = self.module.project
+        home = project.home(qualified, self.module.path) if project is not None else None
+        if project is None or home is None:
             return None
-        where, _, name = qualified.rpartition(".")
-        where = where or "." * (len(qualified) - len(qualified.lstrip(".")))
-        path = project.locate(where, self.module.path)
-        for _ in range(4):  # follow re-exports
-            sketch = project.sketch(path) if path else None
-            if path is None or sketch is None or name in sketch.defined:
-                break
-            again = sketch.imported.get(name, "")
-            where, _, name = again.rpartition(".")
-            path = project.locate(where, path) if where else None
-        module = project.module(path) if path else None
+        path, name = home
+        module = project.module(path)
         return (module.analysis, name) if module is not None else None
 
 

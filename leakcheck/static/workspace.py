@@ -6,7 +6,6 @@ was looked for is remembered: findings kept from an earlier run hold only while 
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 from collections import defaultdict
@@ -18,10 +17,8 @@ from leakcheck.static.files import decode, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
 
-# Modules are cycles of nodes, and Python's own collector is late for them: checking
-# torch.distributed took 950 MB before unused modules were dropped and collected.
-LINES_BETWEEN_TRIMS = 20_000
-MOST_LINES_KEPT = 20_000
+# Some 3 KB of memory a line. Most of a package's imports lead to the same few modules.
+MOST_LINES_KEPT = 40_000
 PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -36,7 +33,6 @@ class Workspace(Project):
         super().__init__({})
         self._probed: dict[str, set[str]] = defaultdict(set)
         self._digests: dict[str, str | None] = {}
-        self._untrimmed = 0
         self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
 
     def locate(self, name: str, importer: str) -> str | None:
@@ -55,21 +51,22 @@ class Workspace(Project):
             self._recent[path] = len(module.lines)
         return module
 
-    def trim(self, lines: int) -> None:
-        """Free what a file of so many lines left; modules unused for longest go.
+    def trim(self) -> None:
+        """Forget what one file's check made of the modules it imports; drop those unused longest.
 
-        To be called between files only, as analyses hold on to modules.
+        To be called between files only. What is known of a function depends on who called it first;
+        a file's findings must not depend on the files that were checked before it.
         """
-        self._untrimmed += lines
+        for module in self._modules.values():
+            if module is not None:
+                module.forget()
         kept = sum(self._recent.values())
-        if max(self._untrimmed, kept - MOST_LINES_KEPT) < LINES_BETWEEN_TRIMS:
-            return
         while kept > MOST_LINES_KEPT:
             path = next(iter(self._recent))
             kept -= self._recent.pop(path)
-            del self._modules[path]
-        self._untrimmed = 0
-        gc.collect()
+            dropped = self._modules.pop(path)
+            if dropped is not None:
+                dropped.release()
 
     def dependencies(self, path: str) -> dict[str, str | None]:
         """Return the digests of all files that were looked for on the way from `path`."""

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
 from leakcheck.errors import RuleError, UsageError
@@ -13,6 +15,40 @@ from leakcheck.static.checker import Checker, Settings
 from leakcheck.static.select import Layer
 from leakcheck.static.workspace import Workspace
 
+LEAKY = """
+import torch
+
+def train(model, loader, criterion, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+METER = """
+import torch
+
+class Meter:
+    def __init__(self):
+        self.total = 0
+
+    def update(self, value):
+        self.total = self.total + value
+
+    def mean(self):
+        return self.total
+"""
+FED = """
+def train(model, loader, criterion, optimizer):
+    meter = Meter()
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+"""
 TOY_RULES = Path(__file__).parent.parent / "toy_rules"
 TOYS = Settings(rule_sets=(TOY_RULES,), layers=(Layer(select=("TOY1", "LK001")),))
 
@@ -216,14 +252,39 @@ def _fields(settings: Settings) -> dict:
 
 def test_modules_unused_for_longest_are_forgotten_between_files(monkeypatch):
     monkeypatch.setattr(workspace, "MOST_LINES_KEPT", 10)
-    monkeypatch.setattr(workspace, "LINES_BETWEEN_TRIMS", 5)
     for name in ("a", "b", "c"):
         write(f"{name}.py", "x = 1\n" * 6)
     modules = Workspace()
     first = {name: modules.find(name, "main.py") for name in ("a", "b", "c")}
     modules.find("a", "main.py")
 
-    modules.trim(lines=1)
+    modules.trim()
 
     assert modules.find("a", "main.py") is first["a"]
     assert modules.find("b", "main.py") is not first["b"]
+
+
+def test_a_checked_tree_is_freed_at_once_without_pythons_collector():
+    write("train.py", LEAKY)
+    checker = Checker(Settings())
+    gc.collect()
+    gc.disable()
+    try:
+        findings = checker.check(Path("train.py")).findings
+        alive = [each for each in gc.get_objects() if type(each) is cst.Module]
+    finally:
+        gc.enable()
+
+    assert ([f.rule for f in findings], alive) == (["undetached-accumulator"], [])
+
+
+def test_a_file_is_judged_alike_whatever_was_checked_before_it():
+    write("meters.py", METER)
+    write("keeps.py", f"from meters import Meter\n{FED}")
+    write("trains.py", f"from meters import Meter\n{FED}    meter.mean().backward()\n")
+
+    alone = {name: check_paths([name]).findings for name in ("keeps.py", "trains.py")}
+    for order in (["trains.py", "keeps.py"], ["keeps.py", "trains.py"]):
+        one = Checker(Settings())
+        assert {name: one.check(Path(name)).findings for name in order} == alone
+    assert [len(alone[name]) for name in ("keeps.py", "trains.py")] == [1, 0]
