@@ -65,9 +65,10 @@ class Definition:
             return flow.seen(flow.made(unknown))
         if inner.backwards:
             flow.backwards.append(Backward(call, EMPTY, flow.born))
-        for name in inner.freed:
-            if name in bound:
-                flow.backward(bound[name], call)
+        for name in inner.freed & bound.keys():
+            flow.backward(bound[name], call)
+        for name in inner.asked & bound.keys():
+            flow.differentiated(bound[name], call)
         for sink in sinks:
             flow.uses.setdefault(sink, set()).add("escape")
         if flow.gradient is False:

@@ -77,6 +77,7 @@ class Flow:
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.freed: set[str] = set()  # parameters that backward is called on
+        self.asked: set[str] = set()  # parameters that autograd.grad is asked about
         self.changed: dict[str, cst.CSTNode | None] = {}
         self.exits: list[Env] = []  # what names hold at each way out
         self.before: dict[int, Env] = {}  # what names hold when a loop is reached
@@ -183,21 +184,24 @@ class Flow:
     def backward(self, value: Value, call: cst.Call) -> None:
         """Take note that backward is called on a value."""
         value = value.contents
-        self._differentiate(value, call)
+        self.freed |= self._differentiate(value)
         self.backwards.append(Backward(call, value, self.born))
 
     def differentiated(self, value: Value, call: cst.Call) -> None:
         """Take note that autograd.grad is asked about a value."""
         value = value.contents
-        self._differentiate(value, call)
+        self.asked |= self._differentiate(value)
         self.differentiations.append(Backward(call, value, self.born))
 
-    def _differentiate(self, value: Value, call: cst.Call) -> None:
+    def _differentiate(self, value: Value) -> set[str]:
+        """Note that the value has a graph; return the parameters that show it."""
         self.analysis.evident.update(value.origins)
-        for name in value.parameters:
-            given = self.given.get(name)
-            if given is None or not given.origins or given.origins & value.origins:
-                self.freed.add(name)
+        given = {name: self.given.get(name) for name in value.parameters}
+        return {
+            name
+            for name, start in given.items()
+            if start is None or not start.origins or start.origins & value.origins
+        }
 
     def give_back(self, value: Value) -> None:
         """Take note that the function returns or yields a value."""
