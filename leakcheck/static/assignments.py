@@ -184,6 +184,9 @@ def _hold(flow: Flow, path: str, value: Value, node: cst.CSTNode | None) -> None
         del flow.env[held]
     flow.env[path] = value
     flow.changed[path] = node
+    if "." in path or "[" in path:
+        for sink in value.contents.sinks:
+            flow.uses.setdefault(sink, set()).add("stored")
 
 
 def _unpack(

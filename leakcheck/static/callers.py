@@ -23,6 +23,8 @@ def learn(analysis: Analysis) -> None:
         for definition in shown:
             analysis.trained.add(id(definition.function))
             analysis.forget(definition.function)
+            for caller in analysis.callers.pop(id(definition.function), ()):
+                analysis.forget(caller)
         for definition in shown:
             analysis.flow(definition.function)
         if not shown:

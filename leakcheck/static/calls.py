@@ -15,6 +15,7 @@ import libcst as cst
 from leakcheck.static import syntax, torch_api
 from leakcheck.static.arguments import Arguments
 from leakcheck.static.fields import filled
+from leakcheck.static.late import note_cut
 from leakcheck.static.torch_api import framework, words
 from leakcheck.static.values import (
     DETACHED,
@@ -254,6 +255,8 @@ def _tensor_method(
     if method == "requires_grad_":
         return _require_gradient(flow, call, receiver, base)
     if method in words("methods", "cut"):
+        if method in ("detach", "detach_"):
+            note_cut(flow, base)
         if method == "detach_":
             flow.assign(receiver, DETACHED, None)
         return PLAIN if method in words("methods", "plain") else DETACHED

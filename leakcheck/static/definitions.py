@@ -60,6 +60,7 @@ class Definition:
         inner = self.flow
         if self.analysis is flow.analysis:
             self.analysis.answered[id(call)] = self
+            self.analysis.callers.setdefault(id(self.function), []).append(flow.scope)
         if inner is None or self.is_abstract:
             unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
             return flow.seen(flow.made(unknown))

@@ -13,6 +13,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
+from leakcheck.static.late import note_cut
 from leakcheck.static.outputs import is_counted
 from leakcheck.static.records import Growth, How
 from leakcheck.static.torch_api import words
@@ -94,6 +95,8 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     if of_self and flow.owner is not None and flow.owner.attribute(name) is not ANYTHING:
         return flow.entry(path)
     if name in words("attributes", "cut"):
+        if name == "data":
+            note_cut(flow, base)
         return Value(NONE, "tensor", entries=frozenset())
     if of_self:
         return flow.entry(path)

@@ -76,6 +76,7 @@ class Flow:
         self.feeds: list[Feed] = []
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
+        self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where
         self.freed: set[str] = set()  # parameters that backward is called on
         self.asked: set[str] = set()  # parameters that autograd.grad is asked about
         self.changed: dict[str, cst.CSTNode | None] = {}
@@ -141,10 +142,15 @@ class Flow:
         element = replace(ANYTHING, entries=frozenset({path})) if kind in ("list", "dict") else None
         return Value(graph, kind, entries=frozenset({path}), element=element)
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether this is the forward of its class."""
+        return self.owner is not None and self.scope is self.owner.methods.get("forward")
+
     def passes_on(self, call: cst.Call) -> bool:
         """Whether forward calls something that its module keeps on self: a layer, a function."""
         owner, path = self.owner, self.path(call.func)
-        if owner is None or not owner.is_module or self.scope is not owner.methods.get("forward"):
+        if owner is None or not owner.is_module or not self.is_forward:
             return False
         of_self = path.startswith("self.") and path.count(".") == 1
         return of_self and owner.attribute(path[5:]) is not ANYTHING
@@ -216,6 +222,8 @@ class Flow:
         """Take note that what grows is handed to a function we do not know."""
         for sink in arguments.sinks:
             self.uses.setdefault(sink, set()).add("escape")
+            if isinstance(self.module.parent(call), cst.Expr):  # for what it does, not gives back
+                self.uses[sink].add("handed")
 
     def switch_gradient(self, call: cst.Call, qualified: str) -> bool:
         """Apply a bare torch.set_grad_enabled(...) statement; False when the call is none."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # what must be in a file for graphs.py to find a leak of the kind in it
 _PLACES: dict[Leak, tuple[str, ...]] = {
-    "accumulator": ("on_self", "trains", "over_data", "endless"),
-    "collection": ("on_self", "trains"),
+    "accumulator": ("on_self", "trains", "over_data", "endless", "late"),
+    "collection": ("on_self", "trains", "late"),
     "meter": ("on_self", "trains", "feeds"),
     "epoch-long": ("trains",),
     "in-place": ("in_loop",),

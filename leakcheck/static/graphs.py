@@ -24,6 +24,7 @@ from leakcheck.static.attributes import (
 )
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
+from leakcheck.static.late import detached_late
 from leakcheck.static.prospects import DATA
 from leakcheck.static.records import Feed, Growth
 from leakcheck.static.relief import relieved
@@ -91,20 +92,30 @@ def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
     if freed is not None:
         return freed or None
     trains = any(growth.loops & backward.loops for backward in flow.backwards)
+    late = not trains and _wanted_without_graph(flow, growth)
     if growth.how == "collect":
         if growth.keyed and not _keyed_by_turn(flow, growth):
             return None
-        if trains:
+        if trains or late:
             return "collection"
         return "evaluation" if _evaluates(flow, growth) else None
     if growth.value.graph == SURE and _grows_by_itself(growth):
         return "in-place" if not flow.uses.get(id(growth.node)) else None
-    if trains:
+    if trains or late:
         return "accumulator"
     if _evaluates(flow, growth):
         return "evaluation"
     kept = _runs_on(flow, growth) and not flow.uses.get(id(growth.node))
     return "accumulator" if kept and growth.value.graph == SURE else None
+
+
+def _wanted_without_graph(flow: Flow, growth: Growth) -> bool:
+    """Whether graphs are kept through a loop only to be thrown away after it."""
+    if not detached_late(flow, growth):
+        return False
+    return isinstance(flow.scope, cst.Module) or not called_without_gradient(
+        flow.module, flow.scope
+    )
 
 
 def _runs_on(flow: Flow, growth: Growth) -> bool:

@@ -25,6 +25,7 @@ SETTING_UP = re.compile(
 )
 # functions that mix old and new by arithmetic, as assignments.py asks
 MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
+_CUTS = frozenset({"detach", "detach_", "data"})
 _TRAINING = re.compile(r"(?<!pre)train(?!ed)|optimi|learn|fit|step|closure|update|loss")
 _TAKING = re.compile(r"update|add|append|push|put|log|record|step|accum|collect|store|track|save|"
                      r"insert|observe|report|feed|write|set|note|count|extend|remember|"
@@ -41,6 +42,7 @@ class Prospects:
     over_data: bool  # a loop or a comprehension goes over data
     endless: bool  # a while loop, or a loop of the program itself
     feeds: bool  # a method is given something that it may keep
+    late: bool  # a loop adds to something, and something is detached outside of a loop
 
 
 @lru_cache(maxsize=1)
@@ -58,7 +60,30 @@ def prospects(outline: ast.Module) -> Prospects:
         over_data=any(DATA.search(ast.unparse(each)) for each in _iterated(nodes)),
         endless=any(isinstance(node, ast.While) for node in loops) or _loops_at_top(outline),
         feeds=_feeds(nodes),
+        late=any(isinstance(node, ast.AugAssign) or _adds(node) for node in in_loops)
+        and _detaches_late(nodes, loops),
     )
+
+
+def _adds(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="append")):
+            return True
+    return _adds_in_place(node)
+
+
+def _detaches_late(nodes: tuple[ast.AST, ...], loops: list[ast.For | ast.While]) -> bool:
+    """Whether a graph is cut where no innermost loop is."""
+    cuts = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in _CUTS]
+    if not cuts:
+        return False
+    insides = [{id(inner) for inner in ast.walk(loop)} for loop in loops]
+    innermost = [i for i, loop in enumerate(loops) if not _holds_loop(loop)]
+    return any(not any(id(cut) in insides[i] for i in innermost) for cut in cuts)
+
+
+def _holds_loop(loop: ast.For | ast.While) -> bool:
+    return any(isinstance(n, (ast.For, ast.While)) and n is not loop for n in ast.walk(loop))
 
 
 def _feeds(nodes: tuple[ast.AST, ...]) -> bool:

@@ -40,6 +40,7 @@ class Analysis:
         self.module = module
         self.evident: set[int] = set()  # origins that backward was called on
         self.answered: dict[int, Definition] = {}  # calls of the module's own functions
+        self.callers: dict[int, list[Scope]] = {}  # functions -> scopes that call them
         self.trained: set[int] = set()  # functions whose results callers call backward on
         self.slot_of: dict[int, tuple[int, str]] = {}  # a slot's origin -> the whole's, its name
         self._slots: dict[tuple[int, str], int] = {}
@@ -302,11 +303,17 @@ class Analysis:
         return analysis.define(function) if function is not None else None
 
     def _nested(self, name: str, scope: Scope) -> cst.FunctionDef | None:
-        """Return a function of this name defined inside the scope."""
+        """Return a function of this name defined inside the scope, or one around the scope."""
         if isinstance(scope, cst.Module) or "." in name:
             return None
-        found = (f for f in self.module.functions if f.name.value == name)
-        return next((f for f in found if self.module.function_of(f) is scope), None)
+        found = [f for f in self.module.functions if f.name.value == name]
+        around: cst.FunctionDef | None = scope
+        while found and around is not None:
+            for function in found:
+                if self.module.function_of(function) is around:
+                    return function
+            around = self.module.function_of(around)
+        return None
 
     def _imported(self, node: cst.BaseExpression) -> tuple[Analysis, str] | None:
         qualified = self.module.qualified(node)

@@ -18,6 +18,7 @@ class UndetachedAccumulator(GraphRule):
     summary = "a running total keeps the autograd graph of every value added to it"
     help = "add the number, not the tensor: .item(), or .detach() to stay on the device"
     severity = "error"
+    words = (*GraphRule.words, ".detach(", ".data")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""

@@ -18,7 +18,7 @@ class UndetachedCollection(GraphRule):
     summary = "a collection keeps the autograd graph of every value put into it"
     help = "store .detach() of the tensor, or .item() for a number"
     severity = "error"
-    words = (*GraphRule.words, "forward")
+    words = (*GraphRule.words, "forward", ".detach(", ".data")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""
