@@ -201,12 +201,13 @@ def called_without_gradient(module: Module, function: cst.FunctionDef, depth: in
         spelled = call.func
         called = spelled.attr.value if isinstance(spelled, cst.Attribute) else None
         called = spelled.value if isinstance(spelled, cst.Name) else called
-        if called == name and _under_no_grad(module, call, depth):
+        if called == name and runs_without_gradient(module, call, depth):
             return True
     return False
 
 
-def _under_no_grad(module: Module, node: cst.CSTNode, depth: int) -> bool:
+def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether a node is under no_grad, by itself or by some caller in the module."""
     for above in module.ancestors(node):
         modes: list[tuple[bool | None, bool]] = []
         if isinstance(above, cst.With):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
+from leakcheck.static import copies
 from leakcheck.static.graph_rule import GraphRule
 from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit
+from leakcheck.static.syntax import outline_nodes
 
 
 class InPlaceOnGrad(GraphRule):
@@ -17,6 +23,18 @@ class InPlaceOnGrad(GraphRule):
     )
     help = "update under torch.no_grad(), or update a detached copy"
     severity = "error"
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Whether something is updated in place, be it by copying."""
+        attributes = (n.attr for n in outline_nodes(outline) if isinstance(n, ast.Attribute))
+        return super().concerns(outline) or "copy_" in attributes
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Yield the tensors that grow, and the copies of models that do."""
+        yield from super().check(module)
+        for update in copies.updates(module):
+            what = module.analysis.code(update)
+            yield self.hit(update, f"`{what}` adds the model's graph to the copy's own past")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""
