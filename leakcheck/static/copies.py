@@ -29,10 +29,11 @@ def updates(module: Module) -> Iterator[cst.Call]:
         names = _followed(loop)
         if names is None:
             continue
-        for node in syntax.walk(loop.body):
-            if isinstance(node, cst.Call) and _adds(module, node, *names):
-                if _trains(module, loop) and not runs_without_gradient(module, node):
-                    yield node
+        calls = (node for node in syntax.walk(loop.body) if isinstance(node, cst.Call))
+        for call in calls:
+            grows = _adds(module, call, *names) and _trains(module, loop)
+            if grows and not runs_without_gradient(module, call):
+                yield call
 
 
 def _followed(loop: cst.For) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.fillers import note_fills
 from leakcheck.static.records import Backward
 from leakcheck.static.values import EMPTY, NONE, SURE, UNKNOWN, Ids, Value, derive, join_all
 
@@ -64,6 +65,7 @@ class Definition:
         if inner is None or self.is_abstract:
             unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
             return flow.seen(flow.made(unknown))
+        note_fills(self, inner, flow, call, bound)
         if inner.backwards:
             flow.backwards.append(Backward(call, EMPTY, flow.born))
         for name in inner.freed & bound.keys():

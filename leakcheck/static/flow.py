@@ -17,7 +17,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.expressions import evaluate, operate
 from leakcheck.static.gradient import decorated_mode, mode_of
-from leakcheck.static.records import Backward, Env, Feed, Frame, Growth
+from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, Growth
 from leakcheck.static.refine import plain_when
 from leakcheck.static.values import (
     ANYTHING,
@@ -74,6 +74,7 @@ class Flow:
         self.backwards: list[Backward] = []
         self.differentiations: list[Backward] = []
         self.feeds: list[Feed] = []
+        self.fills: list[Fill] = []
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where

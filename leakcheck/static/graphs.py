@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
@@ -22,6 +22,7 @@ from leakcheck.static.attributes import (
     returned_by_methods,
     sets_up,
 )
+from leakcheck.static.fillers import kept_fills
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.late import detached_late
@@ -59,7 +60,7 @@ def find(module: Module) -> list[GraphLeak]:
     _flows(module)
     callers.learn(module.analysis)
     for flow in _flows(module):
-        for leak in (*_own(flow), *_fed(flow)):
+        for leak in (*_own(flow), *_fed(flow), *_filled(flow)):
             found.setdefault((id(leak.node), leak.growth.target), leak)
     return list(found.values())
 
@@ -312,6 +313,16 @@ def _updates_itself(flow: Flow, feed: Feed) -> bool:
         return False
     used = returned_by_methods(feed.owner, place) or not inner.keeps_graph(f"self.{place}")
     return not used and not reassigned(inner, place, feed.growth.node, statistics=True)
+
+
+def _filled(flow: Flow) -> Iterator[GraphLeak]:
+    for fill in kept_fills(flow):
+        if _freed(flow, fill.growth) is not None:
+            continue
+        here = fill.definition.analysis.module is flow.module
+        added = replace(fill.growth, value=fill.argument, added=fill.argument, expression=None)
+        leak: Leak = "collection" if fill.growth.how == "collect" else "accumulator"
+        yield GraphLeak(leak, fill.growth.node if here else fill.call, added, flow)
 
 
 def _fed(flow: Flow) -> Iterator[GraphLeak]:

@@ -11,6 +11,7 @@ from leakcheck.static.values import Ids, Value
 
 if TYPE_CHECKING:
     from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.definitions import Definition
 
 How = Literal["sum", "collect", "carry"]
 Env = dict[str, Value]
@@ -50,6 +51,17 @@ class Feed:
     growth: Growth
     loops: Ids
     method: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A graph-carrying argument handed to a function that puts it into a name around it."""
+
+    call: cst.CSTNode
+    argument: Value
+    definition: Definition
+    growth: Growth
+    loops: Ids
 
 
 @dataclass(slots=True)

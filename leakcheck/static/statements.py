@@ -245,8 +245,16 @@ def _match(flow: Flow, node: cst.Match) -> None:
         flow.env = merge(flow.env, env)
 
 
-def _definition(flow: Flow, node: cst.FunctionDef | cst.ClassDef) -> None:
+def _class(flow: Flow, node: cst.ClassDef) -> None:
     flow.env.pop(node.name.value, None)
+
+
+def _function(flow: Flow, node: cst.FunctionDef) -> None:
+    if node.decorators:
+        flow.env.pop(node.name.value, None)
+    else:
+        definition = Definition(flow.analysis, node)
+        flow.env[node.name.value] = Value(NONE, "function", function=definition)
 
 
 def _augment(flow: Flow, node: cst.AugAssign) -> None:
@@ -276,6 +284,6 @@ _EXECUTORS: dict[type, Callable[[Flow, Any], None]] = {
     cst.Try: _try,
     cst.TryStar: _try,
     cst.Match: _match,
-    cst.FunctionDef: _definition,
-    cst.ClassDef: _definition,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
 }

@@ -12,6 +12,7 @@ from leakcheck.static import syntax
 from leakcheck.static.classes import ClassInfo
 from leakcheck.static.definitions import Definition
 from leakcheck.static.fields import tuple_fields
+from leakcheck.static.fillers import empty_container
 from leakcheck.static.flow import Flow
 from leakcheck.static.torch_api import framework, is_learnable_module, words
 from leakcheck.static.values import (
@@ -195,20 +196,17 @@ class Analysis:
         outside = frozenset({name})
         start = self._outer_starts.get((self.module.function_of(scope), name))
         start = start or self._outer_starts.get((None, name))
-        if isinstance(start, (cst.List, cst.Dict)):
-            inner = Value(entries=outside)
-            kind: Kind = "list" if isinstance(start, cst.List) else "dict"
-            return Value(NONE, kind, entries=outside, element=inner)
+        if start is not None:
+            return Value(NONE, start, entries=outside, element=Value(entries=outside))
         return Value(entries=outside) if (scope, name) in self._declared else None
 
     @cached_property
-    def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], cst.BaseExpression]:
-        found: dict[tuple[cst.FunctionDef | None, str], cst.BaseExpression] = {}
+    def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], Kind]:
+        found: dict[tuple[cst.FunctionDef | None, str], Kind] = {}
         for node in self.module.nodes(cst.Assign):
-            target = node.targets[0].target
-            empty = isinstance(node.value, (cst.List, cst.Dict)) and not node.value.elements
-            if isinstance(target, cst.Name) and empty and not self.module.class_of(node):
-                found.setdefault((self.module.function_of(node), target.value), node.value)
+            target, kind = node.targets[0].target, empty_container(node.value)
+            if isinstance(target, cst.Name) and kind and not self.module.class_of(node):
+                found.setdefault((self.module.function_of(node), target.value), kind)
         return found
 
     @cached_property
@@ -284,7 +282,9 @@ class Analysis:
     def definition(self, node: cst.BaseExpression, flow: Flow) -> Definition | ClassInfo | None:
         """Return the function or class of the project that a call's name stands for."""
         spelled = syntax.dotted(node)
-        if not spelled or spelled in flow.env:
+        if spelled in flow.env:
+            return flow.env[spelled].function
+        if not spelled:
             return None
         if spelled.startswith("self.") and flow.owner is not None and spelled.count(".") == 1:
             return flow.owner.method(spelled[5:])

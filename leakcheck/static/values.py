@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.definitions import Definition
 
 NONE, UNKNOWN, LIKELY, SURE = range(4)
 MOST_NESTING = 4  # containers in containers deeper than this are one value
@@ -44,6 +45,7 @@ class Value:
     items: tuple[tuple[object, Value], ...] = ()  # known slots of a dict or tuple
     element: Value | None = None  # what the other slots hold
     ref: ClassInfo | None = field(default=None, compare=False)  # the class of an object
+    function: Definition | None = field(default=None, compare=False)  # of the kind "function"
     leaf: bool = False  # requires grad by request, not by computation
     floats: bool = False  # certainly a plain Python number
 
@@ -114,6 +116,7 @@ def join(one: Value, other: Value) -> Value:
         items=_join_items(one, other),
         element=_join_elements(one, other),
         ref=ref,
+        function=first.function or second.function,
         leaf=first.leaf,
         floats=one.floats and other.floats,
     )

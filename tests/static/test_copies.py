@@ -1,4 +1,4 @@
-"""An average of a model's parameters, updated in place: with the graph of every step, or without?"""
+"""An average of a model's parameters, updated in place: with its graph, or without?"""
 
 from __future__ import annotations
 
@@ -92,8 +92,11 @@ def test_an_object_that_keeps_the_copy_is_followed_to_the_training_loop():
     ("old", "new"),
     [
         ("    def update", "    @torch.no_grad()\n    def update"),
-        ("        average.update(model)", "        with torch.no_grad():\n            average.update(model)"),
-        ("        average.update(model)", "        meter.update(model)"),  # who calls it is not known
+        (
+            "        average.update(model)",
+            "        with torch.no_grad():\n            average.update(model)",
+        ),
+        ("        average.update(model)", "        meter.update(model)"),  # may be another's
         ("zip(self.copy.named", "zip(model.named"),
         ("        loss.backward()\n", ""),
     ],

@@ -1,0 +1,134 @@
+"""Functions that put what they are given into a list or total around them: meters without a class.
+
+`history = []`, `def log(value): history.append(value)`, and in the training loop `log(loss)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from leakcheck.static import syntax
+from leakcheck.static.attributes import attribute_of
+from leakcheck.static.records import Fill
+from leakcheck.static.values import NONE, Kind, Value, derive, join
+
+if TYPE_CHECKING:
+    from leakcheck.static.definitions import Definition
+    from leakcheck.static.flow import Flow
+    from leakcheck.static.module import Module
+    from leakcheck.static.records import Growth
+
+_CONTAINERS: dict[str, Kind] = {
+    "list": "list", "deque": "list", "dict": "dict", "OrderedDict": "dict", "defaultdict": "dict"
+}  # fmt: skip
+_TAKES_OUT = frozenset({"clear", "pop", "popleft", "popitem"})
+
+
+def note_fills(
+    definition: Definition, inner: Flow, flow: Flow, call: cst.Call, bound: dict[str, Value]
+) -> None:
+    """Take note of arguments with a graph that a function puts into a name around it."""
+    for growth in inner.growths.values():
+        if not growth.per_call or growth.target.startswith("self."):
+            continue
+        for name in growth.added.parameters & bound.keys():
+            given = bound[name].contents
+            if given.carries:
+                if _is_around(flow, inner):
+                    _fill(flow, growth, given)
+                if flow.recording and flow.born:
+                    flow.fills.append(Fill(call, given, definition, growth, flow.born))
+
+
+def _is_around(flow: Flow, inner: Flow) -> bool:
+    """Whether a name of the one scope is what the other one fills."""
+    if flow.module is not inner.module:
+        return False
+    return flow.scope in (flow.module.tree, *flow.module.ancestors(inner.scope))
+
+
+def _fill(flow: Flow, growth: Growth, given: Value) -> None:
+    """Let a list of the caller's own hold what was put into it."""
+    name = attribute_of(growth)
+    held = flow.env.get(name)
+    if held is None:
+        return
+    inside = replace(given, sinks=given.sinks | {id(growth.node)})
+    if growth.how == "collect":
+        element = join(held.element, inside) if held.element is not None else inside
+        kind = held.kind if held.kind in ("list", "dict") else "list"
+        flow.env[name] = replace(held, graph=NONE, kind=kind, element=element)
+    else:
+        flow.env[name] = derive([held, inside], flow.born)
+
+
+def kept_fills(flow: Flow) -> Iterator[Fill]:
+    """Yield what a training loop puts into places that nothing empties or differentiates."""
+    for fill in flow.fills:
+        name, inner = attribute_of(fill.growth), fill.definition.flow
+        if inner is None or not inner.keeps_graph(name):
+            continue
+        if not any(fill.loops & passed.loops for passed in flow.backwards):
+            continue
+        modules = {flow.module.path: flow.module, inner.module.path: inner.module}
+        emptied = any(empties(module, name) for module in modules.values())
+        if not emptied and not _differentiated(inner, name):
+            yield fill
+
+
+def empties(module: Module, name: str) -> bool:
+    """Whether the module takes something out of a name's container, or gives it another one."""
+    given = 0
+    for node in [*module.calls, *module.nodes(cst.Del), *module.nodes(cst.Assign)]:
+        match node:
+            case cst.Call(func=cst.Attribute(value=cst.Name(value=holder), attr=method)):
+                if holder == name and method.value in _TAKES_OUT:
+                    return True
+            case cst.Del(
+                target=cst.Subscript(value=cst.Name(value=holder)) | cst.Name(value=holder)
+            ):
+                if holder == name:
+                    return True
+            case cst.Assign(targets=targets):
+                given += any(_gives(target.target, name) for target in targets)
+    return given > 1
+
+
+def _gives(target: cst.BaseExpression, name: str) -> bool:
+    """Whether a target is the name itself, or a slice of it."""
+    match target:
+        case cst.Subscript(
+            value=cst.Name(value=holder), slice=[cst.SubscriptElement(slice=cst.Slice())]
+        ):
+            return holder == name
+        case cst.Tuple(elements=elements):
+            return any(_gives(element.value, name) for element in elements)
+    return isinstance(target, cst.Name) and target.value == name
+
+
+def _differentiated(inner: Flow, name: str) -> bool:
+    """Whether some function of the module asks for gradients of what the name holds."""
+    flows = (inner.analysis.flow(scope) for scope in inner.analysis.scopes())
+    return any(
+        name in passed.value.entries
+        for flow in flows
+        if flow is not None
+        for passed in (*flow.backwards, *flow.differentiations)
+    )
+
+
+def empty_container(node: cst.BaseExpression) -> Kind | None:
+    """Return the kind of container that an expression makes, with nothing in it and no limit."""
+    match node:
+        case cst.List(elements=[]):
+            return "list"
+        case cst.Dict(elements=[]):
+            return "dict"
+        case cst.Call(args=[]) | cst.Call(func=cst.Name(value="defaultdict")):
+            name = syntax.dotted(node.func).rpartition(".")[2]
+            return _CONTAINERS.get(name)
+    return None
