@@ -49,6 +49,7 @@ def memos(module: Module) -> Iterator[Memo]:
                     and _made_for(assign, key, function)
                     and _from_data(module, key, function)
                     and _looked_up(module, function, holder, key)
+                    and not _has_switch(function, name)
                 ):
                     yield Memo(name, module.code(key), assign)
 
@@ -81,6 +82,24 @@ def _looked_up(
                 keys = [module.code(arg.value) for arg in node.args[:1]]
                 if module.code(asked) == dict_code and keys == [key_code]:
                     return True
+    return False
+
+
+def _has_switch(function: cst.FunctionDef, name: str) -> bool:
+    """`if self.use_cache:`: the caller decides on the cache, and knows what it costs.
+
+    Who sets a switch at module level decides for everybody, mostly without being asked.
+    """
+    chosen = {p.name.value for p in parameters(function)}
+    for node in shape.own_nodes(function):
+        if isinstance(node, cst.If):
+            test = node.test
+            if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                test = test.expression
+            holder, _, word = dotted(test).rpartition(".")
+            given = holder == "self" or (word in chosen and not holder)
+            if given and "cach" in word.lower() and word != name:
+                return True
     return False
 
 

@@ -1,8 +1,11 @@
 """Near misses are unmarked."""
 
 import functools
+import logging
 from enum import Enum
 from functools import lru_cache
+
+from torch import nn
 
 
 class Batch:
@@ -25,6 +28,14 @@ class Batch:
     def kinds(cls):
         return ()
 
+    @lru_cache(maxsize=256)  # a table of sizes; the few batches it keeps are light
+    def grid(self, height, width):
+        return [(y, x) for y in range(height) for x in range(width)]
+
+    @lru_cache(maxsize=None)  # leak: cached-method
+    def words(self, text):
+        return text.split()
+
     @lru_cache(maxsize=1)  # keeps one instance at most
     def last(self):
         return 1
@@ -39,3 +50,15 @@ class Color(Enum):
     @lru_cache
     def rgb(self):
         return (255, 0, 0)
+
+
+class Anchors(nn.Module):
+    @lru_cache(maxsize=32)  # leak: cached-method
+    def of(self, height, width):
+        return height * width
+
+
+class Log(logging.LoggerAdapter):
+    @functools.cache  # a logger lives as long as the program
+    def once(self, message):
+        self.warning(message)

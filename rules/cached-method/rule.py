@@ -10,10 +10,15 @@ from leakcheck.model import Severity
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import parameters
 
 
 class CachedMethod(Rule):
-    """Cache decorators on methods with `self`, the unlimited and the heavy ones first."""
+    """Cache decorators on methods with `self`, the unlimited and the heavy ones first.
+
+    A limited cache whose keys hold more than `self` is there for those; a few light objects that
+    it keeps as well are no leak.
+    """
 
     code = "LK301"
     summary = "a cache decorator on a method keeps every instance alive"
@@ -29,7 +34,7 @@ class CachedMethod(Rule):
                 continue
             if growth.at_most_one(decorator) or _few_instances(module, owner):
                 continue
-            if shape.is_method(function):
+            if shape.is_method(function) and _keeps_many(module, owner, function, decorator):
                 yield self.hit(
                     decorator,
                     f"the cache keeps every `{owner.name.value}` it was asked for",
@@ -38,15 +43,31 @@ class CachedMethod(Rule):
 
 
 def _few_instances(module: Module, owner: cst.ClassDef) -> bool:
-    """Members of an enumeration, and classes, live as long as the program anyway."""
+    """Members of an enumeration, classes and loggers live as long as the program anyway."""
     return any(base.rpartition(".")[2] in _IMMORTAL for base in module.bases(owner))
 
 
-_IMMORTAL = frozenset(["Enum", "IntEnum", "StrEnum", "Flag", "type", "EnumMeta", "ABCMeta"])
+_IMMORTAL = frozenset(
+    ["Enum", "IntEnum", "StrEnum", "Flag", "type", "EnumMeta", "ABCMeta", "Logger", "LoggerAdapter"]
+)
+
+
+def _keeps_many(
+    module: Module, owner: cst.ClassDef, function: cst.FunctionDef, decorator: cst.Decorator
+) -> bool:
+    starred = isinstance(function.params.star_arg, cst.Param) or function.params.star_kwarg
+    keyed_by_self_alone = len(parameters(function)) == 1 and not starred
+    return keyed_by_self_alone or _severity(module, owner, decorator) == "warning"
 
 
 def _severity(module: Module, owner: cst.ClassDef, decorator: cst.Decorator) -> Severity:
-    if growth.unlimited(module, decorator):
-        return "warning"
-    heavy = shape.has_base(module, owner, "dataset-classes") or shape.holds_tensors(module, owner)
+    heavy = growth.unlimited(module, decorator) or _is_heavy(module, owner)
     return "warning" if heavy else "info"
+
+
+def _is_heavy(module: Module, owner: cst.ClassDef) -> bool:
+    """A data set, or what holds tensors; a module through bases in other files as well."""
+    if shape.has_base(module, owner, "dataset-classes") or shape.holds_tensors(module, owner):
+        return True
+    info = module.analysis.class_info(owner)
+    return info is not None and info.is_module

@@ -49,6 +49,18 @@ def limited(text, compute):
     return _LIMITED.get(text)
 
 
+USE_CACHE = True
+_ALWAYS = {}
+
+
+def always(text, compute):
+    if not USE_CACHE:
+        return compute(text)
+    if text not in _ALWAYS:
+        _ALWAYS[text] = compute(text)  # leak: growing-cache
+    return _ALWAYS[text]
+
+
 def end_of_epoch():
     _CLEARED.clear()
 
@@ -59,6 +71,8 @@ class Encoder:
         self.by_layer = {}
         self.remarks = {}
         self.kept = {}
+        self.asked_for = {}
+        self.use_cache = False
 
     def encode(self, sentence, compute):
         if sentence in self.cache:
@@ -77,3 +91,10 @@ class Encoder:
     def embed(self, sentence, compute):
         self.kept[sentence] = self.kept.get(sentence) or compute(sentence)  # leak: growing-cache
         return self.kept[sentence]
+
+    def switched(self, sentence, compute):
+        if not self.use_cache:
+            return compute(sentence)
+        if sentence not in self.asked_for:
+            self.asked_for[sentence] = compute(sentence)  # whoever switched it on wants it
+        return self.asked_for[sentence]

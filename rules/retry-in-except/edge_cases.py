@@ -39,3 +39,24 @@ class Trainer:
             return torch.empty(size)
         except torch.OutOfMemoryError:
             return torch.empty(size // 2)  # no frame of Python holds the failed attempt
+
+    def on_the_host(self, batch):
+        try:
+            return self.attempt(batch)
+        except torch.OutOfMemoryError:
+            batch = batch.to("cpu")
+            return self.attempt(batch)  # the host's memory is another
+
+    def told_where(self, batch):
+        try:
+            return self.attempt(batch, device="cuda")
+        except torch.OutOfMemoryError:
+            return self.attempt(batch, device="cpu")
+
+    def with_the_loss_on_the_host(self, batch):
+        try:
+            return self.attempt(batch)
+        except torch.OutOfMemoryError:
+            last = self.last.cpu()
+            self.note(last)
+            return self.attempt(batch[:1])  # leak: retry-in-except

@@ -9,7 +9,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, walk
+from leakcheck.static.syntax import constant, dotted, walk
 
 
 class RetryInExcept(Rule):
@@ -29,11 +29,42 @@ class RetryInExcept(Rule):
             for handler in attempt.handlers:
                 if not _of_memory(module, handler):
                     continue
+                moved = _moved_to_host(handler.body)
                 for node in shape.own_nodes(handler.body):
-                    if isinstance(node, cst.Call) and _again(module, node, failed, function):
+                    if not isinstance(node, cst.Call) or _on_host(node, moved):
+                        continue
+                    if _again(module, node, failed, function):
                         yield self.hit(
                             node, "the failed attempt's tensors are still held during this call"
                         )
+
+
+def _moved_to_host(body: cst.CSTNode) -> set[str]:
+    """The names that a handler gives a copy in the host's memory: `x = x.cpu()`."""
+    moves = (node for node in shape.own_nodes(body) if isinstance(node, cst.Assign))
+    return {
+        name
+        for move in moves
+        if _to_host(move.value)
+        for target in move.targets
+        for name in shape.target_names(target.target)
+    }
+
+
+def _on_host(retry: cst.Call, moved: set[str]) -> bool:
+    """Whether a retry runs in the host's memory, where the failed attempt's is not missed."""
+    given = [arg.value for arg in retry.args]
+    return any(_to_host(value) or dotted(value) in moved for value in given)
+
+
+def _to_host(value: cst.BaseExpression) -> bool:
+    """`x.cpu()`, `x.to("cpu")`, `torch.device("cpu")`, "cpu"."""
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("cpu"))):
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name("to" | "device"))):
+            return any(constant(arg.value) == "cpu" for arg in value.args)
+    return constant(value) == "cpu"
 
 
 def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:
