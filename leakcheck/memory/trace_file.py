@@ -14,10 +14,10 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -34,6 +34,7 @@ KINDS: Final[dict[str, EventKind]] = {
     "F": "segment_free",
     "E": "empty_cache",
 }
+_Made = TypeVar("_Made")
 _LETTERS: Final = {kind: letter for letter, kind in KINDS.items()}
 LARGEST_BYTES: Final = 1 << 42  # no device holds a block of more
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -59,7 +60,7 @@ def read_traces(path: Path) -> tuple[Trace, ...]:
     try:
         stored = msgspec.json.decode(content, type=dict[str, _StoredTrace])
         traces = tuple(_trace(name, each) for name, each in stored.items())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordingError(f"{path}: no allocation trace: {error}") from None
     except (TypeError, ValueError, IndexError, KeyError) as error:
         raise RecordingError(f"{path}: an event or segment cannot be read: {error}") from None
@@ -95,19 +96,32 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _trace(name: str, stored: _StoredTrace) -> Trace:
-    events = tuple(_event(*row) for row in stored.events if row[0] != "n")
+    events = tuple(_row(_event, row) for row in stored.events if row[:1] != ["n"])
     live = {address: (size, asked) for address, size, asked in stored.init_blocks}
-    spans = [_span(*row) for row in stored.init_segments]
+    spans = [_row(_span, row) for row in stored.init_segments]
     return Trace(
         events=events,
         initial=address_ranges(initial_segments(spans, live, ()), spans),
-        marks=tuple(Mark(*mark) for mark in stored.marks),
+        marks=_marks(stored.marks, len(events)),
         sites=tuple(stored.sites),
         name=name,
         settings=stored.settings,
         final_allocated_bytes=stored.final_allocated,
         final_reserved_bytes=stored.final_reserved,
     )
+
+
+def _row(make: Callable[..., _Made], fields: list[Any]) -> _Made:
+    if not 2 <= len(fields) <= 6:  # of an event as of a segment
+        raise ValueError(f"it has {len(fields)} fields, not two to six")
+    return make(*fields)
+
+
+def _marks(rows: list[tuple[int, str, int]], events: int) -> tuple[Mark, ...]:
+    for at, label, _ in rows:
+        if not 0 <= at <= events:
+            raise ValueError(f'mark "{label}" is before event {at}, of {events}')
+    return tuple(sorted(Mark(*row) for row in rows))
 
 
 def _event(
