@@ -116,6 +116,7 @@ def _translate_contexts() -> None:
     # without an argument it asks for CUDA
     torch.is_autocast_enabled = _translating_type(lambda kind=_meant[0].type: enabled(kind))
     torch.set_default_device = _translating(torch.set_default_device)
+    torch.Generator = _Generator  # type: ignore[misc,assignment]
 
 
 def _tell_cuda() -> None:
@@ -142,6 +143,20 @@ def _tell_cuda() -> None:
 @lru_cache(maxsize=4096)
 def _asked_by_program(filename: str) -> bool:
     return not filename.startswith(_TORCH_AND_OWN)
+
+
+class _GeneratorType(type):
+    """Makes generators on the host, whatever their device; nothing is drawn from them."""
+
+    def __call__(cls, device: object = "cpu") -> torch._C.Generator:
+        return torch._C.Generator("cpu")
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, torch._C.Generator)
+
+
+class _Generator(metaclass=_GeneratorType):
+    """Stands for torch.Generator."""
 
 
 def _step(scaler: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:

@@ -68,6 +68,9 @@ def install(device: SimulatedDevice) -> None:
         **dict.fromkeys(("current_stream", "default_stream"), lambda *_, **__: one),
         **{"Stream": Stream, "ExternalStream": Stream, "Event": Silent},
         **{"stream": Silent, "StreamContext": Silent, "device": Silent, "device_of": Silent},
+        "is_current_stream_capturing": lambda: (
+            False
+        ),  # optimizers ask; a CUDA build asks the driver
         **dict.fromkeys(("set_stream", "set_per_process_memory_fraction"), nothing),
         **dict.fromkeys(("set_rng_state", "set_rng_state_all"), nothing),
         "get_rng_state": lambda *_, **__: torch.zeros(16, dtype=torch.uint8),

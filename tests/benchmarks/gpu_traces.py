@@ -24,9 +24,10 @@ def capture_trace(section: str, out: Path) -> None:
     """Record the allocator from its first block on, and write the traces without frames."""
     torch.cuda.init()
     torch.cuda.memory._record_memory_history(context=None, stacks="python", max_entries=200_000)
-    TRACES.get(section, _train_all)()
+    kept = TRACES.get(section, _train_all)()
     snapshot = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(enabled=None)
+    del kept
     (trace,) = snapshot_traces(snapshot)
     settings = {k: v for k, v in trace.settings.items() if isinstance(v, (bool, int, float, dict))}
     named = replace(
@@ -91,7 +92,8 @@ def _streams() -> None:
     torch.cuda.synchronize()
 
 
-def _graph() -> None:
+def _graph() -> list[object]:
+    """The graphs, which must live until the snapshot: it tells which pool an address is of."""
     model, x = nn.Linear(512, 512).cuda(), torch.randn(64, 512, device="cuda")
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -99,13 +101,16 @@ def _graph() -> None:
         for _ in range(3):
             model(x).sum().backward()
     torch.cuda.current_stream().wait_stream(side)
+    graphs: list[object] = []
     for _ in range(3):  # captured again and again: each graph keeps a pool of its own
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             out = model(x)
         graph.replay()
+        graphs.append(graph)
         del out
     torch.cuda.synchronize()
+    return graphs
 
 
 def _out_of_memory() -> None:
@@ -120,7 +125,7 @@ def _out_of_memory() -> None:
         pass
 
 
-TRACES: dict[str, Callable[[], None]] = {
+TRACES: dict[str, Callable[[], list[object] | None]] = {
     "trace-gc": _with_collector,
     "trace-streams": _streams,
     "trace-graph": _graph,

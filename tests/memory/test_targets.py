@@ -41,7 +41,12 @@ def outcome(tmp_path, body: str, *arguments: str, function: str = "") -> Predict
     [
         "loop(nn.Linear(64, 64).cuda(), torch.randn(4, 64).cuda())",
         'd = torch.device("cuda", 0)\nloop(nn.Linear(64, 64).to(d), torch.randn(4, 64).to(d))',
-        'torch.set_default_device("cuda")\nloop(nn.Linear(64, 64), torch.randn(4, 64))',
+        # the counter of AdamW's steps was on the default device, too, before torch 2.13
+        'torch.set_default_device("cuda")\nmodel, x = nn.Linear(64, 64), torch.randn(4, 64)\n'
+        "torch.set_default_device(None)\nloop(model, x)",
+        'with torch.device("cuda"):\n    model = nn.Linear(64, 64)\n'
+        'g = torch.Generator(device="cuda").manual_seed(0)\n'
+        'loop(model, torch.randn(4, 64, device="cuda", generator=g))',
         f"torch.cuda.reset_peak_memory_stats()\n{PLAIN}\ntorch.cuda.reset_peak_memory_stats()",
         f"print(torch.cuda.memory_summary(), torch.cuda.get_rng_state())\n{PLAIN}",
         f"torch.cuda.memory._record_memory_history()\n{PLAIN}",
