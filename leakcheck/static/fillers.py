@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.static import syntax
+from leakcheck.static import shape, syntax
 from leakcheck.static.attributes import attribute_of
 from leakcheck.static.records import Fill
 from leakcheck.static.values import NONE, Kind, Value, derive, join
@@ -74,24 +74,30 @@ def kept_fills(flow: Flow) -> Iterator[Fill]:
             continue
         if not any(fill.loops & passed.loops for passed in flow.backwards):
             continue
-        modules = {flow.module.path: flow.module, inner.module.path: inner.module}
-        emptied = any(empties(module, name) for module in modules.values())
-        if not emptied and not _differentiated(inner, name):
+        places = [home(inner.module, inner.scope, name)]
+        places += [flow.module.tree] if flow.module is not inner.module else []
+        if not any(empties(place, name) for place in places) and not _differentiated(inner, name):
             yield fill
 
 
-def empties(module: Module, name: str) -> bool:
-    """Whether the module takes something out of a name's container, or gives it another one."""
+def home(module: Module, scope: cst.CSTNode, name: str) -> cst.FunctionDef | cst.Module:
+    """Return the function around a scope that makes the name, or else the module."""
+    function = module.function_of(scope)
+    while function is not None and not any(shape.binds(n, name) for n in shape.own_nodes(function)):
+        function = module.function_of(function)
+    return function or module.tree
+
+
+def empties(within: cst.CSTNode, name: str) -> bool:
+    """Whether a scope takes something out of a name's container, or gives it another one."""
     given = 0
-    for node in [*module.calls, *module.nodes(cst.Del), *module.nodes(cst.Assign)]:
+    for node in syntax.walk(within):
         match node:
-            case cst.Call(func=cst.Attribute(value=cst.Name(value=holder), attr=method)):
-                if holder == name and method.value in _TAKES_OUT:
+            case cst.Call(func=cst.Attribute(value=holder, attr=method)):
+                if method.value in _TAKES_OUT and shape.last_name(holder) == name:
                     return True
-            case cst.Del(
-                target=cst.Subscript(value=cst.Name(value=holder)) | cst.Name(value=holder)
-            ):
-                if holder == name:
+            case cst.Del(target=cst.Subscript(value=holder)) | cst.Del(target=holder):
+                if shape.last_name(holder) == name:
                     return True
             case cst.Assign(targets=targets):
                 given += any(_gives(target.target, name) for target in targets)

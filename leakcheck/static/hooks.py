@@ -177,9 +177,13 @@ def hook_functions(module: Module, group: str = "module-hooks") -> list[Hook]:
     """List the functions of the module that are registered as hooks, each once."""
     found: dict[int, Hook] = {}
     for call in registrations(module, group):
-        for function in _functions_behind(module, hook_argument(call)):
-            found[id(function)] = function
+        found |= {id(function): function for function in functions_behind(module, call)}
     return list(found.values())
+
+
+def functions_behind(module: Module, call: cst.Call) -> Iterator[Hook]:
+    """Yield the functions that a registration puts on something, as far as they are here."""
+    yield from _functions_behind(module, hook_argument(call))
 
 
 def _functions_behind(module: Module, hook: cst.BaseExpression) -> Iterator[Hook]:

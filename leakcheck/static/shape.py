@@ -32,7 +32,9 @@ def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
     if isinstance(function, cst.Module):
         stack: list[cst.CSTNode] = list(reversed(function.body))
     else:
-        stack = [function.body if isinstance(function, cst.FunctionDef) else function]
+        stack = [function]
+        if isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            stack = [function.body]
     while stack:
         node = stack.pop()
         yield node

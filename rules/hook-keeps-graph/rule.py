@@ -8,8 +8,10 @@ import libcst as cst
 
 from leakcheck.model import Fix
 from leakcheck.static import hooks, shape
+from leakcheck.static.fillers import empties, empty_container, home
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.graph_rule import TITLES
+from leakcheck.static.hooks import Hook, Store
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import walk
@@ -28,22 +30,65 @@ class HookKeepsGraph(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what forward hooks append: a copy for later is meant to be read, not trained."""
-        registered = {
-            id(hook)
-            for call in module.calls
-            if isinstance(call.func, cst.Attribute)
-            and call.func.attr.value.startswith("register_forward")
-            for hook in [_hook(module, call)]
-            if hook is not None and not _runs_without_gradient(module, call)
-        }
-        for function in module.functions:
-            if id(function) not in registered or shape.gradients_off(module, function.body):
+        for hook in _forward_hooks(module):
+            if shape.gradients_off(module, hook.body):
                 continue
-            for store in hooks.stores(module, function):
-                copied = _copied(store.node) if store.grows else None
-                if copied is not None:
+            for store in hooks.stores(module, hook):
+                if not store.grows:
+                    continue
+                if (copied := _copied(store.node)) is not None:
                     message = f"`{module.code(copied)}` is a copy with the graph of its forward"
                     yield self.hit(store.node, message, fix=_fix(module, copied))
+                elif name := _piled_up(module, hook, store):
+                    message = f"`{name}` keeps the graph of every forward of the training loop"
+                    yield self.hit(store.node, message)
+
+
+def _forward_hooks(module: Module) -> list[Hook]:
+    """List the functions registered as forward hooks by code that leaves gradients on."""
+    found: dict[int, Hook] = {}
+    for call in hooks.registrations(module):
+        assert isinstance(call.func, cst.Attribute)
+        forward = call.func.attr.value.startswith("register_forward")
+        if forward and not _runs_without_gradient(module, call):
+            found |= {id(each): each for each in hooks.functions_behind(module, call)}
+    return list(found.values())
+
+
+def _piled_up(module: Module, hook: Hook, store: Store) -> str:
+    """Name the list of a training function that a hook inside of it fills, and nothing empties."""
+    name = _root(store.target)
+    function = home(module, hook, name)
+    cut = any(isinstance(n, cst.Attribute) and n.attr.value in _CUTS for n in walk(store.node))
+    if isinstance(function, cst.Module) or cut or not _starts_empty(function, name):
+        return ""
+    passes = (call for call in module.calls if shape.last_name(call) == "backward")
+    trains = any(module.function_of(c) is function and module.loop_of(c) for c in passes)
+    if empties(function, name) or not trains:
+        return ""
+    return name if not _unhooked_in_loop(module, function) else ""
+
+
+def _starts_empty(function: cst.FunctionDef, name: str) -> bool:
+    starts = (n for n in shape.own_nodes(function) if shape.binds(n, name))
+    return any(isinstance(n, cst.Assign) and empty_container(n.value) for n in starts)
+
+
+def _unhooked_in_loop(module: Module, function: cst.FunctionDef) -> bool:
+    removals = (call for call in hooks.removals(module) if module.function_of(call) is function)
+    return any(module.loop_of(call) is not None for call in removals)
+
+
+def _root(target: cst.BaseExpression) -> str:
+    """Name the container of `seen`, `seen[name]` and `seen.setdefault(name, [])`."""
+    match target:
+        case cst.Name(value=name):
+            return name
+        case cst.Subscript(value=holder):
+            return _root(holder)
+        case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value="setdefault"))):
+            return _root(holder)
+    return ""
 
 
 def _runs_without_gradient(module: Module, call: cst.Call) -> bool:
@@ -55,15 +100,6 @@ def _runs_without_gradient(module: Module, call: cst.Call) -> bool:
     switches += [node.decorator for node in walk(around) if isinstance(node, cst.Decorator)]
     modes = [mode_of(switch, module) for switch in switches]
     return any(sets and mode is not True for mode, sets in modes)
-
-
-def _hook(module: Module, call: cst.Call) -> cst.FunctionDef | None:
-    if not call.args:
-        return None
-    match hooks.hook_argument(call):
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            return next((f for f in module.functions if f.name.value == name), None)
-    return None
 
 
 def _copied(node: cst.CSTNode) -> cst.Call | None:

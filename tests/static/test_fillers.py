@@ -112,6 +112,7 @@ def test_it_keeps_no_graph_when_it_cuts_it_itself(source):
         ("        log(loss)", "        log(loss)\n        del history[:-100]"),
         ("        log(loss)", "        log(loss)\n        history[:] = history[-100:]"),
         ("        log(loss)", "        log(loss)\n        history = []"),
+        ("    print(len(history))", "    del history"),
         ("        loss.backward()\n", ""),
         ("history.append(value)", "history.append(str(value))"),
         ("log(value):\n", "log(value):\n        history = []\n"),

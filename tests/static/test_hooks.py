@@ -7,7 +7,8 @@ import textwrap
 import libcst as cst
 import pytest
 
-from leakcheck.static import hooks, syntax
+from leakcheck.static import hooks, registry, syntax
+from leakcheck.static.engine import check_source
 from leakcheck.static.module import Module
 
 
@@ -176,3 +177,55 @@ def test_entries_that_only_a_backward_hook_takes_out_are_told_apart():
     assert not hooks.dropped_only_by_backward(
         module(source + "    def reset(self):\n                self.kept.clear()\n"), "kept"
     )
+
+
+TRAINED = """
+import torch
+
+def train(model, loader, opt):
+    feats = {}
+    def save(name):
+        def keep(module, inputs, output):
+            feats.setdefault(name, []).append(output)
+        return keep
+    handles = [m.register_forward_hook(save(n)) for n, m in model.named_children()]
+    for x, y in loader:
+        loss = model(x).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(len(feats))
+"""
+
+
+def kept_graphs(source: str) -> list[str]:
+    rule = [rule for rule in registry.default_rules() if rule.slug == "hook-keeps-graph"]
+    return [f.context.strip() for f in check_source(source, "a.py", rule)]
+
+
+def test_a_hook_that_fills_a_list_of_the_training_function_keeps_every_forward():
+    assert kept_graphs(TRAINED) == ["feats.setdefault(name, []).append(output)"]
+
+    lambdas = TRAINED.replace("save(n)", "lambda m, i, o: feats[n].append(o)")
+    assert kept_graphs(lambdas)[-1].startswith("handles = [m.register_forward_hook(lambda")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("append(output)", "append(output.detach())"),
+        ("append(output)", "append(output.mean().item())"),
+        ("append(output)", "append(len(output))"),
+        ("        opt.step()", "        feats.clear()"),
+        ("        opt.step()", "        feats = {}"),
+        ("        opt.step()", "        feats.pop('head')"),
+        ("        opt.step()", "        for h in handles: h.remove()"),
+        ("        loss.backward()", "        print(loss.item())"),
+        ("    for x, y in loader:", "    x = loader\n    if x:"),
+        ("def train(", "@torch.no_grad()\ndef train("),
+        ("    feats = {}", "    feats = model.feats"),
+    ],
+)
+def test_a_hook_whose_list_is_emptied_or_holds_no_graph_does_not(old, new):
+    assert old in TRAINED
+    assert kept_graphs(TRAINED.replace(old, new)) == []
