@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from leakcheck.cli import estimate_formula, measured_run
+from leakcheck.cli.device_list import list_devices
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.written import write_file
 from leakcheck.cli.zero_tables import Count, table
@@ -32,7 +33,20 @@ _MOST_TIMEOUT_S = 7 * 86_400
     "estimate",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.option("--device", default="h200", show_default=True, help="t4, a100, h100, h200, ...")
+@click.option(
+    "--device",
+    default="h200",
+    show_default=True,
+    help="t4, a100, h100, h200, ...; only the t4 was measured, see --devices.",
+)
+@click.option(
+    "--devices",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=list_devices,
+    help="List the devices, with what is measured of each and what is not.",
+)
 @click.option(
     "--batch-size",
     "batch_sizes",

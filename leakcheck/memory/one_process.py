@@ -7,7 +7,9 @@ the predictor's own process.
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,6 +22,17 @@ MIB: Final = 1 << 20
 # torch/csrc/distributed/c10d/reducer.hpp: kDefaultFirstBucketBytes, kDefaultBucketBytesCap
 FIRST_BUCKET_BYTES: Final = 1 * MIB
 BUCKET_BYTES: Final = 25 * MIB
+
+
+SHARDS_NOTE: Final = "the shards of FSDP and what it gathers are not modelled"
+
+
+def is_sharded() -> bool:
+    """Whether a module of this process is one of FSDP's, of either generation."""
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    kinds = [getattr(fsdp, name, None) for name in ("FullyShardedDataParallel", "FSDPModule")]
+    known = tuple(kind for kind in kinds if kind is not None)
+    return bool(known) and any(issubclass(type(item), known) for item in gc.get_objects())
 
 
 def install(device: SimulatedDevice) -> None:

@@ -70,6 +70,8 @@ def predict_here(request: Request) -> Prediction:
     if not device.events:
         raise UsageError(f"{request.target}: the program put no tensor on a CUDA device")
     steps = device.steps
+    if one_process.is_sharded():
+        device.note_once(f"{one_process.SHARDS_NOTE}; these are the sizes of a host's run")
     if steps < request.steps:
         device.note_once(f"only {steps} of {request.steps} optimizer steps were made")
     context_bytes = device_profile.context_bytes
@@ -135,6 +137,8 @@ def _told(error: BaseException, target: str) -> str:
     own = [frame for frame in own if not frame.filename.startswith("<frozen")]
     user = [frame for frame in own if "site-packages" not in frame.filename] or own
     where = f"{user[-1].filename}:{user[-1].lineno}" if user else target
+    if any("/torch/distributed/fsdp/" in Path(frame.filename).as_posix() for frame in frames):
+        where += f": {one_process.SHARDS_NOTE}"
     if isinstance(error, KeyError) and error.args[0] in _LAUNCHER_VARIABLES:
         text += " is not set; a launcher sets RANK=0 LOCAL_RANK=0 WORLD_SIZE=1"
     return f"{where}: {type(error).__name__}: {text[:300]}"

@@ -28,13 +28,15 @@ USUAL_CONTEXT_BYTES, USUAL_CUDNN_BYTES = 137_363_456, 4_063_232
 class DeviceProfile:
     """One device; `context_measured` is False where the context is taken from the T4.
 
-    `cudnn_bytes` is what loading cuDNN adds to the context.
+    `memory_source` is "measured", "usual" or "data sheet", as devices.toml explains; `cudnn_bytes`
+    is what loading cuDNN adds to the context.
     """
 
     key: str
     name: str
     capability: tuple[int, int]
     memory_bytes: int
+    memory_source: str
     context_bytes: int
     context_measured: bool
     cudnn_bytes: int
@@ -83,6 +85,7 @@ def _profile(key: str, table: dict[str, object]) -> DeviceProfile:
         name=str(table["name"]),
         capability=(int(capability[0]), int(capability[1])),
         memory_bytes=int(str(table["memory_bytes"])),
+        memory_source=str(table["memory_source"]),
         context_bytes=int(str(context)) if context else USUAL_CONTEXT_BYTES,
         context_measured=context is not None,
         cudnn_bytes=int(str(table.get("cudnn_bytes", USUAL_CUDNN_BYTES))),

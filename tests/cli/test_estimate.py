@@ -128,6 +128,18 @@ def test_json_and_picture_hold_the_same_prediction(predicted, tmp_path):
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 
 
+def test_the_devices_are_listed_with_what_was_measured_of_them():
+    done = estimate("--devices")
+
+    lines = done.output.splitlines()
+    assert done.exit_code == 0
+    assert lines[1].split() == [
+        *("t4", "Tesla", "T4", "7.5", "14.6", "GiB,", "measured", "measured"),
+        *("8.1", "MiB,", "by", "its", "rule"),
+    ]
+    assert any(line.startswith("b200") and "data sheet" in line for line in lines)
+
+
 def test_a_program_too_large_for_the_device_exits_one(predicted, monkeypatch):
     monkeypatch.setattr(Prediction, "fits", property(lambda _: False))
 

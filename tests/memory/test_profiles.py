@@ -38,6 +38,14 @@ def test_only_a_measured_context_says_so():
     assert not profile("a100").context_measured
 
 
+def test_where_a_size_of_memory_is_from_is_said():
+    sources = {key: each.memory_source for key, each in profiles().items()}
+
+    assert sources["t4"] == "measured"
+    assert sources["b200"] == sources["rtx5090"] == "data sheet"
+    assert set(sources.values()) == {"measured", "usual", "data sheet"}
+
+
 def test_names_are_read_whatever_their_case():
     assert profile(" H200 ") is profile("h200")
 

@@ -47,6 +47,14 @@ PROGRAM = """
     def plain(device):
         return trained(nn.Linear(16, 8).to(device), device)
 
+    def sharded(device):
+        from torch.distributed.fsdp import fully_shard
+
+        torch.distributed.init_process_group("nccl", rank=0, world_size=2)
+        model = nn.Linear(16, 8).to(device)
+        fully_shard(model)
+        return trained(model, device)
+
     def elsewhere(device):
         return trained(nn.Linear(16, 8), "cpu")
 """
@@ -105,3 +113,21 @@ def test_a_program_without_device_tensors_is_told_so_once(program):
         predict(Request(f"{program}:elsewhere", device="t4"))
 
     assert str(error.value).count("the program put no tensor on a CUDA device") == 1
+
+
+def test_shards_are_said_not_to_be_modelled(program):
+    if not hasattr(pytest.importorskip("torch.distributed.fsdp"), "fully_shard"):
+        pytest.skip("this torch has no fully_shard there")
+    told = outcome(program, "sharded")
+
+    assert "the shards of FSDP and what it gathers are not modelled" in told
+
+
+def outcome(program, function) -> str:
+    """What a prediction reserves, or why there is none."""
+    try:
+        prediction = predict(Request(f"{program}:{function}", device="t4"))
+    except LeakcheckError as error:
+        return str(error)
+    assert prediction.error is None
+    return " ".join(prediction.notes)
