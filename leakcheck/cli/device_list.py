@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _ROW = "{:<12}{:<26}{:>4}  {:<22}{:<14}{}"
 _FOOT = """\
 usual: what such a card usually reports; data sheet: its round number. Near the border ask the card
-itself: torch.cuda.mem_get_info(). Where no context was measured, the T4's is taken; larger cards have more.\
+itself: torch.cuda.mem_get_info(). Where no context was measured, the T4's is taken.\
 """
 
 
