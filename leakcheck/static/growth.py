@@ -17,7 +17,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
-from leakcheck.static.syntax import dotted, walk
+from leakcheck.static.syntax import bindings, dotted, walk
 
 Role = Literal["bind", "slot", "grow", "drop", "measure", "read"]
 T = TypeVar("T")
@@ -168,8 +168,7 @@ def _is_guard(module: Module, measured: cst.CSTNode) -> bool:
 
 def _empties(module: Module, use: Use) -> bool:
     function = module.function_of(use.node)
-    value = getattr(use.act, "value", None)
-    if _limited(value):
+    if any(_limited(value) for target, value in bindings(use.act) if target is use.node):
         return True
     if function is None:
         return False
@@ -209,11 +208,9 @@ def module_containers(module: Module) -> dict[str, cst.CSTNode]:
     """Map the names of containers that are made empty at module level to where they are made."""
     found: dict[str, cst.CSTNode] = {}
     for node in shape.own_nodes(module.tree):
-        match node:
-            case cst.Assign() if starts_empty(node.value):
-                found |= {n: node for t in node.targets for n in shape.target_names(t.target)}
-            case cst.AnnAssign(target=cst.Name(value=name)) if starts_empty(node.value):
-                found[name] = node
+        for target, value in bindings(node):
+            if isinstance(target, cst.Name) and starts_empty(value):
+                found[target.value] = node
     return found
 
 
@@ -221,15 +218,8 @@ def class_containers(module: Module, owner: cst.ClassDef) -> dict[str, cst.CSTNo
     """Map attributes that a class makes as empty containers, on itself or on `self`."""
     found: dict[str, cst.CSTNode] = {}
     for node in walk(owner.body):
-        match node:
-            case cst.Assign() if starts_empty(node.value):
-                targets: list[cst.BaseExpression] = [t.target for t in node.targets]
-            case cst.AnnAssign() if starts_empty(node.value):
-                targets = [node.target]
-            case _:
-                continue
-        for target in targets:
-            spelled = dotted(target)
+        for target, value in bindings(node):
+            spelled = dotted(target) if starts_empty(value) else ""
             at_class = module.enclosing(node, cst.FunctionDef, cst.ClassDef) is owner
             if spelled.startswith("self.") and spelled.count(".") == 1:
                 found[spelled[5:]] = node

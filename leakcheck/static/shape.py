@@ -14,7 +14,7 @@ import libcst as cst
 
 from leakcheck.static.module import Loop, Module
 from leakcheck.static.names import table
-from leakcheck.static.syntax import argument, children, dotted, parameters, walk
+from leakcheck.static.syntax import argument, bindings, children, dotted, parameters, walk
 
 _LOADER = re.compile(r"(^|_)dls?\d*(_|$)|loader", re.IGNORECASE)
 _STEPS_TO_FOLLOW = 6  # names through which the origin of a value is followed
@@ -128,6 +128,12 @@ def binds(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Assign) and any(
         name in target_names(target.target) for target in node.targets
     )
+
+
+def given(node: cst.CSTNode, name: str) -> cst.BaseExpression | None:
+    """Return what an assignment binds a plain name to; `{}` for b in `a, b = [], {}`."""
+    pairs = bindings(node)
+    return next((value for target, value in pairs if name in target_names(target)), None)
 
 
 def parameter_names(function: cst.FunctionDef | cst.Lambda) -> list[str]:

@@ -204,9 +204,10 @@ class Analysis:
     def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], Kind]:
         found: dict[tuple[cst.FunctionDef | None, str], Kind] = {}
         for node in self.module.nodes(cst.Assign):
-            target, kind = node.targets[0].target, empty_container(node.value)
-            if isinstance(target, cst.Name) and kind and not self.module.class_of(node):
-                found.setdefault((self.module.function_of(node), target.value), kind)
+            for target, value in syntax.bindings(node):
+                kind = empty_container(value)
+                if isinstance(target, cst.Name) and kind and not self.module.class_of(node):
+                    found.setdefault((self.module.function_of(node), target.value), kind)
         return found
 
     @cached_property

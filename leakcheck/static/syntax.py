@@ -139,6 +139,30 @@ def constant(node: cst.BaseExpression | None) -> object:
     return ...
 
 
+def bindings(node: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Pair what an assignment binds with what it is given: two pairs for `kept, told = [], {}`."""
+    match node:
+        case cst.Assign(targets=targets, value=value):
+            return [pair for each in targets for pair in _paired(each.target, value)]
+        case cst.AnnAssign(target=target, value=cst.BaseExpression() as value):
+            return [(target, value)]
+    return []
+
+
+def _paired(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    displays = (cst.Tuple, cst.List)
+    if not isinstance(target, displays) or not isinstance(value, displays):
+        return [(target, value)]
+    elements = [*target.elements, *value.elements]
+    starred = any(isinstance(element, cst.StarredElement) for element in elements)
+    if starred or len(target.elements) != len(value.elements):
+        return [(target, value)]
+    inner = zip(target.elements, value.elements, strict=True)
+    return [pair for left, right in inner for pair in _paired(left.value, right.value)]
+
+
 def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.Arg | None:
     """Find an argument by its keyword, else by its position; None when it is not given."""
     for arg in call.args:

@@ -70,8 +70,8 @@ def _piled_up(module: Module, hook: Hook, store: Store) -> str:
 
 
 def _starts_empty(function: cst.FunctionDef, name: str) -> bool:
-    starts = (n for n in shape.own_nodes(function) if shape.binds(n, name))
-    return any(isinstance(n, cst.Assign) and empty_container(n.value) for n in starts)
+    starts = (shape.given(node, name) for node in shape.own_nodes(function))
+    return any(value is not None and empty_container(value) for value in starts)
 
 
 def _unhooked_in_loop(module: Module, function: cst.FunctionDef) -> bool:

@@ -65,16 +65,11 @@ def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
             function = module.function_of(call)
             if attr.value not in ("append", "extend") or function is None:
                 return False
-            made = [
-                node
-                for node in shape.own_nodes(function)
-                if isinstance(node, cst.Assign)
-                and any(name in shape.target_names(t.target) for t in node.targets)
-            ]
+            made = [node for node in shape.own_nodes(function) if shape.binds(node, name)]
             inside = {id(node) for node in walk(loop.body)}
-            return (
-                len(made) == 1 and growth.starts_empty(made[0].value) and id(made[0]) not in inside
-            )
+            if len(made) != 1 or id(made[0]) in inside:
+                return False
+            return growth.starts_empty(shape.given(made[0], name))
     return False
 
 
