@@ -165,6 +165,7 @@ class Reproduction:
 
     def __iter__(self) -> Iterator[tuple[Event, int]]:
         trace, allocator, script = self.trace, self.allocator, self.script
+        expandable = trace.expandable
         live = {view.address: view.address for view in trace.initial_blocks()}
         for event, before in zip(trace.events, (None, *trace.events), strict=False):
             if event.kind == "alloc":
@@ -178,7 +179,7 @@ class Reproduction:
                 script.expect(event)
             elif event.kind == "segment_free":
                 script.release(event)
-                if not trace.expandable:
+                if not expandable:
                     if allocator.release_segment(event.block):
                         script.forget(event.block)
                 elif before is None or before.kind != "segment_free":

@@ -20,7 +20,7 @@ from leakcheck.memory.blocks import DEFAULT_POOL, PoolId, SegmentView
 from leakcheck.memory.expandable import address_ranges
 from leakcheck.memory.initial import Span, initial_segments
 from leakcheck.memory.sites import SiteTable
-from leakcheck.memory.steps import Annotation, annotation_marks, metadata_marks
+from leakcheck.memory.steps import Annotation, annotation_marks, metadata_marks, optimizer_marks
 from leakcheck.memory.trace import Event, EventKind, Trace
 from leakcheck.memory.trace_file import LARGEST_BYTES, read_bytes, read_traces
 
@@ -160,11 +160,12 @@ def _trace(
     )
     times = [entry.time_us for entry in kept]
     spoken = [Annotation(a.name, a.stage, a.time_us) for a in annotations]
+    stacks = [entry.frames if entry.action == "alloc" else None for entry in kept]
     marks = metadata_marks([entry.user_metadata for entry in kept])
     return Trace(
         events=events,
         initial=_initial(segments, events),
-        marks=marks or annotation_marks(spoken, times),
+        marks=marks or annotation_marks(spoken, times) or optimizer_marks(stacks),
         sites=tuple(sites.names),
         name=name,
         settings=settings,

@@ -1,7 +1,8 @@
 """Where one training step ends and the next begins in an allocation trace.
 
-Asked in this order: marks somebody set, the optimizer's annotations, the period of the requests,
-the valleys of the live bytes. Boundaries are event numbers at equal phase.
+Asked in this order: marks somebody set, the optimizer's annotations, the stacks of its requests,
+the period of all requests, the valleys of the live bytes. Boundaries are event numbers, at equal
+phase.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final, NamedTuple
 
+from leakcheck.memory.sites import is_user_file, site_of
 from leakcheck.memory.trace import Event, Mark, Trace
 
 FEWEST_STEPS: Final = 3
@@ -93,6 +96,41 @@ def metadata_marks(metadata: Sequence[Any]) -> tuple[Mark, ...]:
                 marks.append(Mark(at, text, seen[text]))
                 seen[text] += 1
     return tuple(marks)
+
+
+def optimizer_marks(frames: Sequence[Any]) -> tuple[Mark, ...]:
+    """A mark where requests from inside an optimizer's step give way to others.
+
+    `frames` are the stacks of allocations, innermost first, None for any other event. The label
+    names the user's call, so that two optimizers have marks of their own; a step whose closure
+    makes everything has none, nor has one that the recording may have cut.
+    """
+    marks: list[Mark] = []
+    seen: Counter[str] = Counter()
+    inside = ""
+    for at, stack in enumerate(frames):
+        if stack is None:
+            continue
+        call = _optimizer_call(stack)
+        if inside and call != inside:
+            marks.append(Mark(at, f"after {inside}", seen[inside]))
+            seen[inside] += 1
+        inside = call
+    return tuple(marks)
+
+
+def _optimizer_call(stack: Any) -> str:
+    frames = stack if isinstance(stack, (list, tuple)) else ()
+    named = (frame.get("filename", "") for frame in frames if isinstance(frame, dict))
+    files = [name for name in named if isinstance(name, str)]
+    if not any(map(_is_optimizer, files)):
+        return ""
+    return site_of(frames) if any(map(is_user_file, files)) else "an optimizer"
+
+
+@lru_cache(maxsize=4096)
+def _is_optimizer(filename: str) -> bool:
+    return "torch/optim/" in filename.replace("\\", "/")
 
 
 def _alike(boundaries: Sequence[int]) -> bool:
