@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from leakcheck.memory.timeline import Timeline
 from leakcheck.model import LedgerPage
 
-# six published device peaks (tests/benchmarks/predictor_accuracy.py): mean error 0.17 %, worst
-# 0.33 % of the allocated peak when what the process did before is predicted too, 0.22 % and 0.71 %
+# six published device peaks (tests/benchmarks/predictor_accuracy.py): mean error 0.16 %, worst
+# 0.33 % of the allocated peak when what the process did before is predicted too, 0.21 % and 0.71 %
 # without; the reserved peaks of 16 such points: mean 1.3 %, worst 6.9 %
 ALLOCATED_ERROR = 0.0075
 RESERVED_ERROR = 0.07

@@ -7,7 +7,7 @@ a TorchFunctionMode aborts the process with non-reentrant checkpointing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional
@@ -17,6 +17,18 @@ from leakcheck.memory.profiles import DeviceProfile
 
 HALF = (torch.float16, torch.bfloat16)
 FLASH_HEAD_DIM = 256
+
+
+class Call(NamedTuple):
+    """What a kernel is asked for."""
+
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+    mask: torch.Tensor | None
+    dropout_p: float
+    is_causal: bool
+    scale: float | None
 
 
 def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked: bool) -> str:
@@ -68,54 +80,34 @@ def install(device_type: str, profile: DeviceProfile) -> None:
         run = KERNELS[kernel] if query.dim() == 4 else _math
         # below autocast, as the real operator runs: the math path computes in float32
         with torch._C._ExcludeDispatchKeyGuard(below_autocast):
-            return run(query, key, value, attn_mask, dropout_p, is_causal, scale)
+            return run(Call(query, key, value, attn_mask, dropout_p, is_causal, scale))
 
     functional.scaled_dot_product_attention = attention
 
 
-def _flash(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-) -> Any:
+def _flash(call: Call) -> Any:
     flash = torch.ops.aten._scaled_dot_product_flash_attention
-    return flash(query, key, value, dropout_p, is_causal, False, scale=scale)[0]
+    tensors = call.query, call.key, call.value
+    return flash(*tensors, call.dropout_p, call.is_causal, False, scale=call.scale)[0]
 
 
-def _efficient(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-) -> Any:
+def _efficient(call: Call) -> Any:
+    query, key, mask = call.query, call.key, call.mask
     if mask is not None:
         if mask.dtype is torch.bool:
             zeros = torch.zeros_like(mask, dtype=query.dtype)
             mask = zeros.masked_fill(mask.logical_not(), float("-inf"))
         mask = mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
-    keep = any(each.requires_grad for each in (query, key, value)) and torch.is_grad_enabled()
+    tensors = query, key, call.value
+    keep = any(each.requires_grad for each in tensors) and torch.is_grad_enabled()
     efficient = torch.ops.aten._scaled_dot_product_efficient_attention
-    return efficient(query, key, value, mask, keep, dropout_p, is_causal, scale=scale)[0]
+    return efficient(*tensors, mask, keep, call.dropout_p, call.is_causal, scale=call.scale)[0]
 
 
-def _math(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-) -> Any:
+def _math(call: Call) -> Any:
     math = torch.ops.aten._scaled_dot_product_attention_math
-    return math(query, key, value, mask, dropout_p, is_causal, scale=scale)[0]
+    tensors = call.query, call.key, call.value
+    return math(*tensors, call.mask, call.dropout_p, call.is_causal, scale=call.scale)[0]
 
 
 KERNELS = {"flash": _flash, "efficient": _efficient, "math": _math}

@@ -44,7 +44,7 @@ $figures
 
 def render(title: str, pictures: Sequence[str], text: str) -> str:
     """Write the page; `pictures` are SVG texts of our own and stand in it as they are."""
-    figures = "\n".join(f"<figure>{picture}</figure>" for picture in pictures)
+    figures = "\n".join(f'<figure tabindex="0">{picture}</figure>' for picture in pictures)
     return _PAGE.substitute(
         version=__version__, title=escape(title), figures=figures, text=escape(text)
     )
