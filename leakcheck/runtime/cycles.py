@@ -17,26 +17,10 @@ from leakcheck.runtime.frames import Site, is_own
 
 MOST_NAMED = 3
 FEWEST_FREED = 3  # of a type, in one collection
-# what every object has about it: named if nothing else was freed
-_PARTS = frozenset(
-    [
-        "dict",
-        "list",
-        "tuple",
-        "set",
-        "cell",
-        "function",
-        "method",
-        "builtin_function_or_method",
-        "frame",
-        "generator",
-        "traceback",
-        "type",
-        "getset_descriptor",
-        "weakref",
-        "ReferenceType",
-    ]
-)
+# what other objects have about them: named if nothing else was freed
+_CONTAINERS = ("dict", "list", "tuple", "set", "cell", "weakref", "ReferenceType")
+_CODE = ("function", "method", "builtin_function_or_method", "getset_descriptor", "type")
+_PARTS = frozenset((*_CONTAINERS, *_CODE, "frame", "generator", "traceback"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,16 +72,16 @@ class StepClock:
         if self._optimizer is not None:
             self._tick_beside_training(loop)
         else:
-            self._tick_beside_chosen(count)
+            self._tick_beside_chosen(loop, count)
         if count == SWITCHED_OFF_AFTER:
             ticks.switch(loop, False)
 
-    def _tick_beside_chosen(self, count: int) -> None:
+    def _tick_beside_chosen(self, loop: int, count: int) -> None:
         self._others += 1
         if self._others == 1:
             self._last_step_s = perf_counter()
         if count >= CHOSEN_AFTER and not count & (count - 1):
-            self._consider()
+            self._consider(loop)
 
     def stop(self) -> None:
         """Count nothing any more, as in a forked child."""
@@ -98,8 +98,10 @@ class StepClock:
             waits = "all but graphs" if self._outer is not None else "nothing"
             self._sentinel.restart("optimizer step", trusted=True, waits=waits)  # type: ignore[arg-type]
 
-    def _consider(self) -> None:
-        around = ticks.enclosing(sys._getframe(2))
+    def _consider(self, ticking: int) -> None:
+        around = ticks.enclosing(sys._getframe(3))
+        # a tick has the line of the statement after it, which may be another loop's
+        around = around[around.index(ticking) :] if ticking in around else around
         busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
         if not busy or self._chosen in around or self._is_other_thread():
             return
@@ -112,14 +114,20 @@ class StepClock:
         makes_graphs = self._graphs.made_by(loop)
         if self._trusted:
             return makes_graphs and loop not in self._around and self._is_over()
-        return makes_graphs or loop not in self._around
+        return makes_graphs or loop not in self._around or self._is_detail_of(loop)
+
+    def _is_detail_of(self, loop: int) -> bool:
+        # a few iterations within each of another loop's: the other is what the program repeats
+        return self._counts.get(self._chosen or 0, 0) < CHOSEN_AFTER * self._counts[loop]
 
     def _is_over(self) -> bool:
         idle_s = perf_counter() - self._last_step_s
         return self._others >= OTHER_LOOP_AFTER and idle_s > TRAINING_IS_OVER_S
 
     def _is_other_thread(self) -> bool:
-        return self._chosen is not None and threading.get_ident() != self._thread
+        if self._chosen is None or threading.get_ident() == self._thread:
+            return False
+        return self._trusted or threading.current_thread() is not threading.main_thread()
 
     def _choose(self, loop: int, around: Sequence[int]) -> None:
         outer = self._around = around[around.index(loop) + 1 :]
@@ -140,6 +148,7 @@ class StepClock:
 
     def _step_of_chosen(self, loop: int) -> None:
         self._others = 0
+        self._counts[loop] += 1
         if not self._trusted:
             # a loop that makes no graph may gather a data set for as long as it likes: it is
             # judged when the program ends
