@@ -1,6 +1,6 @@
 """leakcheck beside the tools people look for leaks with today, on the same programs.
 
-    python -m venv peers; peers/bin/pip install torch memray pytest-memray objgraph psleak ...
+    python -m venv peers; peers/bin/pip install torch memray pytest-memray objgraph psleak scalene ...
     python tests/benchmarks/runtime_peers.py peers/bin/python [--tools A,B] [PROGRAM ...]
 
 A cell says whether the tool finds a leak (of memray, which gives no verdict: whether it lists more
@@ -22,7 +22,7 @@ from time import perf_counter
 from runtime_scoreboard import PROGRAMS, expected_of, right_holder, right_line, watched
 
 DRIVER = Path(__file__).parent / "peer_driver.py"
-LONGEST_S = 120
+LONGEST_S = 240
 LEAKING = ("in_place_sum", "total_loss", "losses", "meter", "hidden_state", "create_graph")
 LEAKING += ("hook", "outputs", "arrays")
 CLEAN = ("exponential_average", "full_window", "context_cycle")
@@ -105,6 +105,18 @@ def _by_pytest_memray(tool: str, python: str, program: Path) -> Says:
         return done.returncode == 1, []
 
 
+def _by_scalene(tool: str, python: str, program: Path) -> Says:
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "profile.json"
+        _run([python, "-m", "scalene", "run", "-o", str(written), str(program)])
+        if not written.is_file():
+            raise RuntimeError("no profile")
+        files = json.loads(written.read_text())["files"]
+    leaks = files.get(str(program), {}).get("leaks", {})  # line -> likelihood and velocity
+    lines = sorted(leaks, key=lambda line: -leaks[line].get("velocity_mb_s", 0))
+    return bool(leaks), [int(line) for line in lines]
+
+
 def _run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
@@ -131,6 +143,7 @@ TOOLS: dict[str, Callable[[str, str, Path], Says]] = {
     "objgraph": _by_driver,
     "memalot": _by_driver,
     "psleak": _by_driver,
+    "scalene": _by_scalene,
 }
 
 if __name__ == "__main__":
