@@ -1,6 +1,6 @@
 """leakcheck beside the tools people look for leaks with today, on the same programs.
 
-    python -m venv peers; peers/bin/pip install torch memray pytest-memray objgraph psleak scalene ...
+    python -m venv peers; peers/bin/pip install torch memray pytest-memray objgraph scalene ...
     python tests/benchmarks/runtime_peers.py peers/bin/python [--tools A,B] [PROGRAM ...]
 
 A cell says whether the tool finds a leak (of memray, which gives no verdict: whether it lists more
