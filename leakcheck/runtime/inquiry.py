@@ -96,7 +96,7 @@ class Confirmation:
             return None
         return Confirmation(slow, step, LONGEST_CONFIRMATION_STEPS)
 
-    def what_stayed(self) -> Notice | None:
+    def what_stayed(self) -> tuple[Notice, ...]:
         """Say what grew before this confirmation and then stayed, if it is worth a word."""
         came = [
             one.resource
@@ -104,8 +104,9 @@ class Confirmation:
             if one.line.total >= WORTH_A_NOTICE[unit_of(one.resource) == "B"]
         ]
         if not came or self.garbage_bytes:
-            return None
-        return Notice("bounded", f"{', '.join(came)} grew until step {self.begin} and stopped")
+            return ()
+        told = f"{', '.join(came)} grew until step {self.begin} and stopped"
+        return (Notice("bounded", told),)
 
     def _measured(self, reading: Reading) -> Reading:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS

@@ -6,6 +6,7 @@ correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -67,6 +68,22 @@ class Reading:
     steps: list[int]
     values: list[int]
     line: Line
+
+
+class Recurring:
+    """What is suspected at look after look, where the steps between looks confirm nothing."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks: deque[set[str]] = deque(maxlen=looks)
+
+    def note(self, found: list[Reading]) -> list[Reading]:
+        """Return those of `found` that were suspected at all of the last looks, and start over."""
+        self._looks.append({reading.resource for reading in found})
+        always = set.intersection(*self._looks)
+        if len(self._looks) < (self._looks.maxlen or 0) or not always:
+            return []
+        self._looks.clear()
+        return [reading for reading in found if reading.resource in always]
 
 
 def judge_of(resource: str) -> Judge | None:

@@ -16,6 +16,7 @@ from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, co
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
     Reading,
+    Recurring,
     companions,
     grown_share,
     refitted,
@@ -23,6 +24,7 @@ from leakcheck.runtime.judge import (
     suspicious,
 )
 from leakcheck.runtime.meters import HELD_BACK
+from leakcheck.runtime.vigil import Vigil
 from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
@@ -58,7 +60,7 @@ class Course:
         self._by_phase = False
         self._phase_begins = False
         self._phase_step = 0
-        self._suspected: list[set[str]] = []  # by phase, the newest last
+        self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
         self._phase_base: tuple[int, dict[str, int]] | None = None
         self.restart(0)
 
@@ -103,6 +105,7 @@ class Course:
         self.stage = "watching"
         self._origin = self._after = step
         self._look, self._confirmation, self._by_phase = 0, None, False
+        self._vigil = Vigil()
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
@@ -125,8 +128,8 @@ class Course:
             self._confirm(step)
         elif self.stage == "waiting":
             self._wait(step)
-        elif step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
-            self._checkpoint(step)
+        else:
+            self._keep_watch(step)
 
     def phase(self) -> None:
         """Note that the loop around the steps begins its next iteration.
@@ -166,6 +169,16 @@ class Course:
             self._take_a_look(step)
         if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
+            self._vigil.begin(self.watch.sources)
+
+    def _keep_watch(self, step: int) -> None:
+        rose = self._vigil.rose(self.watch.quick.newest())
+        if step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
+            self._checkpoint(step)
+            rose |= self._vigil.rose(self.watch.slow.newest())
+        if rose and self.stage == "steady":
+            self.watch.resume(step)
+            self._watch_again(step)
 
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
@@ -198,17 +211,12 @@ class Course:
             self._begin_confirmation(confirmation(found, along, step), step)
 
     def _suspicious(self) -> list[Reading]:
-        found = suspicious(self.watch.sources, max(1, self._look), self._after)
-        return self._excuses.without(found)
+        return self._excuses.without(suspicious(self.watch.sources, self._look or 1, self._after))
 
     def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
         # steps inside a phase confirm nothing: what is released at its end grows in them
-        again = {reading.resource for reading in found}
-        self._suspected = [*self._suspected, again][-patience.PHASES_THAT_CONFIRM :]
-        always = set.intersection(*self._suspected)
-        if len(self._suspected) == patience.PHASES_THAT_CONFIRM and always:
-            self._suspected = []
-            self._open_window(step, [reading for reading in found if reading.resource in always])
+        if again := self._recurring.note(found):
+            self._open_window(step, again)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -224,12 +232,8 @@ class Course:
             self._confirmation = longer
             self._confirm(step)
         else:
-            self._acquit(step, inquiry)
-
-    def _acquit(self, step: int, inquiry: Confirmation) -> None:
-        if (stayed := inquiry.what_stayed()) is not None:
-            self._add(stayed)
-        self._watch_again(step)
+            self._add(*inquiry.what_stayed())
+            self._watch_again(step)
 
     def _watch_again(self, step: int) -> None:
         self._confirmation = None
@@ -300,8 +304,7 @@ class Course:
     def _attribution_failed(self, step: int, error: Exception) -> None:
         self._drop_attribution()
         self._next_read = step + 1
-        told = f"who holds it could not be found: {type(error).__name__}: {error}"
-        self._add(Notice("note", told))
+        self._add(Notice("note", f"its holder could not be found: {type(error).__name__}: {error}"))
         self._wait_or_establish(step)
 
     def _finish_attribution(self, step: int) -> None:
@@ -310,8 +313,7 @@ class Course:
             return
         suspects, notices = attribution.close()
         self.memory = attribution.memory
-        for notice in notices:
-            self._add(notice)
+        self._add(*notices)
         self._next_read = step + 1
         if not suspects and any(notice.kind == "bounded" for notice in notices):
             self._excuse_until(step + attribution.full_in_steps * patience.FILLS_WITHIN)
@@ -329,8 +331,7 @@ class Course:
         self._wait_or_establish(step)
 
     def _excuse_until(self, step: float) -> None:
-        grown = {reading.resource for reading in self.established}
-        self._excuses.add({*grown, *PLAIN, *HELD_BACK}, step)
+        self._excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, step)
         self.established = []
 
     def _confirm_for_longer(self, step: int) -> None:
@@ -345,6 +346,5 @@ class Course:
         if attribution is not None:
             attribution.abandon()
 
-    def _add(self, notice: Notice) -> None:
-        if notice not in self.notices:
-            self.notices = (*self.notices, notice)
+    def _add(self, *notices: Notice) -> None:
+        self.notices = tuple(dict.fromkeys((*self.notices, *notices)))

@@ -49,7 +49,7 @@ class Watch:
         self._census: Census | None = None
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
-        self.origin = 0
+        self.origin = self._dense_from = 0
         self._stride = 1
         # what checkpoints left behind: it looked like 160 bytes and a block a step of the program's
         self._own = {"host.heap": 0, "python.blocks": 0}
@@ -64,7 +64,13 @@ class Watch:
         self.quick.clear()
         self.slow.clear()
         self.origin, self._stride = step, 1
+        self._dense_from = step
         self._garbage.start_over()
+
+    def resume(self, step: int) -> None:
+        """Take checkpoints closely spaced again, within a budget anew: something has changed."""
+        self._dense_from = step
+        self.budget_anew()
 
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
@@ -114,11 +120,11 @@ class Watch:
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
-        done = step - self.origin
+        done = step - self._dense_from
         for first in FIRST_CHECKPOINTS:
             if first > done:
-                return self.origin + first
-        return self.origin + round(done * CHECKPOINT_RATIO)
+                return self._dense_from + first
+        return self._dense_from + round(done * CHECKPOINT_RATIO)
 
     def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
         """Say whether another checkpoint fits the budget."""
