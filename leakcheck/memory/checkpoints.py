@@ -1,4 +1,4 @@
-"""`torch.save` and `torch.load` of a predicted program: nothing is written, what was saved is kept.
+"""What a predicted program saves and loads: nothing is written, what torch saved is kept.
 
 Fake tensors hold no numbers, so a checkpoint of the same run is given back from memory, with new
 storages where `torch.load` would make them; a file that was there before is read by torch, as fake
@@ -8,8 +8,10 @@ tensors. Only ever installed in the predictor's own process.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +23,7 @@ from torch.utils._pytree import tree_map
 
 from leakcheck.memory.simulate import SimulatedDevice
 
-UNSAVED_NOTE: Final = "torch.save wrote nothing: these tensors hold no numbers"
+UNSAVED_NOTE: Final = "what the program saves is not written: these tensors hold no numbers"
 _CALLABLE_NOTE: Final = "torch.load's map_location function is taken to mean the host"
 
 
@@ -54,6 +56,29 @@ def install(device: SimulatedDevice, meant: torch.device) -> None:
 
     torch.save = save
     torch.load = load
+    _unwritten_safetensors(device)
+
+
+def _unwritten_safetensors(device: SimulatedDevice) -> None:
+    """Let safetensors write nothing: it would read the memory behind fake tensors.
+
+    What asks for shared weights before it saves them is told one address for each storage.
+    """
+    if find_spec("safetensors") is None:
+        return
+    writing: Any = import_module("safetensors.torch")
+    address: Callable[[Any], int] = torch.UntypedStorage.data_ptr
+
+    def write_nothing(*_: object, **__: object) -> bytes:
+        device.assume(UNSAVED_NOTE)
+        return b""
+
+    def data_ptr(storage: Any) -> int:
+        return storage._cdata if storage.device.type == "meta" else address(storage)
+
+    for name in ("save", "save_file", "save_model"):
+        setattr(writing, name, write_nothing)
+    torch.UntypedStorage.data_ptr = data_ptr  # type: ignore[method-assign,assignment]
 
 
 def _name(file: Any) -> object:

@@ -78,6 +78,8 @@ def install(device: SimulatedDevice) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+        if hasattr(torch.cuda.random, name):
+            setattr(torch.cuda.random, name, answer)
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
         setattr(torch.cuda.nvtx, name, nothing)
     torch.cuda.nvtx.range = Silent  # type: ignore[assignment]

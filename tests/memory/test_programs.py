@@ -106,9 +106,28 @@ def test_what_a_step_saved_is_loaded_with_storages_of_its_own(outcome):
 
     assert prediction.mode == "fake"
     assert prediction.conditions == (
-        "torch.save wrote nothing: these tensors hold no numbers",
+        "what the program saves is not written: these tensors hold no numbers",
         "torch.load's map_location function is taken to mean the host",
     )
+
+
+def test_what_goes_to_safetensors_is_not_written(outcome, tmp_path):
+    pytest.importorskip("safetensors")
+
+    prediction = outcome(
+        f"""
+        from safetensors.torch import save_file
+        model.cuda()
+        weights = model.state_dict()
+        places = {{w.untyped_storage().data_ptr() for w in weights.values()}}
+        assert len(places) == 2
+        save_file(weights, {str(tmp_path / "model.safetensors")!r})
+        for _ in range(3): step()
+        """
+    )
+
+    assert prediction.peak_allocated_bytes == PEAK
+    assert not (tmp_path / "model.safetensors").exists()
 
 
 def test_the_phases_of_a_step_with_a_closure_are_its_own(outcome):

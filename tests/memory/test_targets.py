@@ -114,7 +114,9 @@ def test_a_prediction_leaves_the_users_files_as_they_are(tmp_path):
     prediction = outcome(tmp_path, body)
 
     assert kept.read_bytes() == b"trained for a week"
-    assert prediction.conditions == ("torch.save wrote nothing: these tensors hold no numbers",)
+    assert prediction.conditions == (
+        "what the program saves is not written: these tensors hold no numbers",
+    )
 
 
 def test_a_module_of_the_users_named_like_one_of_torchs_is_not_taken_for_it(tmp_path, monkeypatch):
