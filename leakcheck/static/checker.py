@@ -79,7 +79,6 @@ class Checker:
         except (SourceError, RuleError) as error:
             reason = str(error).removeprefix(f"{shown}: ")
             return Outcome(reason=reason, dependencies=self.workspace.dependencies(shown))
-        self.workspace.trim()
         if isinstance(document, Notebook):
             findings = in_cells(document.text, findings)
         return Outcome(findings, dependencies=self.workspace.dependencies(shown))
@@ -94,7 +93,10 @@ class Checker:
         rules = [r for r in self.rules if r.slug in active and r is not UnusedSuppression]
         findings: tuple[Finding, ...] = ()
         if any(word in python for rule in rules for word in rule.words):
-            findings = engine.check_source(python, shown, rules, self.workspace)
+            try:
+                findings = engine.check_source(python, shown, rules, self.workspace)
+            finally:
+                self.workspace.trim()
         elif syntax.outline(python) is None:
             syntax.parse(python)  # no rule has a say; but a file that is no Python is to be named
         return suppress(shown, python, findings, self.slugs, active)

@@ -287,4 +287,6 @@ def test_a_file_is_judged_alike_whatever_was_checked_before_it():
     for order in (["trains.py", "keeps.py"], ["keeps.py", "trains.py"]):
         one = Checker(Settings())
         assert {name: one.check(Path(name)).findings for name in order} == alone
+        texts = {name: Path(name).read_text() for name in order}
+        assert {name: one.check_text(texts[name], Path(name)) for name in order} == alone
     assert [len(alone[name]) for name in ("keeps.py", "trains.py")] == [1, 0]
