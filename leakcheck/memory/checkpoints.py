@@ -8,6 +8,7 @@ tensors. Only ever installed in the predictor's own process.
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -56,7 +57,31 @@ def install(device: SimulatedDevice, meant: torch.device) -> None:
 
     torch.save = save
     torch.load = load
+    _follow_renames(kept)
     _unwritten_safetensors(device)
+
+
+def _follow_renames(kept: dict[object, tuple[object, Any]]) -> None:
+    """Rename and remove what was saved like files; one of that name on the disk stays as it is."""
+
+    def moving(original: Callable[..., None]) -> Callable[..., None]:
+        def move(source: Any, target: Any, *args: Any, **kwargs: Any) -> None:
+            if _name(source) in kept:
+                kept[_name(target)] = kept.pop(_name(source))
+            else:
+                original(source, target, *args, **kwargs)
+
+        return move
+
+    def removing(original: Callable[..., None]) -> Callable[..., None]:
+        def remove(path: Any, *args: Any, **kwargs: Any) -> None:
+            if kwargs or kept.pop(_name(path), None) is None:
+                original(path, *args, **kwargs)
+
+        return remove
+
+    os.rename, os.replace = moving(os.rename), moving(os.replace)
+    os.remove, os.unlink = removing(os.remove), removing(os.unlink)
 
 
 def _unwritten_safetensors(device: SimulatedDevice) -> None:

@@ -100,6 +100,9 @@ def test_what_a_step_saved_is_loaded_with_storages_of_its_own(outcome):
         first, second = torch.load(file)
         assert first is second and isinstance(first, nn.Parameter)
         assert not os.path.exists("checkpoint.pt")
+        os.replace("checkpoint.pt", "last.pt")
+        assert torch.load("last.pt")["step"] == 7
+        os.remove("last.pt")
         step(), step()
         """
     )
