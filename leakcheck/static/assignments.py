@@ -30,6 +30,10 @@ def rebind(
         place = _base(target) if isinstance(target, cst.Subscript) else target
         if isinstance(target, cst.Tuple):
             _note_carried(flow, node, target, value, right)
+        elif value.kind == "list" and _extends(flow, right, place):
+            added = _without(flow, place, right)
+            note_collected(flow, node, target, flow.evaluate(target), added, None)
+            value = replace(value, element=_sunk(value.contents, node))
         elif (value.carries or value.parameters) and _reads(flow, right, place):
             old = flow.evaluate(target)
             if isinstance(target, cst.Subscript) and not old.entries:
@@ -96,11 +100,11 @@ def note_collected(
     held = base.contents
     loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
     per_call = place in base.entries
-    if (added.carries or added.parameters) and (loops or per_call):
+    filled = place if place in flow.given and place in base.parameters else ""
+    if (added.carries or added.parameters) and (loops or per_call or filled):
         spelled = flow.code(container)
-        flow.grow(
-            Growth("collect", node, spelled, added, added, loops, per_call, expression, keyed)
-        )
+        kept = (loops, per_call, expression, keyed, filled)
+        flow.grow(Growth("collect", node, spelled, added, added, *kept))
 
 
 def _whole(flow: Flow, added: Value, expression: cst.BaseExpression | None) -> Value:
@@ -251,6 +255,17 @@ def _reads(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -> 
     )
 
 
+def _extends(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -> bool:
+    """Whether a list is made of the place's own and more: `kept + [x]`, `[*kept, x]`."""
+    wanted, parts = flow.path(place), list[cst.BaseExpression]()
+    match right:
+        case cst.BinaryOperation(operator=cst.Add(), left=left, right=other):
+            parts = [left, other]
+        case cst.List(elements=elements):
+            parts = [e.value for e in elements if isinstance(e, cst.StarredElement)]
+    return bool(wanted) and any(flow.path(part) == wanted for part in parts)
+
+
 def _without(flow: Flow, place: cst.BaseExpression, right: cst.BaseExpression) -> Value:
     """Return what the right side adds to the place's own earlier contents."""
     path = flow.path(place)
@@ -289,7 +304,8 @@ def _through_call(flow: Flow, target: cst.Tuple, value: Value, right: cst.BaseEx
     if value.graph != UNKNOWN or not isinstance(right, cst.Call):
         return value
     places = [element.value for element in target.elements]
-    states = [place for place in places if flow.path(place) and _reads(flow, right, place)]
+    live = [a.value for a in right.args if flow.evaluate(a.value).contents.graph != NONE]
+    states = [p for p in places if flow.path(p) and any(_reads(flow, each, p) for each in live)]
     retained = (b.value for b in flow.backwards if retains(b.node))
     shown = {
         flow.analysis.slot_of[o][0]

@@ -25,7 +25,6 @@ from leakcheck.static.values import (
     PLAIN,
     SURE,
     UNKNOWN,
-    Ids,
     Value,
     derive,
     join_all,
@@ -196,6 +195,8 @@ def _method_call(
         answer = base.ref.call_method(method, flow, call, arguments)
         if answer is not None:
             return answer
+    if method == "step" and (closure := arguments.first.function) is not None:
+        return closure.apply(flow, call, {}, frozenset())  # optimizers give its loss back
     if base.kind == "module" and method in ("forward", "__call__"):
         return _module_result(flow, call, arguments)
     if method in _MOVES and base.kind in ("module", "loss", "object"):
@@ -306,13 +307,12 @@ def _shown(flow: Flow, value: Value) -> bool:
     )
 
 
-def _origins(call: cst.Call, name: str, arguments: Arguments) -> Ids:
-    """Return where a result comes from; that of `criterion(guess, target)` from the guess, too."""
-    own = frozenset({id(call)})
+def _guess(name: str, arguments: Arguments) -> Value:
+    """Return what the result of `criterion(guess, target)` comes from; EMPTY for other calls."""
     given = arguments.positional
     if len(given) < 2 or not _CRITERION.search(name) or given[0].contents.parameters:
-        return own
-    return own | given[0].contents.origins
+        return EMPTY
+    return given[0].contents
 
 
 def _opaque(
@@ -324,10 +324,12 @@ def _opaque(
     graph = UNKNOWN
     if name and _LOSS_LIKE.search(name) and any(_shown(flow, v) for v in arguments.all):
         graph = LIKELY
+    guess = _guess(name, arguments)
     value = Value(
         graph,
-        origins=_origins(call, name, arguments),
+        origins=frozenset({id(call)}) | guess.origins,
         born=flow.born,
+        stale=guess.stale,
         sinks=arguments.sinks | base.contents.sinks,
     )
     return flow.seen(flow.made(value))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.fillers import note_fills
+from leakcheck.static.fillers import fill_arguments, note_fills
 from leakcheck.static.records import Backward
 from leakcheck.static.values import EMPTY, NONE, SURE, UNKNOWN, Ids, Value, derive, join_all
 
@@ -56,6 +56,12 @@ class Definition:
                 bound[name] = join_all(value.contents for value in further.values())
         return bound
 
+    def argument(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
+        """Return the expression that a call hands to a parameter."""
+        names = [p.name.value for p in syntax.parameters(self.function)][self.is_bound :]
+        found = syntax.argument(call, name, names.index(name) if name in names else None)
+        return found.value if found is not None else None
+
     def apply(self, flow: Flow, call: cst.Call, bound: dict[str, Value], sinks: Ids) -> Value:
         """Return what the function gives back for these parameters."""
         inner = self.flow
@@ -66,6 +72,7 @@ class Definition:
             unknown = Value(UNKNOWN, "unknown", frozenset({id(call)}), born=flow.born, sinks=sinks)
             return flow.seen(flow.made(unknown))
         note_fills(self, inner, flow, call, bound)
+        fill_arguments(self, inner, flow, call, bound)
         if inner.backwards:
             flow.backwards.append(Backward(call, EMPTY, flow.born))
         for name in inner.freed & bound.keys():

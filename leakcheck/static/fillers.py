@@ -44,6 +44,26 @@ def note_fills(
                     flow.fills.append(Fill(call, given, definition, growth, flow.born))
 
 
+def fill_arguments(
+    definition: Definition, inner: Flow, flow: Flow, call: cst.Call, bound: dict[str, Value]
+) -> None:
+    """Let a container of the caller's take in what a function puts into its parameter."""
+    from leakcheck.static.assignments import note_collected
+    from leakcheck.static.definitions import substitute
+
+    for growth in inner.growths.values():
+        handed = definition.argument(call, growth.filled) if growth.filled else None
+        if handed is None or not flow.path(handed) or empties(inner.scope, growth.filled):
+            continue
+        added = substitute(growth.added, bound, flow, id(call), frozenset()).contents
+        base = flow.evaluate(handed)
+        if added.carries and base.kind in ("list", "dict"):
+            note_collected(flow, call, handed, base, added, None, keyed=growth.keyed)
+            inside = replace(added, sinks=added.sinks | {id(call)})
+            element = join(base.element, inside) if base.element is not None else inside
+            flow.assign(handed, replace(base, element=element), None)
+
+
 def _is_around(flow: Flow, inner: Flow) -> bool:
     """Whether a name of the one scope is what the other one fills."""
     if flow.module is not inner.module:

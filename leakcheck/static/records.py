@@ -30,6 +30,7 @@ class Growth:
     per_call: bool = False
     expression: cst.BaseExpression | None = None  # the source of `added`, for a fix
     keyed: bool = False  # a slot chosen by a key, which may come round again
+    filled: str = ""  # the parameter that is the container: it grows for the caller
 
 
 @dataclass(frozen=True, slots=True)
