@@ -99,6 +99,9 @@ class GarbageMeter:
 
     def __init__(self, heap: Callable[[], int] | None) -> None:
         self.step = 0  # the step that runs
+        self.measuring = (
+            False  # a collection between two readings: no time to look at what it frees
+        )
         self._heap = heap
         self._before = 0
         self.start_over()
@@ -136,7 +139,8 @@ class GarbageMeter:
         if self._heap is None:
             return
         if phase == "start":
-            if self._freed_bytes and not self.kinds and self._examined < MOST_EXAMINED:
+            wanted = self._freed_bytes and not self.kinds and not self.measuring
+            if wanted and self._examined < MOST_EXAMINED:
                 self._examined += 1
                 with suppress(Exception):  # the interpreter would print it
                     self._population = population(named=True)

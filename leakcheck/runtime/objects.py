@@ -111,16 +111,18 @@ class Sieve:
 
     def sort(self) -> list[list[Any]]:
         """Return the objects whose type passes each test."""
-        found = gc.get_objects()
-        wanted = map(self._unwanted.get, map(id, map(type, found)), repeat(True))
-        found = list(compress(found, wanted))
-        kinds = {id(type(thing)): type(thing) for thing in found}
+        everything = gc.get_objects()
+        keys = list(map(id, map(type, everything)))
+        found = list(compress(everything, map(self._unwanted.get, keys, repeat(True))))
+        everything.clear()
+        kinds = dict(zip(map(id, map(type, found)), map(type, found), strict=True))
         passed = [{key for key, kind in kinds.items() if test(kind)} for test in self._tests]
+        wanted = set().union(*passed)
         if not _being_imported("torch"):  # until then a kind's bases may not be known
-            self._forget(kinds.keys() - set().union(*passed), kinds)
-        sorted_ = [[thing for thing in found if id(type(thing)) in keys] for keys in passed]
-        found.clear()  # the cell that refers to it is one of its own objects
-        return sorted_
+            self._forget(kinds.keys() - wanted, kinds)
+        sought = list(compress(found, map(wanted.__contains__, map(id, map(type, found)))))
+        found.clear()  # of the first time: it may be one of its own objects
+        return [[thing for thing in sought if id(type(thing)) in each] for each in passed]
 
     def _forget(self, keys: Set[int], kinds: dict[int, type]) -> None:
         for key in keys:

@@ -93,8 +93,10 @@ class Watch:
         began_s, spent_s = perf_counter(), thread_time()
         readings: dict[str, int] = {}
         if collect:
+            self._garbage.measuring = True
             before = self._host.read().get("host.heap", 0)
             gc.collect()
+            self._garbage.measuring = False
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
