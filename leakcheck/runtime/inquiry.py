@@ -47,8 +47,13 @@ class Confirmation:
     begin: int
     length: int
     along: list[Reading] = field(default_factory=list)  # confirmed too, if they grow as well
-    taken: list[dict[str, int]] = field(default_factory=list)
+    taken: Series = field(init=False)
     garbage_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Make room for the readings: kept as objects, they counted as growth of 12 blocks each."""
+        names = [reading.resource for reading in (*self.suspected, *self.along)]
+        self.taken = Series(4, names)
 
     @property
     def next_step(self) -> int:
@@ -67,11 +72,10 @@ class Confirmation:
     def read(self, watch: Watch, step: int) -> bool:
         """Take a collected reading; True when it was the last."""
         readings = watch.checkpoint(step, collect=True)
-        if not self.taken:
+        if not len(self.taken):
             self.garbage_bytes = readings.get("garbage", 0)
-        resources = [reading.resource for reading in (*self.suspected, *self.along)]
-        # only these: what we keep counts as growth of blocks
-        self.taken.append({name: readings[name] for name in resources if name in readings})
+        known = {name: readings[name] for name in self.taken.resources if name in readings}
+        self.taken.append(step, 0.0, known)
         return len(self.taken) == 3
 
     def confirmed(self, watch: Watch) -> list[Reading]:
@@ -79,7 +83,7 @@ class Confirmation:
         confirmed = [one for one in self.suspected if self._went_on(one, watch)]
         if not confirmed:  # what was only looked at beside them proves nothing alone
             return []
-        beside = [one for one in self.along if self._went_on(one, watch)]
+        beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
         return [self._measured(one) for one in (*confirmed, *beside)]
 
     def longer(self, step: int) -> Confirmation | None:
@@ -88,7 +92,7 @@ class Confirmation:
         Garbage makes a suspected rate too high, and so the first look too short: of one object in
         ten steps six are new in it. None if nothing rose, or the look was as long as any.
         """
-        blocks = [taken.get("python.blocks", 0) for taken in self.taken]
+        _, blocks = self.taken.column("python.blocks")
         slow = [one for one in self.suspected if one.resource == "python.blocks"]
         if not slow or self.length >= LONGEST_CONFIRMATION_STEPS:
             return None
@@ -112,7 +116,7 @@ class Confirmation:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
         if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
             return reading
-        begin, middle, end = (taken[reading.resource] for taken in self.taken)
+        _, (begin, middle, end) = self.taken.column(reading.resource)
         halves = (
             (middle - begin) / (self._middle - self.begin),
             (end - middle) / (self.end - self._middle),
@@ -121,13 +125,13 @@ class Confirmation:
         line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
         return replace(reading, line=line)
 
-    def _went_on(self, reading: Reading, watch: Watch) -> bool:
-        levels = [taken.get(reading.resource) for taken in self.taken]
-        if None in levels:
+    def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
+        _, levels = self.taken.column(reading.resource)
+        if len(levels) < 3:
             return False
-        begin, middle, end = (level or 0 for level in levels)
+        begin, middle, end = levels
         expected = AGREES_FROM * reading.line.per_step
-        if reading.resource == "python.blocks":
+        if reading.resource == "python.blocks" and not beside:
             # garbage between collections made the suspected rate too high
             expected = max(
                 OWN_BLOCKS / self.length, min(expected, AGREES_FROM * (end - begin) / self.length)
@@ -165,7 +169,8 @@ def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> C
 def _above_our_own(reading: Reading, length: int) -> Reading:
     if reading.resource != "python.blocks":
         return reading
-    least = OWN_BLOCKS / (AGREES_FROM * length / 2)
+    # half as much again: counters of ours beyond 256 and kinds seen first are 30 blocks in a half
+    least = 1.5 * OWN_BLOCKS / (AGREES_FROM * length / 2)
     line = replace(reading.line, per_step=max(reading.line.per_step, least))
     return replace(reading, line=line)
 

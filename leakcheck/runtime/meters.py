@@ -99,9 +99,7 @@ class GarbageMeter:
 
     def __init__(self, heap: Callable[[], int] | None) -> None:
         self.step = 0  # the step that runs
-        self.measuring = (
-            False  # a collection between two readings: no time to look at what it frees
-        )
+        self.measuring = False  # readings are being taken: no time to look at what is freed
         self._heap = heap
         self._before = 0
         self.start_over()
@@ -139,8 +137,8 @@ class GarbageMeter:
         if self._heap is None:
             return
         if phase == "start":
-            wanted = self._freed_bytes and not self.kinds and not self.measuring
-            if wanted and self._examined < MOST_EXAMINED:
+            recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
+            if recurs and not self.kinds and self._examined < MOST_EXAMINED:
                 self._examined += 1
                 with suppress(Exception):  # the interpreter would print it
                     self._population = population(named=True)

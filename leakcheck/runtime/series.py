@@ -8,21 +8,24 @@ fits and the readings stay evenly spread.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 MISSING = -(1 << 62)  # the resource had no reading in this row
 
 
 class Series:
-    """Columns of integers by resource, one row a reading, at most `capacity` rows."""
+    """Columns of integers by resource, one row a reading, at most `capacity` rows.
 
-    def __init__(self, capacity: int = 2048) -> None:
+    `resources`: those whose columns are made now, and not when they are first read.
+    """
+
+    def __init__(self, capacity: int = 2048, resources: Iterable[str] = ()) -> None:
         self.capacity = capacity + capacity % 2
         self.stride = 1
         self._rows = 0
         self._steps = array("q", bytes(8 * self.capacity))
         self._elapsed_us = array("q", bytes(8 * self.capacity))
-        self._columns: dict[str, array[int]] = {}
+        self._columns = {name: array("q", [MISSING]) * self.capacity for name in resources}
 
     def __len__(self) -> int:
         return self._rows

@@ -309,14 +309,14 @@ class Course:
 
     def _finish_attribution(self, step: int) -> None:
         attribution, self._attribution = self._attribution, None
-        if attribution is None:
-            return
+        assert attribution is not None
         suspects, notices = attribution.close()
-        self.memory = attribution.memory
+        self.memory, full_in_steps = attribution.memory, attribution.full_in_steps
+        del attribution  # or what it knows of the heap is in the readings that follow
         self._add(*notices)
         self._next_read = step + 1
         if not suspects and any(notice.kind == "bounded" for notice in notices):
-            self._excuse_until(step + attribution.full_in_steps * patience.FILLS_WITHIN)
+            self._excuse_until(step + full_in_steps * patience.FILLS_WITHIN)
             self._watch_again(step)
             return
         if self.limited is None and (limits := limited_by_program(suspects)):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
-USUAL_CHECKPOINT_S = 0.12  # with torch loaded; with transformers and lightning beside it 0.25
+USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
 DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
@@ -90,13 +90,18 @@ class Watch:
 
     def checkpoint(self, step: int, *, collect: bool = False) -> dict[str, int]:
         """Take the slow readings, after a garbage collection if asked; returns them."""
+        self._garbage.measuring = True
+        try:
+            return self._checkpoint(step, collect)
+        finally:
+            self._garbage.measuring = False
+
+    def _checkpoint(self, step: int, collect: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
         readings: dict[str, int] = {}
         if collect:
-            self._garbage.measuring = True
             before = self._host.read().get("host.heap", 0)
             gc.collect()
-            self._garbage.measuring = False
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
