@@ -58,8 +58,7 @@ class Course:
         self.limited: tuple[str, int] | None = None  # by the program itself; until which step
         self._unheld = False  # it grows, and nothing was found to hold it
         self._by_phase = False
-        self._phase_begins = False
-        self._phase_step = 0
+        self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
         self._phase_base: tuple[int, dict[str, int]] | None = None
         self.restart(0)
@@ -280,7 +279,8 @@ class Course:
         self._watch_again(step)
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
-        confirmed = [refitted(reading, self.watch.quick, self._after) for reading in confirmed]
+        since = self._confirmation.begin if self._confirmation else self._after  # collected then
+        confirmed = [refitted(reading, self.watch.quick, since) for reading in confirmed]
         harmless = excuse(confirmed, self.tolerance_bytes)
         if harmless is not None:
             self._add(harmless)
