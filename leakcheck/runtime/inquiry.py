@@ -32,7 +32,9 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # them among the newest steps: else the kind of a leak would hang on the step it was found at
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
-OWN_BLOCKS = 24  # collected readings of ours left 14 blocks behind in six steps
+# between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
+# 256, kinds of objects seen for the first time
+OWN_BLOCKS = 40
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
@@ -169,8 +171,7 @@ def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> C
 def _above_our_own(reading: Reading, length: int) -> Reading:
     if reading.resource != "python.blocks":
         return reading
-    # half as much again: counters of ours beyond 256 and kinds seen first are 30 blocks in a half
-    least = 1.5 * OWN_BLOCKS / (AGREES_FROM * length / 2)
+    least = OWN_BLOCKS / (AGREES_FROM * length / 2)
     line = replace(reading.line, per_step=max(reading.line.per_step, least))
     return replace(reading, line=line)
 

@@ -12,7 +12,7 @@ import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Set
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import compress, repeat
 from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
 from typing import Any
@@ -101,16 +101,19 @@ class Sieve:
 
     Kinds once found to be unwanted are passed over without a call (40 ms for 290,000 objects, half
     of what `Heap.sort` takes). They are known by id, as their hash may be the program's code, and
-    only weakly: another kind may come to have the id of one that died.
+    only weakly: another kind may come to have the id of one that died. Without a callback, which
+    would be three blocks a kind that count as the program's.
     """
 
     def __init__(self, *tests: Callable[[type], bool]) -> None:
         self._tests = tests
         self._unwanted: dict[int, bool] = {}  # id of a kind -> False
-        self._references: dict[int, weakref.ref[type]] = {}
+        self._known: dict[int, weakref.ref[type]] = {}
 
     def sort(self) -> list[list[Any]]:
         """Return the objects whose type passes each test."""
+        for key in [key for key, kind in self._known.items() if kind() is None]:
+            del self._known[key], self._unwanted[key]
         everything = gc.get_objects()
         keys = list(map(id, map(type, everything)))
         found = list(compress(everything, map(self._unwanted.get, keys, repeat(True))))
@@ -119,19 +122,11 @@ class Sieve:
         passed = [{key for key, kind in kinds.items() if test(kind)} for test in self._tests]
         wanted = set().union(*passed)
         if not _being_imported("torch"):  # until then a kind's bases may not be known
-            self._forget(kinds.keys() - wanted, kinds)
+            for key in kinds.keys() - wanted:
+                self._unwanted[key], self._known[key] = False, weakref.ref(kinds[key])
         sought = list(compress(found, map(wanted.__contains__, map(id, map(type, found)))))
         found.clear()  # of the first time: it may be one of its own objects
         return [[thing for thing in sought if id(type(thing)) in each] for each in passed]
-
-    def _forget(self, keys: Set[int], kinds: dict[int, type]) -> None:
-        for key in keys:
-            self._unwanted[key] = False
-            self._references[key] = weakref.ref(kinds[key], partial(self._died, key))
-
-    def _died(self, key: int, _: object) -> None:
-        self._unwanted.pop(key, None)
-        self._references.pop(key, None)
 
 
 def _being_imported(package: str) -> bool:

@@ -234,9 +234,9 @@ class Course:
             self._add(*inquiry.what_stayed())
             self._watch_again(step)
 
-    def _watch_again(self, step: int) -> None:
+    def _watch_again(self, step: int, after: int | None = None) -> None:
         self._confirmation = None
-        self._after = step
+        self._after = step if after is None else after
         self.stage = "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
@@ -285,7 +285,7 @@ class Course:
         if harmless is not None:
             self._add(harmless)
             self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
-            self._watch_again(step)
+            self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
         self.established = confirmed
         self.stage = "attributing"

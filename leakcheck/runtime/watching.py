@@ -119,10 +119,12 @@ class Watch:
         readings |= quick
         del quick, devices
         self._leave_out_our_own(readings, collected=collect)
-        self._newest_checkpoint_s = (
-            thread_time() - spent_s
-        )  # a busy machine does not eat the budget
-        self.checkpoint_s += self._newest_checkpoint_s
+        cost_s = thread_time() - spent_s  # a busy machine does not eat the budget
+        self.checkpoint_s += cost_s
+        if collect:  # to confirm, and paid for by the suspicion
+            self._spent_s += cost_s
+        else:
+            self._newest_checkpoint_s = cost_s
         return readings
 
     def next_checkpoint(self, step: int) -> int:
