@@ -14,16 +14,21 @@ import sys
 SIZE_VARIABLES = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 DEFAULT_ENTRIES = 2000
 _DUMPS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")  # private: each may be absent
+_last_answer = False
 
 
 def filling() -> bool:
-    """Say whether the recorder of this process holds entries and is not full yet."""
+    """Say whether the recorder of this process holds entries and is not full yet.
+
+    Once the process group is gone, as at the end of most programs, the last answer stands.
+    """
+    global _last_answer
     distributed = sys.modules.get("torch.distributed")
     c10d = sys.modules.get("torch._C._distributed_c10d")
-    if c10d is None or not getattr(distributed, "is_initialized", bool)():
-        return False
-    entries = [_entries(getattr(c10d, name, None)) for name in _DUMPS]
-    return any(0 < count < _capacity() for count in entries)
+    if c10d is not None and getattr(distributed, "is_initialized", bool)():
+        entries = [_entries(getattr(c10d, name, None)) for name in _DUMPS]
+        _last_answer = any(0 < count < _capacity() for count in entries)
+    return _last_answer
 
 
 def _entries(dump: object) -> int:

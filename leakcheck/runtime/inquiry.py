@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime import flight_recorder
 from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
@@ -157,6 +158,7 @@ class Confirmation:
 
 def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> Confirmation:
     """Plan the confirmation: long enough for ten new objects of the slowest suspected counter."""
+    flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)

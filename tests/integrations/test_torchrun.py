@@ -43,7 +43,7 @@ for step in range({steps}):
     optimizer.step()
     if rank == 1 and {leaky}:
         losses.append(loss)
-print("rank", rank, "is done")
+print(f"rank {{rank}} is done\\n", end="", flush=True)  # at once, or two ranks mix
 dist.destroy_process_group()
 sys.exit({status})
 """

@@ -22,6 +22,7 @@ def recorder(monkeypatch):
         c10d = SimpleNamespace(**dumps)
         monkeypatch.setitem(sys.modules, "torch._C._distributed_c10d", c10d)
 
+    monkeypatch.setattr(flight_recorder, "_last_answer", False)
     monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
     monkeypatch.delenv("TORCH_NCCL_TRACE_BUFFER_SIZE", raising=False)
     return hold
@@ -49,7 +50,16 @@ def test_nothing_fills_before_the_first_process_group(recorder):
     assert not flight_recorder.filling()
 
 
+def test_the_last_answer_stands_once_the_process_group_is_gone(recorder):
+    recorder(40)
+    assert flight_recorder.filling()
+
+    recorder(40, initialized=False)
+    assert flight_recorder.filling()
+
+
 def test_nothing_fills_in_a_program_without_torch(monkeypatch):
+    monkeypatch.setattr(flight_recorder, "_last_answer", False)
     monkeypatch.setitem(sys.modules, "torch.distributed", None)
     monkeypatch.setitem(sys.modules, "torch._C._distributed_c10d", None)
 
