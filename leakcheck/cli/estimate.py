@@ -161,12 +161,7 @@ def command(
         setup = (gpus_per_node, nodes, buffer_factor)
         click.echo(table(stage, params, largest_layer_params, setup, as_json=as_json))
         return
-    if target is None:
-        raise UsageError(
-            "name a script or module:function, or --zero1/2/3 or --formula with --params"
-        )
-    if target.startswith("-"):
-        raise UsageError(_no_option(target))
+    target = _program(target)
     _need_torch()
     from leakcheck.memory.prediction import Request
 
@@ -177,6 +172,16 @@ def command(
     predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
     _write(predictions, recorded, f"{target} on {device}", svg, html, as_json=as_json)
     raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
+
+
+def _program(target: str | None) -> str:
+    if target is None:
+        raise UsageError(
+            "name a script or module:function, or --zero1/2/3 or --formula with --params"
+        )
+    if target.startswith("-"):
+        raise UsageError(_no_option(target))
+    return target
 
 
 def _write(

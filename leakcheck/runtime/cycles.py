@@ -7,13 +7,13 @@ past their metaclass, and only their names are kept.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
 from leakcheck.runtime.frames import Site, is_own
+from leakcheck.runtime.objects import Heap
 
 MOST_NAMED = 3
 FEWEST_FREED = 3  # of a type, in one collection
@@ -45,12 +45,12 @@ class Population:
 
 
 def population(*, named: bool) -> Population:
-    """Count what the collector tracks (30 ms for 290,000 objects)."""
-    things = gc.get_objects()
-    counts = Counter(map(id, map(type, things)))
-    kinds = dict(zip(map(id, map(type, things)), map(type, things), strict=True)) if named else {}
-    things.clear()  # it may be one of its own objects
-    return Population(counts, {key: _raw(kind) for key, kind in kinds.items()})
+    """Count what the collector tracks (60 ms for 290,000 objects)."""
+    heap = Heap()
+    kinds = {key: _raw(kind) for key, kind in heap.kinds.items()} if named else {}
+    found = Population(heap.counts(), kinds)
+    heap.drop()  # it may be one of its own objects
+    return found
 
 
 def freed(before: Population, after: Population) -> tuple[Kind, ...]:
