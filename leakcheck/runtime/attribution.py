@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import sys
 from array import array
+from collections.abc import Mapping
 from time import thread_time
 
 from leakcheck.model import Notice, Suspect
@@ -23,14 +24,13 @@ from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
-BLOCKS_FROM_LOOK = 5  # if no container has grown by then, lines are asked for blocks (40 us each)
 
 
 class Window:
-    """One attribution window; `growing` names the resources known to grow, e.g. "threads"."""
+    """One attribution window; `growing` are the resources known to grow and by how much a step."""
 
-    def __init__(self, growing: tuple[str, ...] = ()) -> None:
-        self._growing = growing
+    def __init__(self, growing: Mapping[str, float] | None = None) -> None:
+        self._growing = growing or {}
         self._tracer = LineTracer()
         self._growth = Growth()
         self._marks = array("Q")
@@ -52,15 +52,13 @@ class Window:
         self._looking_s += thread_time() - began_s
         self._mark()
         if self._tracer.start():
-            for name in (*self._growing, "host.heap"):
-                probe = probes.of_resource(name)
-                if probe is not None:
-                    self._tracer.watch(name, probe)
+            self._watch()
 
     def step(self) -> None:
         """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
         self._step += 1
         self._mark()
+        self._watch()
         if self._step in LOOKS:
             began_s = thread_time()
             self._tracer.settle()
@@ -96,6 +94,13 @@ class Window:
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
 
+    def _watch(self) -> None:
+        for name in (*self._growing, "host.heap"):
+            due = probes.FROM_STEP.get(name, 0) == self._step
+            probe = probes.of_resource(name) if due else None
+            if probe is not None:
+                self._tracer.watch(name, probe)
+
     def _probe(self, heap: Heap) -> None:
         grown = self._growth.look(self._step, heap)
         found = heap.of_ids(grown.keys() - self._probed) if grown else []
@@ -103,5 +108,5 @@ class Window:
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
-        if self._step == BLOCKS_FROM_LOOK and not self._probed:
+        if self._step == probes.FROM_STEP["python.blocks"] and not self._probed:
             self._tracer.watch("python.blocks", sys.getallocatedblocks)

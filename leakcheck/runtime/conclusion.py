@@ -268,7 +268,8 @@ def _bytes_per_step(course: Course) -> float | None:
             reading = known.get(resource) or read(course.watch.quick, resource)
             if reading is not None and reading.line.low > 0:
                 total += reading.line.per_step
-    return total or held_back or None
+    # a few bytes of heap beside the kilobytes that are held back are not the rate
+    return max(total, held_back) or None
 
 
 def _evidence(rates: dict[str, float]) -> str:

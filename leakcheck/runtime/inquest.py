@@ -17,7 +17,7 @@ from leakcheck.runtime import graph, objects
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
 from leakcheck.runtime.holders import Chain, Roots, is_ours
-from leakcheck.runtime.lines import LineTracer
+from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.places import held_at, rebound_at
 from leakcheck.runtime.retention import Keepers, keepers
@@ -231,7 +231,7 @@ class Inquest:
         per_step = grown / self._growth.steps
         weight = per_step * objects.weigh_own_bytes(newest)
         if found.rebound_at is None:
-            found.lines = self._most_credited("python.blocks")
+            found.lines = self._culprit("python.blocks")
         self.leads.append(self._lead("object", kind.__name__, found, per_step, weight))
 
     def _lead(
@@ -239,15 +239,15 @@ class Inquest:
     ) -> Lead:
         made_at = Counter[Site]()
         if not found.lines and found.outside:
-            made_at = self._most_credited("host.heap")
+            made_at = self._culprit("host.heap")
         elif not found.lines and found.rebound_at is not None:
             made_at[found.rebound_at] = 1
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
 
-    def _most_credited(self, probe: str) -> Counter[Site]:
-        return Counter(dict(self._tracer.credits.get(probe, Counter()).most_common(1)))
+    def _culprit(self, probe: str) -> Counter[Site]:
+        return culprit(self._tracer.credits.get(probe, Counter()))
 
 
 def _weighed(container: Any) -> tuple[list[Any], float]:

@@ -199,11 +199,11 @@ class Attribution:
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
-        resources = tuple(reading.resource for reading in growing)
+        rates = {reading.resource: reading.line.per_step for reading in growing}
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow, once closed
-        self._window = Window(resources)
+        self._window = Window(rates)
         self._window.open()
-        self._devices = DeviceGrowth(resources)
+        self._devices = DeviceGrowth(tuple(rates))
 
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""

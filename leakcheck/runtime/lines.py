@@ -25,6 +25,7 @@ _NOWHERE = Site("", 0)
 BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+LEAST_SHARE, MOST_SHARE = 0.5, 1.5  # of all that a counter gained, in the line that is to blame
 
 
 class LineTracer:
@@ -148,6 +149,23 @@ class LineTracer:
         if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
             self._on = False
             sys.settrace(None)
+
+
+def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
+    """Return the line to which a counter's growth is due; empty if none clearly is.
+
+    A forward pass adds far more memory than leaks, and backward frees it on another line. So the
+    line is looked for that added about `expected`, or what all lines together added if that is
+    not known; else it is the only one that added much.
+    """
+    gained = expected if expected > 0 else float(sum(credits.values()))
+    if gained <= 0 or not credits:
+        return Counter()
+    site, added = min(credits.items(), key=lambda each: abs(each[1] - gained))
+    if LEAST_SHARE * gained <= added <= MOST_SHARE * gained:
+        return Counter({site: added})
+    adding = [each for each in credits.items() if each[1] > (1 - LEAST_SHARE) * gained]
+    return Counter(dict(adding)) if len(adding) == 1 else Counter()
 
 
 def _site(frame: FrameType) -> Site:

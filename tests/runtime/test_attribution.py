@@ -21,7 +21,7 @@ STEPS = 24
 def through_a_window(step, growing=("graph.nodes", "tensors")):
     for _ in range(40):
         step()
-    window = Window(growing)
+    window = Window(dict.fromkeys(growing, 0.0))
     window.open()
     for _ in range(STEPS):
         step()
