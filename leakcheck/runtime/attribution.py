@@ -36,6 +36,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
+        self.keyed = False
         self._looking_s = 0.0
         self._probed: set[int] = set()
 
@@ -48,7 +49,7 @@ class Window:
         """Begin at a step boundary (60-100 ms)."""
         began_s = thread_time()
         with unobserved():
-            self._growth.look(0, Heap())
+            self._growth.look(0, _heap())
         self._looking_s += thread_time() - began_s
         self._mark()
         if self._tracer.start():
@@ -63,7 +64,7 @@ class Window:
             began_s = thread_time()
             self._tracer.settle()
             with unobserved():
-                self._probe(Heap())
+                self._probe(_heap())
             self._tracer.resume()
             self._looking_s += thread_time() - began_s
 
@@ -72,7 +73,7 @@ class Window:
         self._tracer.stop()
         gc.collect()
         with unobserved():
-            return self._inquire(Heap())
+            return self._inquire(_heap())
 
     def abandon(self) -> None:
         """End the window without looking."""
@@ -83,7 +84,7 @@ class Window:
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap)
         inquest.find(self._marks)
-        self.full_in_steps = inquest.full_in_steps
+        self.full_in_steps, self.keyed = inquest.full_in_steps, inquest.keyed
         leads = inquest.leads
         if not leads and not inquest.notices and "tensors" in self._growing:
             leads = inquest.doubtful
@@ -110,3 +111,9 @@ class Window:
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
         if self._step == probes.FROM_STEP["python.blocks"] and not self._probed:
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
+
+
+def _heap() -> Heap:
+    heap = Heap()
+    suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+    return heap.add_untracked(frames.local_values(suspended))

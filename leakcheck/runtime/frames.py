@@ -111,6 +111,12 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     return copied
 
 
+def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
+    """Yield everything that a running function names."""
+    for frame in running(suspended):
+        yield from locals_of(frame).values()
+
+
 def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
     """Return id -> local name for everything a running function names; the user's names win."""
     found: dict[int, Local] = {}

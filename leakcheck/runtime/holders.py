@@ -16,7 +16,7 @@ from typing import Any
 
 from leakcheck.runtime import frames
 from leakcheck.runtime.frames import Local
-from leakcheck.runtime.objects import Heap
+from leakcheck.runtime.objects import Heap, is_ours
 
 # before 3.11 the dictionary of every object is a level of its own
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
@@ -127,12 +127,6 @@ def _is_ours(holder: Any) -> bool:
     if type(holder) is FrameType:
         return frames.is_ours(holder.f_code)
     return is_ours(type(holder))
-
-
-def is_ours(kind: type) -> bool:
-    """Say whether a class is leakcheck's own."""
-    module = type.__dict__["__dict__"].__get__(kind).get("__module__")
-    return isinstance(module, str) and module.startswith("leakcheck.")
 
 
 def path_of_class(kind: type) -> str:

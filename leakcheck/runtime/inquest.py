@@ -16,7 +16,7 @@ from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime import graph, objects
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
-from leakcheck.runtime.holders import Chain, Roots, is_ours
+from leakcheck.runtime.holders import Chain, Roots
 from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.places import held_at, rebound_at
@@ -46,6 +46,9 @@ class _Found:
     grows: bool = False
     retained_bytes: int = 0  # by the container that grows
     bounded: Any = None  # the container on the way that has a limit
+    limit: int = 0  # the most it holds
+    own_limit: int | None = None  # of the target itself
+    keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     in_fixed_container: bool = False
 
     @property
@@ -65,6 +68,7 @@ class Inquest:
         self.notices: list[Notice] = []
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self.full_in_steps = 0
+        self.keyed = False  # some lead is held by a container that finds things by key
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
         self._growth = growth
@@ -108,7 +112,7 @@ class Inquest:
         found: list[tuple[type, int, Any]] = []
         for kind, grown in self._growth.growing_kinds(self._heap):
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
-            plain = plain and not is_ours(kind)
+            plain = plain and not objects.is_ours(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
                 found.append((kind, grown, objects.first_held(self._heap.pick({id(kind)}))))
         return found
@@ -116,6 +120,7 @@ class Inquest:
     def _follow(self, target: Any) -> _Found:
         chain = self._roots.chain_to(target, self._until_s)
         found = _Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
+        found.own_limit = _limit_of(target, chain)
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
         return found
@@ -123,10 +128,11 @@ class Inquest:
     def _note_container(self, found: _Found, chain: Chain, holder: Any) -> None:
         if objects.length_reader(type(holder)) is None:
             return
-        if objects.limit_of(holder) is not None:
-            found.bounded = holder
+        limit = _limit_of(holder, chain)
+        if limit is not None:
+            found.bounded, found.limit = holder, limit
         if id(holder) in self._growing:
-            found.grows = True
+            found.grows, found.keyed = True, isinstance(holder, (dict, set))
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(_weighed(holder)[1] * length(holder))
             found.lines = self._lines_of(holder)
@@ -167,7 +173,7 @@ class Inquest:
         if found.told.library:  # a cache of torch's or our own is nobody's concern
             return
         read = objects.length_reader(type(found.bounded))
-        length, limit = read(found.bounded) if read else 0, objects.limit_of(found.bounded) or 0
+        length, limit = read(found.bounded) if read else 0, found.limit
         grown = (one.per_step for one in self._growers if one.container is found.bounded)
         per_step = next(grown, 0.0)  # absent once it is full
         steps = round(max(0, limit - length) / per_step) if per_step else 0
@@ -209,11 +215,12 @@ class Inquest:
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
         elements, each_bytes = _weighed(grower.container)
-        if objects.limit_of(grower.container) is not None and not found.outside:
-            found.bounded = grower.container
+        if found.own_limit is not None and not found.outside:
+            found.bounded, found.limit = grower.container, found.own_limit
             self._note_filling(found)
         if found.outside or found.bounded is not None or not elements:
             return
+        found.keyed |= isinstance(grower.container, (dict, set))
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         newest = describe(elements[-1])
         retained_bytes = round(each_bytes * grower.length)
@@ -242,12 +249,25 @@ class Inquest:
             made_at = self._culprit("host.heap")
         elif not found.lines and found.rebound_at is not None:
             made_at[found.rebound_at] = 1
+        self.keyed |= found.keyed
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
 
     def _culprit(self, probe: str) -> Counter[Site]:
         return culprit(self._tracer.credits.get(probe, Counter()))
+
+
+def _limit_of(container: Any, chain: Chain) -> int | None:
+    """Return the most a container holds: its own limit, or a sample each of the dataset around."""
+    limit = objects.limit_of(container)
+    length = objects.length_reader(type(container))
+    if limit is not None or length is None:
+        return limit
+    at = next(i for i, thing in enumerate(chain.objects) if thing is container)
+    # an object's attributes may be a dictionary in between
+    samples = (objects.sample_count(owner) for owner in chain.objects[max(0, at - 2) : at])
+    return next((count for count in samples if count and length(container) <= count), None)
 
 
 def _weighed(container: Any) -> tuple[list[Any], float]:

@@ -156,16 +156,21 @@ class Confirmation:
         return True
 
 
-def confirmation(suspected: list[Reading], along: list[Reading], step: int) -> Confirmation:
-    """Plan the confirmation: long enough for ten new objects of the slowest suspected counter."""
+def confirmation(
+    suspected: list[Reading], along: list[Reading], step: int, length: int = 0
+) -> Confirmation:
+    """Plan the confirmation: long enough for ten new objects of the slowest suspected counter.
+
+    `length`: how many steps it takes if that is known.
+    """
     flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
-        if reading.resource.endswith((*HELD_BACK, OUTSIDE)):
+        if reading.resource.endswith((*HELD_BACK, OUTSIDE)) and not reading.even:
             fewest = _CONFIRM_HELD_BACK_STEPS
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
-    length = min(max(lengths), LONGEST_CONFIRMATION_STEPS)
+    length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
     beside = [_above_our_own(reading, length) for reading in along]
     return Confirmation(suspected, step, length, beside)
 
@@ -188,6 +193,22 @@ def _steps_apart(reading: Reading, slow: Series) -> float:
     return min((each for each in at_once if each > 0), default=1) / reading.line.per_step
 
 
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What an attribution window found."""
+
+    suspects: tuple[Suspect, ...]
+    notices: tuple[Notice, ...]
+    memory: tuple[DeviceMemory, ...]  # of the devices that grow
+    full_in_steps: int  # what has a limit
+    keyed: bool  # what grows is kept by key, as in a cache that may fill up
+
+    @property
+    def only_fills_up(self) -> bool:
+        """Whether all that grows has a limit."""
+        return not self.suspects and any(notice.kind == "bounded" for notice in self.notices)
+
+
 class Attribution:
     """One attribution window over the steps that follow."""
 
@@ -200,7 +221,6 @@ class Attribution:
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
         rates = {reading.resource: reading.line.per_step for reading in growing}
-        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow, once closed
         self._window = Window(rates)
         self._window.open()
         self._devices = DeviceGrowth(tuple(rates))
@@ -212,18 +232,16 @@ class Attribution:
         seen = step - self._first_step >= FEWEST_WINDOW_STEPS
         return step >= self._last_step or (seen and self._window.spent_s > WINDOW_S)
 
-    def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
+    def close(self) -> Findings:
         """Close the window and return what it found."""
-        self.memory = self._devices.close()
+        memory = self._devices.close()
         suspects, notices = self._window.close()
-        return suspects, (*notices, *self._devices.notices)
+        # what is kept with its graph is never a cache
+        keyed = self._window.keyed and all(suspect.kind != "graph" for suspect in suspects)
+        told = (*notices, *self._devices.notices)
+        return Findings(suspects, told, memory, self._window.full_in_steps, keyed)
 
     def abandon(self) -> None:
         """Stop looking without an answer."""
         self._devices.close()
         self._window.abandon()
-
-    @property
-    def full_in_steps(self) -> int:
-        """After how many steps the container with a limit that fills up is full."""
-        return self._window.full_in_steps

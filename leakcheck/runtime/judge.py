@@ -30,12 +30,18 @@ COMPANION_RATES = {
 }
 
 
+EVEN_SPAN_STEPS = 30
+LEAST_EVEN_SHARE = 0.9
+EVEN_TIMES_TOLERANCE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """How a kind of resource is judged: its floor, and the span of steps a look needs."""
 
     floor: Floor
     span_steps: int
+    even_floor: Floor | None = None  # for what gains the same on every step
 
 
 # Floors: half of the smallest leak worth finding (one Node in ten steps; 64 bytes of heap a step:
@@ -48,10 +54,10 @@ JUDGES = {
     "descriptors": Judge(Floor(0.01, 5), 48),
     "threads": Judge(Floor(0.01, 5), 48),
     "processes": Judge(Floor(0.01, 5), 48),
-    "host.heap": Judge(Floor(48, 24 << 10), 120),
+    "host.heap": Judge(Floor(48, 16 << 10), 120),
     # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
     # collector
-    "host.rss-heap": Judge(Floor(4096, 8 << 20), 100),
+    "host.rss-heap": Judge(Floor(4096, 8 << 20), 100, Floor(4096, 3 << 20)),
 }
 _OF_DEVICES = {
     "allocated": Judge(Floor(48, 4096), 100),
@@ -68,6 +74,11 @@ class Reading:
     steps: list[int]
     values: list[int]
     line: Line
+
+    @property
+    def even(self) -> bool:
+        """Whether it gains about the same on nearly every step."""
+        return self.line.even_share >= LEAST_EVEN_SHARE
 
 
 class Recurring:
@@ -111,9 +122,21 @@ def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Rea
             reading = read(series, resource, after) if judge else None
             if judge is None or reading is None or reading.line.steps < judge.span_steps:
                 continue
-            if grows(reading.line, judge.floor, level_of_look(look)):
+            even_floor = judge.even_floor if reading.even else None
+            if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
                 found.append(reading)
     return found
+
+
+def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:
+    """Return the heap if it gains the same on every step, and much: no noise is to be waited out.
+
+    So does a list of arrays. A cache that fills up does too, for a while.
+    """
+    heap = read(quick, "host.heap")
+    if heap is None or heap.line.steps < EVEN_SPAN_STEPS or not heap.line.straight:
+        return []
+    return [heap] if heap.line.per_step > EVEN_TIMES_TOLERANCE * tolerance_bytes else []
 
 
 def companions(slow: Series, found: list[Reading]) -> list[Reading]:
@@ -133,22 +156,14 @@ def companions(slow: Series, found: list[Reading]) -> list[Reading]:
 def refitted(reading: Reading, quick: Series, after: int) -> Reading:
     """Return the line through all quick readings beyond `after`, for bytes that climb evenly.
 
-    Bytes jump: more points make a better line. Counters were measured exactly.
+    Bytes jump: more points make a better line. Counters were measured exactly, and of what is
+    held back the collections of the confirmation leave some behind.
     """
-    newer = read(quick, reading.resource, after) if unit_of(reading.resource) == "B" else None
+    exact = unit_of(reading.resource) != "B" or reading.resource.endswith(HELD_BACK)
+    newer = None if exact else read(quick, reading.resource, after)
     if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
         return reading
     return newer
-
-
-def grown_share(
-    reading: Reading, step: int, readings: dict[str, int], base: tuple[int, dict[str, int]] | None
-) -> float:
-    """Return how much of its expected growth is there at `step`, since `base` if there is one."""
-    since, levels = base or (reading.steps[0], {reading.resource: reading.values[0]})
-    expected = reading.line.per_step * (step - since)
-    start = levels.get(reading.resource, reading.values[0])
-    return (readings.get(reading.resource, start) - start) / expected if expected else 0.0
 
 
 def counters_that_rise(slow: Series) -> list[str]:

@@ -1,6 +1,7 @@
 """One integer a reading: what the process and the devices it uses hold right now.
 
-Quick readings are taken on every step (about 5 us together); slow ones at checkpoints. Nothing
+Quick readings are taken on every step (about 5 us together), some of them every few steps; slow
+ones at checkpoints. Nothing
 here imports torch or touches a device the program has not: a module that is not in `sys.modules`
 or not initialised is not asked.
 
@@ -64,9 +65,12 @@ class HostMeter:
         readings = {"python.blocks": sys.getallocatedblocks()}
         readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
         readings["processes"] = self._children()
-        if self._heap is not None:
-            readings["host.rss-heap"] = resident_bytes() - self._heap()
         return {resource: value for resource, value in readings.items() if value >= 0}
+
+    def read_outside(self) -> dict[str, int]:
+        """Return what is resident and not the heap's (12 us); {} where nothing tells."""
+        outside = resident_bytes() - self._heap() if self._heap is not None else -1
+        return {"host.rss-heap": outside} if outside >= 0 else {}
 
     def close(self) -> None:
         """Give the descriptor back."""

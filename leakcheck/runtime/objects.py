@@ -29,6 +29,7 @@ LENGTHS: dict[type, Callable[[Any], int]] = {
     LruCache: lambda cache: cache.cache_info().currsize,
 }
 _SIMPLE = (len, None)
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 # kinds that follow from others: what holds them is the lead
 NO_LEADS = {tuple, FrameType, CellType, MethodType, BuiltinMethodType, CodeType, weakref.ref}
 DEEPEST_SIZE = 2000  # objects visited to weigh one element
@@ -54,6 +55,24 @@ class Heap:
         self.objects: list[Any] = gc.get_objects()
         self._keys = list(map(id, map(type, self.objects)))
         self.kinds: dict[int, type] = dict(zip(self._keys, map(type, self.objects), strict=True))
+
+    def add_untracked(self, local_values: Iterable[Any]) -> Heap:
+        """Add the dictionaries that the collector passes over (60 ms), and return the heap.
+
+        A cache of numbers, bytes or arrays is one up to CPython 3.13: nothing in it can be in a
+        cycle. Those are found that a local, module, class, object, closure, list or other
+        dictionary refers to.
+        """
+        holders = {key for key, kind in self.kinds.items() if _may_hold(kind)}
+        parts = gc.get_referents(*self.pick(holders))
+        parts.extend(local_values)
+        kinds = map(id, map(type, parts))
+        found = {id(part): part for part in compress(parts, map(id(dict).__eq__, kinds))}
+        untracked = [each for each in found.values() if not gc.is_tracked(each)]
+        self.objects += untracked
+        self._keys += [id(dict)] * len(untracked)
+        self.kinds[id(dict)] = dict
+        return self
 
     def drop(self) -> None:
         """Let go of every object."""
@@ -94,6 +113,19 @@ class Heap:
         for thing in self.pick({key for key, reader in readers.items() if reader not in _SIMPLE}):
             found[id(thing)] = readers[id(type(thing))](thing)  # type: ignore[misc]
         return found
+
+
+def _may_hold(kind: type) -> bool:
+    if kind in (dict, list, CellType):
+        return True
+    made_by_class_statement = bool(kind.__flags__ & _HEAP_TYPE)
+    return made_by_class_statement and not issubclass(kind, type) and not is_ours(kind)
+
+
+def is_ours(kind: type) -> bool:
+    """Say whether a class is leakcheck's own."""
+    module = type.__dict__["__dict__"].__get__(kind).get("__module__")
+    return isinstance(module, str) and module.startswith("leakcheck.")
 
 
 class Sieve:
@@ -166,6 +198,20 @@ def limit_of(container: Any) -> int | None:
         limit: int | None = container.cache_info().maxsize
         return limit
     return None
+
+
+def sample_count(owner: Any) -> int | None:
+    """Return how many samples a dataset of torch's has, None if it is none or does not say.
+
+    What it keeps of each sample it reads is full after the first epoch.
+    """
+    data = sys.modules.get("torch.utils.data")
+    if data is None or not issubclass(type(owner), data.Dataset):
+        return None
+    try:
+        return len(owner)
+    except Exception:  # an iterable one, or one not yet set up
+        return None
 
 
 def newest(container: Any, count: int) -> list[Any]:

@@ -58,9 +58,7 @@ _EXACT = {"graph.nodes", "tensors", "hooks", "python.blocks"}
 _ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
 
 
-def leads(
-    growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: bool
-) -> list[Lead]:
+def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: bool) -> list[Lead]:
     """Name the line that adds to each growing resource, where one line clearly does.
 
     `growing`: the resources with their rates a step, 0 if unknown; `alone`: nothing else was found

@@ -12,18 +12,19 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import patience
 from leakcheck.runtime.guards import limited_by_program
 from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, excuse
-from leakcheck.runtime.inquiry import AGREES_FROM, Attribution, Confirmation, confirmation
+from leakcheck.runtime.inquiry import Attribution, Confirmation, confirmation
 from leakcheck.runtime.judge import (
     FEWEST_WARMUP_STEPS,
     Reading,
     Recurring,
     companions,
-    grown_share,
+    evenly,
     refitted,
     still_climbing,
     suspicious,
 )
 from leakcheck.runtime.meters import HELD_BACK
+from leakcheck.runtime.release import Release
 from leakcheck.runtime.vigil import Vigil
 from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
@@ -46,21 +47,13 @@ class Course:
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
-        self._origin = 0
-        self._after = 0
-        self._look = 0
-        self._next_read = 1
-        self._next_checkpoint = 0
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self._wait_since = (0, 0.0)
         self._excuses = Excuses()
         self.limited: tuple[str, int] | None = None  # by the program itself; until which step
-        self._unheld = False  # it grows, and nothing was found to hold it
-        self._by_phase = False
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
-        self._phase_base: tuple[int, dict[str, int]] | None = None
+        self._release: Release | None = None
         self.restart(0)
 
     @property
@@ -104,6 +97,8 @@ class Course:
         self.stage = "watching"
         self._origin = self._after = step
         self._look, self._confirmation, self._by_phase = 0, None, False
+        # it grows, and nothing holds it; or what finds things by key; or too evenly to wait longer
+        self._unheld = self._keyed = self._soon = self._looked_soon = False
         self._vigil = Vigil()
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -191,31 +186,27 @@ class Course:
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
-        settled = self._steady_at
-        # the usual distances would put steady off for thousands of steps after an acquittal
-        evenly = step + max(1, (settled - self._after) // patience.FEWEST_CHECKPOINTS)
-        following = self.watch.next_checkpoint(step)
-        if step < 2 * settled:  # for ever it cost 4 % of a run
-            following = min(following, max(evenly, self._after + 1))
-        self._next_checkpoint = settled if step < settled < following else following
+        self._next_checkpoint = self.watch.next_before(step, self._after, self._steady_at)
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
         self._after = max(self._after, self._excuses.ended_before(step))
         found = self._suspicious()
         if self._by_phase:
-            self._confirm_by_phase(step, found)
+            # steps inside a phase confirm nothing: what is released at its end grows in them
+            if again := self._recurring.note(found):
+                self._open_window(step, again)
         elif found:
-            along = companions(self.watch.slow, found)
-            self._begin_confirmation(confirmation(found, along, step), step)
+            self._begin_confirmation(self._planned(found, step), step)
+        elif not self._looked_soon and (found := evenly(self.watch.quick, self.tolerance_bytes)):
+            self._soon = self._looked_soon = True
+            self._begin_confirmation(self._planned(found, step, patience.EVEN_STEPS), step)
+
+    def _planned(self, found: list[Reading], step: int, length: int = 0) -> Confirmation:
+        return confirmation(found, companions(self.watch.slow, found), step, length)
 
     def _suspicious(self) -> list[Reading]:
         return self._excuses.without(suspicious(self.watch.sources, self._look or 1, self._after))
-
-    def _confirm_by_phase(self, step: int, found: list[Reading]) -> None:
-        # steps inside a phase confirm nothing: what is released at its end grows in them
-        if again := self._recurring.note(found):
-            self._open_window(step, again)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -227,6 +218,8 @@ class Course:
             return
         if confirmed := inquiry.confirmed(self.watch):
             self._open_window(step, confirmed)
+        elif self._soon:
+            self._wait_as_usual(step)
         elif self.tolerance_bytes < BLOCK_BYTES and (longer := inquiry.longer(step)) is not None:
             self._confirmation = longer
             self._confirm(step)
@@ -240,16 +233,20 @@ class Course:
         self.stage = "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
+    def _wait_as_usual(self, step: int) -> None:
+        self._soon = False
+        self._watch_again(step, self._after)
+
     def _wait_or_establish(self, step: int) -> None:
         self.stage = "waiting"
-        self._phase_base = None
-        self._wait_since = (step, self.watch.elapsed_s)
+        may_fill_up = self._keyed or not self.suspects
+        now = step, self.watch.elapsed_s
+        self._release = Release(self.established, *now, may_fill_up=may_fill_up)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
-        since_step, since_s = self._wait_since
-        long_enough = step - since_step >= patience.LONGEST_WAIT_STEPS
-        long_enough &= self.watch.elapsed_s - since_s >= patience.LONGEST_WAIT_S
+        assert self._release is not None
+        long_enough = self._release.is_overdue(step, self.watch.elapsed_s)
         if self.trusted and (long_enough or not self._may_be_released(step)):
             self.stage = "growing"
 
@@ -260,18 +257,14 @@ class Course:
         return self.waits != "nothing" and not self._by_phase
 
     def _judge_release(self, step: int) -> None:
-        readings = self.watch.checkpoint(step, collect=True)
-        shares = [grown_share(one, step, readings, self._phase_base) for one in self.established]
-        if max(shares) > patience.MORE_THAN_EXPECTED:  # something else came too: see the next
-            self._phase_base = (step, readings)
-            return
-        if max(shares) >= AGREES_FROM:
+        assert self._release is not None
+        outcome = self._release.judge(step, self.watch.checkpoint(step, collect=True))
+        if outcome == "kept":
             self.waits = "nothing"
             self._wait(step)
+        if isinstance(outcome, str):
             return
-        names = ", ".join(one.resource for one in self.established)
-        told = f"{names} grow inside the enclosing loop and are released at its end"
-        self._add(Notice("epoch-sawtooth", told))
+        self._add(outcome)
         self._by_phase = True
         self.established, self.suspects = [], ()
         self.watch.slow.clear()
@@ -282,6 +275,9 @@ class Course:
         since = self._confirmation.begin if self._confirmation else self._after  # collected then
         confirmed = [refitted(reading, self.watch.quick, since) for reading in confirmed]
         harmless = excuse(confirmed, self.tolerance_bytes)
+        if harmless is not None and self._soon:
+            self._wait_as_usual(step)
+            return
         if harmless is not None:
             self._add(harmless)
             self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
@@ -310,34 +306,38 @@ class Course:
     def _finish_attribution(self, step: int) -> None:
         attribution, self._attribution = self._attribution, None
         assert attribution is not None
-        suspects, notices = attribution.close()
-        self.memory, full_in_steps = attribution.memory, attribution.full_in_steps
+        findings = attribution.close()
         del attribution  # or what it knows of the heap is in the readings that follow
-        self._add(*notices)
+        self.memory, suspects = findings.memory, findings.suspects
+        self._keyed = findings.keyed
+        self._add(*findings.notices)
         self._next_read = step + 1
-        if not suspects and any(notice.kind == "bounded" for notice in notices):
-            self._excuse_until(step + full_in_steps * patience.FILLS_WITHIN)
-            self._watch_again(step)
+        if findings.only_fills_up:
+            self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
         if self.limited is None and (limits := limited_by_program(suspects)):
             self.limited = limits, step + patience.LIMIT_STEPS
-            self._excuse_until(step + patience.LIMIT_STEPS)
-            self._watch_again(step)
+            self._excuse_until(step, step + patience.LIMIT_STEPS)
             return
-        if not (suspects or self._unheld) and self.established:
+        held = suspects and all(suspect.holder for suspect in suspects)
+        doubtful = not held or self._keyed if self._soon else not suspects
+        if doubtful and not self._unheld and self.established:
             self._confirm_for_longer(step)
             return
         self.suspects = suspects
         self._wait_or_establish(step)
 
-    def _excuse_until(self, step: float) -> None:
-        self._excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, step)
+    def _excuse_until(self, step: int, until: float) -> None:
+        self._excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
         self.established = []
+        self._watch_again(step)
 
     def _confirm_for_longer(self, step: int) -> None:
         # what nobody seems to hold may be a store that was just filled up
         self._unheld = True
-        again = Confirmation(self.established, step, patience.UNHELD_STEPS)
+        steps = patience.EVEN_UNHELD_STEPS if self._soon else patience.UNHELD_STEPS
+        again = Confirmation(self.established, step, steps)
+        self._soon = False
         self.established = []
         self._begin_confirmation(again, step)
 

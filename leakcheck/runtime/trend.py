@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 
 BUCKETS = 48  # 1,128 pairs: about a millisecond a fit
@@ -28,6 +29,7 @@ FEWEST_POINTS = 5
 FALSE_ALARM_RATE = 1e-2
 HALVES_AGREE_WITHIN = 3.0
 LARGEST_DROP = 0.5
+EVEN_WITHIN = 0.1
 Z_95 = 1.96
 EXACT_RANKS_UP_TO = 10  # below it the normal approximation of Kendall's S is poor
 
@@ -47,6 +49,7 @@ class Line:
     points: int
     deepest_drop: float
     straight: bool
+    even_share: float  # of the stretches between points, those that gain about `per_step`
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ def fit(steps: Sequence[int], values: Sequence[float]) -> Line | None:
         points=len(points),
         deepest_drop=_deepest_drop(levels),
         straight=_straight(points, centre),
+        even_share=_even_share(points, centre),
     )
 
 
@@ -198,3 +202,14 @@ def _straight(points: Sequence[tuple[float, float]], per_step: float) -> bool:
     spread = max(offsets) - min(offsets)
     climbed = per_step * (points[-1][0] - points[0][0])
     return climbed > 0 and spread <= 0.04 * climbed
+
+
+def _even_share(points: Sequence[tuple[float, float]], per_step: float) -> float:
+    # malloc gives back some memory once: one jump, and everything beside it as even as before
+    gains = [
+        (now - past) / (then - first)
+        for (first, past), (then, now) in pairwise(points)
+        if then > first
+    ]
+    near = sum(abs(gain - per_step) <= EVEN_WITHIN * abs(per_step) for gain in gains)
+    return near / len(gains)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from leakcheck.runtime.cycles import Kind
 from leakcheck.runtime.heap import heap_reader
 from leakcheck.runtime.meters import DeviceMeter, GarbageMeter, HostMeter
+from leakcheck.runtime.patience import FEWEST_CHECKPOINTS
 from leakcheck.runtime.series import Series
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
 LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
 DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
+OUTSIDE_EVERY = 8  # what is resident outside the heap costs 12 us
 
 
 class Watch:
@@ -82,11 +84,16 @@ class Watch:
         """Take the quick readings and return the next step to take them at."""
         elapsed_s = perf_counter() - self._started_s
         readings = self._less_our_own(self._host.read())
-        if (step - self.origin) % (DEVICES_EVERY * self._stride) < self._stride:
+        if self._due(step, OUTSIDE_EVERY):
+            readings |= self._host.read_outside()
+        if self._due(step, DEVICES_EVERY):
             self._device_readings = self._devices.read()
             readings |= self._device_readings
         self.quick.append(step, elapsed_s, readings)
         return step + max(self._stride, self.quick.stride)
+
+    def _due(self, step: int, every: int) -> bool:
+        return (step - self.origin) % (every * self._stride) < self._stride
 
     def checkpoint(self, step: int, *, collect: bool = False) -> dict[str, int]:
         """Take the slow readings, after a garbage collection if asked; returns them."""
@@ -105,7 +112,7 @@ class Watch:
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
-        quick = self._less_our_own(self._host.read()) | devices
+        quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
         readings |= self._less_our_own(self._host.read_slow())
         census = self._census_once_torch_is_there()
         if census is not None:
@@ -134,6 +141,17 @@ class Watch:
             if first > done:
                 return self._dense_from + first
         return self._dense_from + round(done * CHECKPOINT_RATIO)
+
+    def next_before(self, step: int, after: int, settled: int) -> int:
+        """Return the step of the next checkpoint where a loop counts as steady at `settled`.
+
+        The usual distances would put that off for thousands of steps after an acquittal at `after`.
+        """
+        evenly = step + max(1, (settled - after) // FEWEST_CHECKPOINTS)
+        following = self.next_checkpoint(step)
+        if step < 2 * settled:  # for ever it cost 4 % of a run
+            following = min(following, max(evenly, after + 1))
+        return settled if step < settled < following else following
 
     def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
         """Say whether another checkpoint fits the budget."""
