@@ -36,7 +36,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
-        self.keyed = False
+        self.keyed = self.found = False
         self._looking_s = 0.0
         self._probed: set[int] = set()
 
@@ -86,6 +86,7 @@ class Window:
         inquest.find(self._marks)
         self.full_in_steps, self.keyed = inquest.full_in_steps, inquest.keyed
         leads = inquest.leads
+        self.found = bool(leads)
         if not leads and not inquest.notices and "tensors" in self._growing:
             leads = inquest.doubtful
         alone = not leads and not inquest.notices

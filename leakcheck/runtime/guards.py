@@ -13,6 +13,7 @@ from dataclasses import replace
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.assignments import parsed
 
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _NAME = re.compile(r"`([\w.]+)`")
 _CHANGES = (
     *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
@@ -42,6 +43,42 @@ def limiting_place(suspect: Suspect) -> Place | None:
             if _compares_length(node.test, name) and _changes(node, name):
                 return replace(place, line=node.lineno, code=ast.unparse(node.test))
     return None
+
+
+def may_end(suspects: Sequence[Suspect]) -> bool:
+    """Say whether something grows only under a condition that may hold for a first while.
+
+    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if self.collecting:`; but not
+    `if step % 10 == 0:`, which comes again for ever.
+    """
+    return any(_ends(node.test) for suspect in suspects for node in _conditions(suspect))
+
+
+def _conditions(suspect: Suspect) -> Iterator[ast.If]:
+    """Yield the conditions around the line that adds, inside the innermost loop or function."""
+    for place in suspect.locations[:1]:
+        around = [node for node in ast.walk(parsed(place.path)) if _is_around(node, place.line)]
+        for node in reversed(around):  # a walk goes from the outside to the inside
+            if isinstance(node, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef)):
+                return
+            if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
+                yield node
+
+
+def _is_around(node: ast.AST, line: int) -> bool:
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    return isinstance(node, ast.stmt) and first <= line <= last
+
+
+def _ends(test: ast.expr) -> bool:
+    if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
+        return False
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    first_of_all = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotIn)
+    if any(isinstance(operator, first_of_all) for node in compared for operator in node.ops):
+        return True
+    flag = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(flag, (ast.Name, ast.Attribute))
 
 
 def _branches(tree: ast.AST) -> Iterator[ast.If | ast.While]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import flight_recorder
 from leakcheck.runtime.device_growth import DeviceGrowth
+from leakcheck.runtime.guards import may_end
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.patience import WORTH_A_NOTICE
@@ -201,12 +202,21 @@ class Findings:
     notices: tuple[Notice, ...]
     memory: tuple[DeviceMemory, ...]  # of the devices that grow
     full_in_steps: int  # what has a limit
-    keyed: bool  # what grows is kept by key, as in a cache that may fill up
+    may_fill_up: bool  # it grows by key, or under a condition that may hold for a while only
+    found: bool  # a container or a graph was seen to grow
 
     @property
     def only_fills_up(self) -> bool:
         """Whether all that grows has a limit."""
         return not self.suspects and any(notice.kind == "bounded" for notice in self.notices)
+
+    def is_doubtful(self, *, soon: bool, early: bool) -> bool:
+        """Whether growth must be confirmed for longer: nobody holds it, or a cache may fill up.
+
+        `soon`: the usual span of steps was not waited for; `early`: few steps were seen at all.
+        """
+        unheld = soon and not all(suspect.holder for suspect in self.suspects)
+        return not self.suspects or unheld or ((soon or early) and self.may_fill_up)
 
 
 class Attribution:
@@ -237,9 +247,11 @@ class Attribution:
         memory = self._devices.close()
         suspects, notices = self._window.close()
         # what is kept with its graph is never a cache
-        keyed = self._window.keyed and all(suspect.kind != "graph" for suspect in suspects)
+        cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
+        may_fill_up = cached and (self._window.keyed or may_end(suspects))
         told = (*notices, *self._devices.notices)
-        return Findings(suspects, told, memory, self._window.full_in_steps, keyed)
+        window = self._window
+        return Findings(suspects, told, memory, window.full_in_steps, may_fill_up, window.found)
 
     def abandon(self) -> None:
         """Stop looking without an answer."""

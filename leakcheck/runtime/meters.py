@@ -104,6 +104,7 @@ class GarbageMeter:
     def __init__(self, heap: Callable[[], int] | None) -> None:
         self.step = 0  # the step that runs
         self.measuring = False  # readings are being taken: no time to look at what is freed
+        self.ours = False  # what is freed now is leakcheck's own
         self._heap = heap
         self._before = 0
         self.start_over()
@@ -138,7 +139,7 @@ class GarbageMeter:
             gc.callbacks.remove(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        if self._heap is None:
+        if self._heap is None or self.ours:
             return
         if phase == "start":
             recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring

@@ -13,6 +13,14 @@ from leakcheck.runtime import patience
 from leakcheck.runtime.inquiry import AGREES_FROM
 from leakcheck.runtime.judge import Reading
 
+RELEASED_WITHIN = 0.2  # of what had grown, that may be left
+
+
+def stopped(established: Sequence[Reading], step: int) -> Notice:
+    """Tell that something grew and stopped before `step`."""
+    names = ", ".join(one.resource for one in established)
+    return Notice("bounded", f"{names} grew at first and stopped before step {step}")
+
 
 class Release:
     """The growth that was established at a step, and how much of it is there at each phase."""
@@ -41,9 +49,9 @@ class Release:
             return "ask again"
         if share >= AGREES_FROM:
             return "kept"
+        if share > RELEASED_WITHIN or self._base is not None:
+            return stopped(self._established, step)
         names = ", ".join(one.resource for one in self._established)
-        if self._base is not None:
-            return Notice("bounded", f"{names} grew until step {self._base[0]} and stopped")
         told = f"{names} grow inside the enclosing loop and are released at its end"
         return Notice("epoch-sawtooth", told)
 

@@ -9,22 +9,13 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime import patience
+from leakcheck.runtime import judge, patience
 from leakcheck.runtime.guards import limited_by_program
 from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, excuse
 from leakcheck.runtime.inquiry import Attribution, Confirmation, confirmation
-from leakcheck.runtime.judge import (
-    FEWEST_WARMUP_STEPS,
-    Reading,
-    Recurring,
-    companions,
-    evenly,
-    refitted,
-    still_climbing,
-    suspicious,
-)
+from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
 from leakcheck.runtime.meters import HELD_BACK
-from leakcheck.runtime.release import Release
+from leakcheck.runtime.release import Release, stopped
 from leakcheck.runtime.vigil import Vigil
 from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
 
@@ -97,8 +88,8 @@ class Course:
         self.stage = "watching"
         self._origin = self._after = step
         self._look, self._confirmation, self._by_phase = 0, None, False
-        # it grows, and nothing holds it; or what finds things by key; or too evenly to wait longer
-        self._unheld = self._keyed = self._soon = self._looked_soon = False
+        # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
+        self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
         self._vigil = Vigil()
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -176,7 +167,7 @@ class Course:
 
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
-        climbing = still_climbing(self.watch.sources, self.tolerance_bytes)
+        climbing = judge.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited[1]
         return (
             full
@@ -198,15 +189,19 @@ class Course:
                 self._open_window(step, again)
         elif found:
             self._begin_confirmation(self._planned(found, step), step)
-        elif not self._looked_soon and (found := evenly(self.watch.quick, self.tolerance_bytes)):
+        elif not self._looked_soon and (
+            found := judge.evenly(self.watch.quick, self.tolerance_bytes)
+        ):
             self._soon = self._looked_soon = True
             self._begin_confirmation(self._planned(found, step, patience.EVEN_STEPS), step)
 
     def _planned(self, found: list[Reading], step: int, length: int = 0) -> Confirmation:
-        return confirmation(found, companions(self.watch.slow, found), step, length)
+        return confirmation(found, judge.companions(self.watch.slow, found), step, length)
 
     def _suspicious(self) -> list[Reading]:
-        return self._excuses.without(suspicious(self.watch.sources, self._look or 1, self._after))
+        return self._excuses.without(
+            judge.suspicious(self.watch.sources, self._look or 1, self._after)
+        )
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -239,9 +234,8 @@ class Course:
 
     def _wait_or_establish(self, step: int) -> None:
         self.stage = "waiting"
-        may_fill_up = self._keyed or not self.suspects
-        now = step, self.watch.elapsed_s
-        self._release = Release(self.established, *now, may_fill_up=may_fill_up)
+        again = self._may_fill_up or not self.suspects
+        self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=again)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
@@ -273,7 +267,7 @@ class Course:
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         since = self._confirmation.begin if self._confirmation else self._after  # collected then
-        confirmed = [refitted(reading, self.watch.quick, since) for reading in confirmed]
+        confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         harmless = excuse(confirmed, self.tolerance_bytes)
         if harmless is not None and self._soon:
             self._wait_as_usual(step)
@@ -306,10 +300,12 @@ class Course:
     def _finish_attribution(self, step: int) -> None:
         attribution, self._attribution = self._attribution, None
         assert attribution is not None
-        findings = attribution.close()
+        with self.watch.our_garbage():
+            findings = attribution.close()
         del attribution  # or what it knows of the heap is in the readings that follow
-        self.memory, suspects = findings.memory, findings.suspects
-        self._keyed = findings.keyed
+        suspects, self.memory = findings.suspects, findings.memory
+        filled_up = self._may_fill_up and not findings.found  # meanwhile
+        self._may_fill_up = findings.may_fill_up
         self._add(*findings.notices)
         self._next_read = step + 1
         if findings.only_fills_up:
@@ -319,9 +315,13 @@ class Course:
             self.limited = limits, step + patience.LIMIT_STEPS
             self._excuse_until(step, step + patience.LIMIT_STEPS)
             return
-        held = suspects and all(suspect.holder for suspect in suspects)
-        doubtful = not held or self._keyed if self._soon else not suspects
-        if doubtful and not self._unheld and self.established:
+        if filled_up:
+            self._add(stopped(self.established, step))
+            self._watch_again(step)
+            return
+        early = self.steps_seen(step) < patience.EARLY_STEPS
+        doubtful = findings.is_doubtful(soon=self._soon, early=early)
+        if doubtful and not self._doubted and self.established:
             self._confirm_for_longer(step)
             return
         self.suspects = suspects
@@ -334,11 +334,10 @@ class Course:
 
     def _confirm_for_longer(self, step: int) -> None:
         # what nobody seems to hold may be a store that was just filled up
-        self._unheld = True
-        steps = patience.EVEN_UNHELD_STEPS if self._soon else patience.UNHELD_STEPS
+        longer = self._soon or self._may_fill_up
+        steps = patience.MAY_FILL_UP_STEPS if longer else patience.UNHELD_STEPS
         again = Confirmation(self.established, step, steps)
-        self._soon = False
-        self.established = []
+        self._doubted, self._soon, self.established = True, False, []
         self._begin_confirmation(again, step)
 
     def _drop_attribution(self) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import sys
 from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
@@ -199,6 +201,15 @@ class Watch:
     def garbage_kinds(self) -> tuple[Kind, ...]:
         """The types of which such collections free most, the program's own first."""
         return self._garbage.kinds
+
+    @contextmanager
+    def our_garbage(self) -> Iterator[None]:
+        """Do not count what is collected meanwhile as the program's."""
+        self._garbage.ours = True
+        try:
+            yield
+        finally:
+            self._garbage.ours = False
 
     def close(self) -> None:
         """Give back what the meters hold."""

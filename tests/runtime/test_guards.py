@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.guards import limited_by_program
+from leakcheck.runtime.guards import limited_by_program, may_end
 
 
 @pytest.fixture
@@ -62,3 +62,28 @@ def test_an_attribute_is_known_by_its_last_name(said):
     assert said(source, "attribute `Data.cache`, from local `self` in get()").endswith(
         "limited at program.py:1 (len(self.cache) > self.size)"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "ends"),
+    [
+        ("if epoch == 0:\n    kept.append(x)\n", True),
+        ("if step < 500:\n    kept.append(x)\n", True),
+        ("if key not in kept:\n    kept[key] = x\n", True),
+        ("if self.collecting:\n    kept.append(x)\n", True),
+        ("if not full:\n    kept.append(x)\n", True),
+        ("for x in xs:\n    kept.append(x)\n", False),
+        ("if epoch == 0:\n    for x in xs:\n        kept.append(x)\n", False),
+        ("if step % 10 == 0:\n    kept.append(x)\n", False),
+        ("if isinstance(x, int):\n    kept.append(x)\n", False),
+        ("def keep(x):\n    kept.append(x)\n", False),
+        ("this is no Python\n", False),
+    ],
+)
+def test_growth_under_a_condition_that_holds_for_a_while_may_end(tmp_path, source, ends):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    line = len(source.splitlines())
+    suspect = Suspect("tensor", "tensors pile up", locations=(Place(str(path), line, ""),))
+
+    assert may_end((suspect,)) is ends

@@ -7,9 +7,9 @@ import weakref
 from collections import deque
 from typing import Any
 
-import torch  # noqa: F401 - a kind is remembered as unwanted only once torch is whole
+import torch
 
-from leakcheck.runtime.objects import Heap, Sieve
+from leakcheck.runtime.objects import Heap, Sieve, sample_count
 
 
 class Wanted:
@@ -82,3 +82,50 @@ def test_no_code_of_a_metaclass_runs_while_the_heap_is_searched():
     sieve.sort()
     sieve.sort()
     assert type(quiet).__name__ == "Quiet"
+
+
+class Owner:
+    def __init__(self) -> None:
+        self.numbers = {1: 2.0}
+        self.closure = {3: b"bytes"}
+
+
+def test_dictionaries_that_no_collector_tracks_are_added():
+    owner, in_a_list, local = Owner(), [{4: "text"}], {5: 6}
+    gc.collect()
+
+    heap = Heap().add_untracked([local])
+
+    wanted = ids([owner.numbers, owner.closure, in_a_list[0], local])
+    assert ids(heap.of_ids(wanted)) == wanted
+    assert wanted <= heap.lengths().keys()
+    heap.drop()
+
+
+def test_a_dictionary_is_added_once():
+    shared = {1: 2}
+    holders = [Owner(), Owner()]
+    for holder in holders:
+        holder.numbers = shared
+    gc.collect()
+
+    heap = Heap().add_untracked([shared])
+
+    assert len(heap.of_ids({id(shared)})) == 1
+    heap.drop()
+
+
+class Samples(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 4800
+
+
+class Unready(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        raise RuntimeError("not set up")
+
+
+def test_only_a_dataset_that_knows_its_length_has_samples():
+    owners = [Samples(), Unready(), torch.utils.data.Dataset(), Owner(), [1, 2]]
+
+    assert [sample_count(owner) for owner in owners] == [4800, None, None, None, None]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from scipy import stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,7 +136,6 @@ def test_the_first_quarter_and_at_least_the_fewest_steps_are_warm_up():
 
 
 def test_the_slope_agrees_with_scipy():
-    stats = pytest.importorskip("scipy.stats")
     values = [4.8 * step + error for step, error in zip(STEPS, noise(7, 200.0), strict=True)]
 
     line = fit(STEPS, values)

@@ -1,0 +1,67 @@
+"""A heap that gains the same on every step need not be watched for as long as others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from leakcheck.runtime.judge import evenly, read, suspicious
+from leakcheck.runtime.series import Series
+
+TOLERANCE_BYTES = 1024
+
+
+def heap_of(level, steps: int = 50, resource: str = "host.heap", every: int = 1) -> Series:
+    series = Series()
+    for step in range(1, steps + 1):
+        readings = {resource: round(level(step))} if step % every == 0 else {}
+        series.append(step, step / 100, {"host.rss": 10**8} | readings)
+    return series
+
+
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        (lambda step: 10**8 + 6000 * step, True),
+        (lambda step: 10**8 + 6000 * step + step % 3 * 400, True),
+        (lambda step: 10**8 + 2000 * step, False),  # near the tolerance: the usual way
+        (lambda step: 10**8 + 6000 * step + (step > 30) * 90_000, False),
+        (lambda step: 10**8 + 6000 * min(step, 40), False),
+        (lambda step: 10**8 + random.Random(step).uniform(0, 10**6), False),
+        (lambda step: 10**8, False),
+    ],
+    ids=["even", "nearly even", "small", "jump", "plateau", "noise", "flat"],
+)
+def test_only_a_large_and_even_climb_is_looked_at_sooner(level, found):
+    readings = evenly(heap_of(level), TOLERANCE_BYTES)
+
+    assert [reading.resource for reading in readings] == ["host.heap"] * found
+
+
+def test_too_few_steps_are_not_looked_at():
+    assert evenly(heap_of(lambda step: 10**8 + 6000 * step, steps=35), TOLERANCE_BYTES) == []
+
+
+def outside(jump_bytes: int, wobble_bytes: int = 0) -> Series:
+    def level(step: int) -> float:
+        noise = random.Random(step).uniform(-wobble_bytes, wobble_bytes)
+        return 10**8 + 32_768 * step - (step > 150) * jump_bytes + noise
+
+    return heap_of(level, steps=180, resource="host.rss-heap", every=8)
+
+
+def test_memory_mapped_evenly_is_suspected_in_spite_of_what_malloc_gave_back_once():
+    assert [one.resource for one in suspicious([outside(409_600)], 1)] == ["host.rss-heap"]
+
+
+def test_memory_that_comes_unevenly_must_be_more():
+    assert suspicious([outside(0, wobble_bytes=200_000)], 1) == []
+
+
+def test_a_line_with_one_jump_is_even_for_all_other_steps():
+    reading = read(outside(409_600), "host.rss-heap")
+
+    assert reading is not None
+    assert reading.even
+    assert not reading.line.straight
