@@ -155,12 +155,14 @@ class Course:
         if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
             self._vigil.begin(self.watch.sources)
+            self._next_checkpoint = self.watch.next_checkpoint(step)
 
     def _keep_watch(self, step: int) -> None:
         rose = self._vigil.rose(self.watch.quick.newest())
         if step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
             self._checkpoint(step)
-            rose |= self._vigil.rose(self.watch.slow.newest())
+            if self._vigil.rose(self.watch.slow.newest()):  # or only waits for the collector
+                rose |= self._vigil.rose(self.watch.checkpoint(step, collect=True))
         if rose and self.stage == "steady":
             self.watch.resume(step)
             self._watch_again(step)
@@ -177,7 +179,8 @@ class Course:
 
     def _checkpoint(self, step: int) -> None:
         self.watch.checkpoint(step)
-        self._next_checkpoint = self.watch.next_before(step, self._after, self._steady_at)
+        settled = 0 if self.stage == "steady" else self._steady_at
+        self._next_checkpoint = self.watch.next_before(step, self._after, settled)
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
@@ -213,8 +216,8 @@ class Course:
             return
         if confirmed := inquiry.confirmed(self.watch):
             self._open_window(step, confirmed)
-        elif self._soon:
-            self._wait_as_usual(step)
+        elif self._soon:  # wait for as long as usual
+            self._watch_again(step, self._after)
         elif self.tolerance_bytes < BLOCK_BYTES and (longer := inquiry.longer(step)) is not None:
             self._confirmation = longer
             self._confirm(step)
@@ -223,14 +226,10 @@ class Course:
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
-        self._confirmation = None
+        self._confirmation, self._soon = None, False
         self._after = step if after is None else after
         self.stage = "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
-
-    def _wait_as_usual(self, step: int) -> None:
-        self._soon = False
-        self._watch_again(step, self._after)
 
     def _wait_or_establish(self, step: int) -> None:
         self.stage = "waiting"
@@ -269,12 +268,10 @@ class Course:
         since = self._confirmation.begin if self._confirmation else self._after  # collected then
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         harmless = excuse(confirmed, self.tolerance_bytes)
-        if harmless is not None and self._soon:
-            self._wait_as_usual(step)
-            return
         if harmless is not None:
-            self._add(harmless)
-            self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
+            if not self._soon:
+                self._add(harmless)
+                self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
         self.established = confirmed

@@ -3,9 +3,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from scipy import stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from leakcheck.runtime.trend import (
     FALSE_ALARM_RATE,
