@@ -6,9 +6,11 @@ buffer, the optimizer's state) is no leak, and a container with a limit is only 
 
 from __future__ import annotations
 
+import gc
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from time import thread_time
 from typing import Any
 
@@ -17,6 +19,7 @@ from leakcheck.runtime import graph, objects
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
 from leakcheck.runtime.holders import Chain, Roots
+from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.places import held_at, rebound_at
@@ -74,7 +77,9 @@ class Inquest:
         self._growth = growth
         self._heap = heap
         self._roots = Roots(heap)
-        self._growers = growth.growers(heap)[:MOST_GROWERS]
+        ours = _inside(tracer, growth)
+        growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
+        self._growers = list(islice(growers, MOST_GROWERS))
         self._growing = {id(grower.container) for grower in self._growers}
         factor = min(LARGEST_FACTOR, max(1.0, len(heap.objects) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
@@ -170,7 +175,8 @@ class Inquest:
         )
 
     def _note_filling(self, found: _Found) -> None:
-        if found.told.library:  # a cache of torch's or our own is nobody's concern
+        by_samples = objects.limit_of(found.bounded) is None
+        if found.told.library and not by_samples:  # a cache of torch's or our own: no concern
             return
         read = objects.length_reader(type(found.bounded))
         length, limit = read(found.bounded) if read else 0, found.limit
@@ -267,7 +273,17 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
     # an object's attributes may be a dictionary in between
     samples = (objects.sample_count(owner) for owner in chain.objects[max(0, at - 2) : at])
-    return next((count for count in samples if count and length(container) <= count), None)
+    count = next((count for count in samples if count and length(container) <= count), None)
+    if count is None:
+        return None
+    still_to_come_bytes = (count - length(container)) * _weighed(container)[1]
+    return count if still_to_come_bytes <= host_room_bytes() else None
+
+
+def _inside(*observers: object) -> set[int]:
+    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
+    values = [value for observer in observers for value in vars(observer).values()]
+    return {id(part) for part in (*values, *gc.get_referents(*values))}
 
 
 def _weighed(container: Any) -> tuple[list[Any], float]:

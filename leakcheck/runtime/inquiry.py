@@ -17,7 +17,7 @@ from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.patience import WORTH_A_NOTICE
 from leakcheck.runtime.series import Series
-from leakcheck.runtime.trend import fit
+from leakcheck.runtime.trend import HALVES_AGREE_WITHIN, fit
 from leakcheck.runtime.watching import Watch
 
 FEWEST_NEW = 10  # objects that a confirmation waits for
@@ -37,6 +37,7 @@ LONGEST_WINDOW_STEPS = 200
 # between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
 # 256, kinds of objects seen for the first time
 OWN_BLOCKS = 40
+SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
 _CONFIRM_OTHER_STEPS = 100
@@ -140,8 +141,11 @@ class Confirmation:
             expected = max(
                 OWN_BLOCKS / self.length, min(expected, AGREES_FROM * (end - begin) / self.length)
             )
-        if min(middle - begin, end - middle) < expected * self.length / 2:
+        slower, faster = sorted((middle - begin, end - middle))
+        if slower < expected * self.length / 2:
             return False
+        if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
+            return False  # one jump, such as a library's buffer for larger batches
         return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
 
     def _climbed_between(self, reading: Reading, watch: Watch, expected: float) -> bool:

@@ -47,7 +47,7 @@ class Judge:
 # Floors: half of the smallest leak worth finding (one Node in ten steps; 64 bytes of heap a step:
 # clean programs stay below 3.5 bytes a step in 99 of 100 windows), and totals that no cache fills.
 JUDGES = {
-    "graph.nodes": Judge(Floor(0.05, 5), 24),
+    "graph.nodes": Judge(Floor(0.05, 5), 22),
     "tensors": Judge(Floor(0.05, 5), 36),
     "hooks": Judge(Floor(0.05, 5), 36),
     "python.blocks": Judge(Floor(0.05, 24), 110),

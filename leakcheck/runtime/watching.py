@@ -24,7 +24,7 @@ from leakcheck.runtime.series import Series
 if TYPE_CHECKING:
     from leakcheck.runtime.census import Census
 
-# 50 steps settle whether a graph grows, 67 whether tensors pile up, 180 whether objects do
+# 42 steps settle whether a graph grows, 67 whether tensors pile up, 180 whether objects do
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
