@@ -81,10 +81,11 @@ def test_the_place_of_the_largest_growth_is_read_from_its_site():
 class Meter(watching.DeviceMeter):
     """A device with one reading that grows and that nobody holds in Python."""
 
-    resource, per_reading = "cuda:0.allocated", 512
+    resource, per_step = "cuda:0.allocated", 512
+    steps = 0  # of the loop: how often the meter is read hangs on what a reading costs
 
     def __init__(self) -> None:
-        self.grown = 0
+        Meter.steps = 0
 
     def read(self) -> dict[str, int]:
         return {"cuda:0.allocated": 1 << 20, "cuda:0.reserved": 2 << 20} | self._growing()
@@ -96,13 +97,13 @@ class Meter(watching.DeviceMeter):
         return 1 << 30
 
     def _growing(self) -> dict[str, int]:
-        self.grown += self.per_reading
-        return {self.resource: (1 << 20) + self.grown}
+        return {self.resource: (1 << 20) + self.steps * self.per_step}
 
 
 def report_of(steps: int) -> Report:
     with Sentinel() as sentinel:
         for _ in range(steps):
+            Meter.steps += 1
             sentinel.step()
             if sentinel.certain:
                 break
@@ -128,7 +129,7 @@ def test_a_leak_that_only_the_device_shows_is_told_with_category_and_place(monke
 )
 def test_memory_of_the_device_that_is_not_in_use_has_a_kind_of_its_own(monkeypatch, resource, kind):
     monkeypatch.setattr(Meter, "resource", resource)
-    monkeypatch.setattr(Meter, "per_reading", 256 << 10)
+    monkeypatch.setattr(Meter, "per_step", 256 << 10)
     monkeypatch.setattr(watching, "DeviceMeter", Meter)
     monkeypatch.setattr(watching, "DEVICES_EVERY", 1)
 
@@ -149,6 +150,5 @@ class Filling(Meter):
     """Ragged batches: segments are added ever more rarely."""
 
     def _growing(self) -> dict[str, int]:
-        self.grown += 1
-        segments = self.grown.bit_length()
+        segments = self.steps.bit_length()
         return {"cuda:0.reserved-allocated": segments * (20 << 20)}
