@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from leakcheck.runtime.judge import judge_of
-from leakcheck.runtime.meters import unit_of
+from leakcheck.runtime.meters import HELD_BACK, unit_of
 from leakcheck.runtime.series import Series
 
 LEAST_BYTES = 1 << 20  # a longer batch, an evaluation, a checkpoint written take as much at once
+LEAST_HELD_BACK_BYTES = 64 << 20  # an allocator keeps what an evaluation freed
 LEAST_BLOCKS = 1000
 
 
@@ -47,4 +48,6 @@ class Vigil:
 def _least(resource: str, floor_total: float) -> float:
     if resource == "python.blocks":
         return LEAST_BLOCKS
+    if resource.endswith(HELD_BACK):
+        return LEAST_HELD_BACK_BYTES
     return max(floor_total, LEAST_BYTES) if unit_of(resource) == "B" else floor_total

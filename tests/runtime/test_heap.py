@@ -33,7 +33,8 @@ def test_a_preloaded_allocator_is_asked_instead_of_glibc(name):
     if library is None:
         pytest.skip(f"{name} is not installed")
 
-    assert 3_000_000 <= int(asked(LD_PRELOAD=library)) <= 3_300_000
+    # they count by what a thread has taken, many blocks at a time
+    assert 2_700_000 <= int(asked(LD_PRELOAD=library)) <= 3_300_000
 
 
 def asked(**environment: str) -> str:
