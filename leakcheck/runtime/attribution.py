@@ -36,7 +36,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
-        self.keyed = self.found = False
+        self.keyed = self.memo = self.found = False
         self._looking_s = 0.0
         self._probed: set[int] = set()
 
@@ -84,7 +84,8 @@ class Window:
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap)
         inquest.find(self._marks)
-        self.full_in_steps, self.keyed = inquest.full_in_steps, inquest.keyed
+        self.full_in_steps = inquest.full_in_steps
+        self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         self.found = bool(leads)
         if not leads and not inquest.notices and "tensors" in self._growing:

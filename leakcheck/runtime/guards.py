@@ -15,9 +15,10 @@ from leakcheck.runtime.assignments import parsed
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _NAME = re.compile(r"`([\w.]+)`")
+_REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
 _CHANGES = (
     *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
-    *("pop", "popleft", "popitem", "remove", "discard", "clear"),
+    *_REMOVES,
 )
 
 
@@ -33,22 +34,82 @@ def limited_by_program(suspects: Sequence[Suspect]) -> str:
 
 
 def limiting_place(suspect: Suspect) -> Place | None:
-    """Return where the program compares the length of what grows and changes it accordingly."""
-    named = _NAME.search(suspect.holder)
-    if named is None:
-        return None
-    name = named.group(1).rpartition(".")[2]
+    """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
-        for node in _branches(parsed(place.path)):
-            if _compares_length(node.test, name) and _changes(node, name):
-                return replace(place, line=node.lineno, code=ast.unparse(node.test))
+        tree = parsed(place.path)
+        for name in _names(suspect, place, tree):
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.If, ast.While)) and _limits(node, name):
+                    return replace(place, line=node.lineno, code=ast.unparse(node.test))
+                if _cuts(node, name):
+                    line = node.lineno  # type: ignore[attr-defined]
+                    return replace(place, line=line, code=ast.unparse(node))
     return None
+
+
+def _names(suspect: Suspect, place: Place, tree: ast.Module) -> list[str]:
+    """Return the name of the holder, or what the line of growth changes if nothing holds it."""
+    named = _NAME.search(suspect.holder)
+    if named is not None:
+        return [named.group(1).rpartition(".")[2]]
+    statements = (node for node in ast.walk(tree) if getattr(node, "lineno", 0) == place.line)
+    changed: list[ast.expr] = []
+    for node in statements:
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGES:
+                changed.append(value)
+            case ast.Assign(targets=targets):
+                changed += targets
+    return [found for node in changed if (found := _name_of(node))]
+
+
+def _name_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _limits(branch: ast.If | ast.While, name: str) -> bool:
+    if _compares_length(branch.test, name):
+        return _changes(branch, name)
+    # a budget of bytes, or the length of what is kept beside it
+    compared = [node for node in ast.walk(branch.test) if isinstance(node, ast.Compare)]
+    sides = [side for node in compared for side in (node.left, *node.comparators)]
+    with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
+    return bool(compared) and not with_nothing and _removes(branch, name)
+
+
+def _removes(branch: ast.If | ast.While, name: str) -> bool:
+    for part in branch.body:
+        for node in ast.walk(part):
+            match node:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
+                    if method in _REMOVES and _name_of(changed) == name:
+                        return True
+                case ast.Delete(targets=targets):
+                    if any(_name_of(target) == name for target in targets):
+                        return True
+    return False
+
+
+def _cuts(node: ast.AST, name: str) -> bool:
+    """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
+    match node:
+        case ast.Assign(
+            targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None))
+        ):
+            return _name_of(target) == name and not isinstance(target, ast.Subscript)
+        case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
+            return _name_of(target) == name
+    return False
 
 
 def may_end(suspects: Sequence[Suspect]) -> bool:
     """Say whether something grows only under a condition that may hold for a first while.
 
-    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if self.collecting:`; but not
+    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`; but not
     `if step % 10 == 0:`, which comes again for ever.
     """
     return any(_ends(node.test) for suspect in suspects for node in _conditions(suspect))
@@ -74,17 +135,11 @@ def _ends(test: ast.expr) -> bool:
     if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
         return False
     compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
-    first_of_all = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotIn)
+    first_of_all = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotIn, ast.Is)
     if any(isinstance(operator, first_of_all) for node in compared for operator in node.ops):
         return True
     flag = test.operand if isinstance(test, ast.UnaryOp) else test
     return isinstance(flag, (ast.Name, ast.Attribute))
-
-
-def _branches(tree: ast.AST) -> Iterator[ast.If | ast.While]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.If, ast.While)):
-            yield node
 
 
 def _compares_length(test: ast.expr, name: str) -> bool:
@@ -101,15 +156,7 @@ def _is_length(node: ast.expr, name: str) -> bool:
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     if not called or node.func.id != "len" or len(node.args) != 1:  # type: ignore[attr-defined]
         return False
-    return _is_named(node.args[0], name)  # type: ignore[attr-defined]
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    return (isinstance(node, ast.Name) and node.id == name) or (
-        isinstance(node, ast.Attribute) and node.attr == name
-    )
+    return _name_of(node.args[0]) == name  # type: ignore[attr-defined]
 
 
 def _changes(branch: ast.If | ast.While, name: str) -> bool:
@@ -117,14 +164,14 @@ def _changes(branch: ast.If | ast.While, name: str) -> bool:
         for node in ast.walk(part):
             match node:
                 case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in _CHANGES and _is_named(changed, name):
+                    if method in _CHANGES and _name_of(changed) == name:
                         return True
-                    if node.args and method.startswith("heap") and _is_named(node.args[0], name):
+                    if node.args and method.startswith("heap") and _name_of(node.args[0]) == name:
                         return True
                 case ast.Call(func=ast.Name(id=function), args=[changed, *_]):
-                    if function.startswith("heap") and _is_named(changed, name):
+                    if function.startswith("heap") and _name_of(changed) == name:
                         return True
                 case ast.Delete(targets=targets) | ast.Assign(targets=targets):
-                    if any(_is_named(target, name) for target in targets):
+                    if any(_name_of(target) == name for target in targets):
                         return True
     return False

@@ -51,6 +51,7 @@ class _Found:
     bounded: Any = None  # the container on the way that has a limit
     limit: int = 0  # the most it holds
     own_limit: int | None = None  # of the target itself
+    memo: bool = False  # what grows on the way is an lru_cache
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     in_fixed_container: bool = False
 
@@ -71,6 +72,7 @@ class Inquest:
         self.notices: list[Notice] = []
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self.full_in_steps = 0
+        self.memo = False  # an lru_cache without a limit grows
         self.keyed = False  # some lead is held by a container that finds things by key
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
@@ -138,6 +140,7 @@ class Inquest:
             found.bounded, found.limit = holder, limit
         if id(holder) in self._growing:
             found.grows, found.keyed = True, isinstance(holder, (dict, set))
+            found.memo = type(holder) is objects.LruCache
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(_weighed(holder)[1] * length(holder))
             found.lines = self._lines_of(holder)
@@ -175,8 +178,8 @@ class Inquest:
         )
 
     def _note_filling(self, found: _Found) -> None:
-        by_samples = objects.limit_of(found.bounded) is None
-        if found.told.library and not by_samples:  # a cache of torch's or our own: no concern
+        its_own = objects.limit_of(found.bounded) is not None
+        if found.told.library and its_own:  # a cache of torch's or our own: no concern
             return
         read = objects.length_reader(type(found.bounded))
         length, limit = read(found.bounded) if read else 0, found.limit
@@ -256,6 +259,7 @@ class Inquest:
         elif not found.lines and found.rebound_at is not None:
             made_at[found.rebound_at] = 1
         self.keyed |= found.keyed
+        self.memo |= found.memo
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
@@ -265,15 +269,15 @@ class Inquest:
 
 
 def _limit_of(container: Any, chain: Chain) -> int | None:
-    """Return the most a container holds: its own limit, or a sample each of the dataset around."""
+    """Return the most a container holds: its own limit, or the capacity of the object around."""
     limit = objects.limit_of(container)
     length = objects.length_reader(type(container))
     if limit is not None or length is None:
         return limit
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
     # an object's attributes may be a dictionary in between
-    samples = (objects.sample_count(owner) for owner in chain.objects[max(0, at - 2) : at])
-    count = next((count for count in samples if count and length(container) <= count), None)
+    counts = (objects.capacity_of(owner) for owner in chain.objects[max(0, at - 2) : at])
+    count = next((count for count in counts if count and length(container) <= count), None)
     if count is None:
         return None
     still_to_come_bytes = (count - length(container)) * _weighed(container)[1]

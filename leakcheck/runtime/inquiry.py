@@ -8,9 +8,10 @@ attribution window is opened.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime import flight_recorder
+from leakcheck.runtime import flight_recorder, patience
 from leakcheck.runtime.device_growth import DeviceGrowth
 from leakcheck.runtime.guards import may_end
 from leakcheck.runtime.judge import Reading
@@ -58,12 +59,12 @@ class Confirmation:
     def __post_init__(self) -> None:
         """Make room for the readings: kept as objects, they counted as growth of 12 blocks each."""
         names = [reading.resource for reading in (*self.suspected, *self.along)]
-        self.taken = Series(4, names)
+        self.taken = Series(6, names)
 
     @property
     def next_step(self) -> int:
         """The step of the next collected reading."""
-        return (self.begin, self._middle, self.end, self.end)[len(self.taken)]
+        return self._due[min(len(self.taken), len(self._due) - 1)]
 
     @property
     def end(self) -> int:
@@ -74,6 +75,17 @@ class Confirmation:
     def _middle(self) -> int:
         return self.begin + self.length // 2
 
+    @property
+    def _due(self) -> tuple[int, ...]:
+        # between the ends of a long one, in case the run ends before
+        within = (50, 100, 200) if self.length > LONGEST_CONFIRMATION_STEPS else ()
+        return (self.begin, *(self.begin + steps for steps in within), self._middle, self.end)
+
+    def _levels(self, resource: str) -> tuple[int, ...]:
+        """Return what was read at the begin, in the middle and at the end; () before that."""
+        _, levels = self.taken.column(resource)
+        return (levels[0], *levels[-2:]) if len(levels) == len(self._due) else ()
+
     def read(self, watch: Watch, step: int) -> bool:
         """Take a collected reading; True when it was the last."""
         readings = watch.checkpoint(step, collect=True)
@@ -81,7 +93,7 @@ class Confirmation:
             self.garbage_bytes = readings.get("garbage", 0)
         known = {name: readings[name] for name in self.taken.resources if name in readings}
         self.taken.append(step, 0.0, known)
-        return len(self.taken) == 3
+        return len(self.taken) == len(self._due)
 
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
@@ -91,13 +103,24 @@ class Confirmation:
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
         return [self._measured(one) for one in (*confirmed, *beside)]
 
+    def so_far(self) -> list[Reading]:
+        """Return what grew at every reading yet, for a run that ends before the last of them."""
+        return [one for one in self.suspected if self._has_grown(one)]
+
+    def _has_grown(self, reading: Reading) -> bool:
+        points = list(zip(*self.taken.column(reading.resource), strict=True))
+        least = AGREES_FROM * reading.line.per_step
+        return len(points) > 1 and all(
+            level - past >= least * (at - since) for (since, past), (at, level) in pairwise(points)
+        )
+
     def longer(self, step: int) -> Confirmation | None:
         """Plan a longer look at blocks that rose in both halves, but too little to be sure of.
 
         Garbage makes a suspected rate too high, and so the first look too short: of one object in
         ten steps six are new in it. None if nothing rose, or the look was as long as any.
         """
-        _, blocks = self.taken.column("python.blocks")
+        blocks = self._levels("python.blocks")
         slow = [one for one in self.suspected if one.resource == "python.blocks"]
         if not slow or self.length >= LONGEST_CONFIRMATION_STEPS:
             return None
@@ -121,7 +144,7 @@ class Confirmation:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
         if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
             return reading
-        _, (begin, middle, end) = self.taken.column(reading.resource)
+        begin, middle, end = self._levels(reading.resource)
         halves = (
             (middle - begin) / (self._middle - self.begin),
             (end - middle) / (self.end - self._middle),
@@ -131,7 +154,7 @@ class Confirmation:
         return replace(reading, line=line)
 
     def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
-        _, levels = self.taken.column(reading.resource)
+        levels = self._levels(reading.resource)
         if len(levels) < 3:
             return False
         begin, middle, end = levels
@@ -206,7 +229,8 @@ class Findings:
     notices: tuple[Notice, ...]
     memory: tuple[DeviceMemory, ...]  # of the devices that grow
     full_in_steps: int  # what has a limit
-    may_fill_up: bool  # it grows by key, or under a condition that may hold for a while only
+    keyed: bool  # what grows finds things by key, as caches do
+    memo: bool  # it grows in an lru_cache, or under a condition that may hold for a while only
     found: bool  # a container or a graph was seen to grow
 
     @property
@@ -214,13 +238,19 @@ class Findings:
         """Whether all that grows has a limit."""
         return not self.suspects and any(notice.kind == "bounded" for notice in self.notices)
 
-    def is_doubtful(self, *, soon: bool, early: bool) -> bool:
-        """Whether growth must be confirmed for longer: nobody holds it, or a cache may fill up.
+    def longer_steps(self, grown: list[Reading], *, soon: bool, early: bool) -> int:
+        """Return for how many more steps growth must go on; 0 if it is no longer in doubt.
 
         `soon`: the usual span of steps was not waited for; `early`: few steps were seen at all.
         """
+        if self.memo:
+            return patience.MEMO_STEPS
+        if not self.suspects:
+            counted = any(unit_of(reading.resource) != "B" for reading in grown)
+            return patience.UNHELD_STEPS if counted else patience.MEMO_STEPS
         unheld = soon and not all(suspect.holder for suspect in self.suspects)
-        return not self.suspects or unheld or ((soon or early) and self.may_fill_up)
+        may_fill_up = unheld or ((soon or early) and self.keyed)
+        return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
 
 
 class Attribution:
@@ -252,10 +282,11 @@ class Attribution:
         suspects, notices = self._window.close()
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
-        may_fill_up = cached and (self._window.keyed or may_end(suspects))
+        keyed, memo = cached and self._window.keyed, cached and self._window.memo
+        memo |= cached and may_end(suspects)
         told = (*notices, *self._devices.notices)
         window = self._window
-        return Findings(suspects, told, memory, window.full_in_steps, may_fill_up, window.found)
+        return Findings(suspects, told, memory, window.full_in_steps, keyed, memo, window.found)
 
     def abandon(self) -> None:
         """Stop looking without an answer."""

@@ -200,18 +200,28 @@ def limit_of(container: Any) -> int | None:
     return None
 
 
-def sample_count(owner: Any) -> int | None:
-    """Return how many samples a dataset of torch's has, None if it is none or does not say.
+def capacity_of(owner: Any) -> int | None:
+    """Return how much an object keeps at most in a container of its own, None if it doesn't say.
 
-    What it keeps of each sample it reads is full after the first epoch.
+    A dataset of torch's keeps a sample each of those it reads; a queue and a handler of logging's
+    that collects records know their sizes.
     """
-    data = sys.modules.get("torch.utils.data")
-    if data is None or not issubclass(type(owner), data.Dataset):
-        return None
-    try:
-        return len(owner)
-    except Exception:  # an iterable one, or one not yet set up
-        return None
+    for module, kind, capacity in _CAPACITIES:
+        cls = getattr(sys.modules.get(module), kind, None)
+        if cls is not None and issubclass(type(owner), cls):
+            try:
+                return capacity(owner) or None
+            except Exception:  # an iterable dataset, or one not yet set up
+                return None
+    return None
+
+
+_CAPACITIES: tuple[tuple[str, str, Callable[[Any], int]], ...] = (
+    ("torch.utils.data", "Dataset", len),
+    ("queue", "Queue", lambda queue: max(0, int(queue.maxsize))),
+    ("asyncio", "Queue", lambda queue: max(0, int(queue.maxsize))),
+    ("logging.handlers", "BufferingHandler", lambda handler: int(handler.capacity)),
+)
 
 
 def newest(container: Any, count: int) -> list[Any]:

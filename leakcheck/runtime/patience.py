@@ -12,6 +12,7 @@ FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to ne
 UNHELD_STEPS = 200
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
+MEMO_STEPS = 700  # to confirm what is only kept where it is new
 MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up
 LIMIT_STEPS = 1000  # for what the program itself limits
 FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training

@@ -90,6 +90,7 @@ class Course:
         self._look, self._confirmation, self._by_phase = 0, None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
+        self._held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._vigil = Vigil()
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -141,6 +142,10 @@ class Course:
             self._finish_attribution(step)
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
+        if self.stage == "confirming" and self._confirmation and self._held and not cut_short:
+            self.established = self._confirmation.so_far()
+            if self.established:  # to the end: what holds it was found
+                self.stage, self.suspects = "growing", self._held
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
@@ -233,8 +238,8 @@ class Course:
 
     def _wait_or_establish(self, step: int) -> None:
         self.stage = "waiting"
-        again = self._may_fill_up or not self.suspects
-        self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=again)
+        doubt = self._may_fill_up or not self.suspects
+        self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
@@ -301,8 +306,7 @@ class Course:
             findings = attribution.close()
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
-        filled_up = self._may_fill_up and not findings.found  # meanwhile
-        self._may_fill_up = findings.may_fill_up
+        filled_up = any(one.holder for one in self._held) and not findings.found  # meanwhile
         self._add(*findings.notices)
         self._next_read = step + 1
         if findings.only_fills_up:
@@ -317,9 +321,12 @@ class Course:
             self._watch_again(step)
             return
         early = self.steps_seen(step) < patience.EARLY_STEPS
-        doubtful = findings.is_doubtful(soon=self._soon, early=early)
-        if doubtful and not self._doubted and self.established:
-            self._confirm_for_longer(step)
+        steps = findings.longer_steps(self.established, soon=self._soon, early=early)
+        self._may_fill_up = steps > 0
+        if steps and not self._doubted and self.established:
+            self._doubted, self._soon, self._held = True, False, suspects
+            again, self.established = Confirmation(self.established, step, steps), []
+            self._begin_confirmation(again, step)
             return
         self.suspects = suspects
         self._wait_or_establish(step)
@@ -328,14 +335,6 @@ class Course:
         self._excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
         self.established = []
         self._watch_again(step)
-
-    def _confirm_for_longer(self, step: int) -> None:
-        # what nobody seems to hold may be a store that was just filled up
-        longer = self._soon or self._may_fill_up
-        steps = patience.MAY_FILL_UP_STEPS if longer else patience.UNHELD_STEPS
-        again = Confirmation(self.established, step, steps)
-        self._doubted, self._soon, self.established = True, False, []
-        self._begin_confirmation(again, step)
 
     def _drop_attribution(self) -> None:
         attribution, self._attribution = self._attribution, None

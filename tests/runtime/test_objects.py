@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from leakcheck.runtime.objects import Heap, Sieve, sample_count
+from leakcheck.runtime.objects import Heap, Sieve, capacity_of
 
 
 class Wanted:
@@ -128,4 +128,4 @@ class Unready(torch.utils.data.Dataset):
 def test_only_a_dataset_that_knows_its_length_has_samples():
     owners = [Samples(), Unready(), torch.utils.data.Dataset(), Owner(), [1, 2]]
 
-    assert [sample_count(owner) for owner in owners] == [4800, None, None, None, None]
+    assert [capacity_of(owner) for owner in owners] == [4800, None, None, None, None]

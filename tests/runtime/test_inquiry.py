@@ -1,0 +1,83 @@
+"""What a confirmation makes of its readings, whenever they are taken and whenever a run ends."""
+
+from __future__ import annotations
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.inquiry import Confirmation, Findings
+from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
+from leakcheck.runtime.series import Series
+from leakcheck.runtime.trend import fit
+
+STEPS = list(range(10, 70, 5))
+TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))
+HEAP = Reading("host.heap", STEPS, [4096 * s for s in STEPS], fit(STEPS, [4096 * s for s in STEPS]))
+HELD = Suspect("tensor", "tensors pile up", holder="global `kept`")
+UNHELD = Suspect("native", "memory outside Python objects grows")
+
+
+class Watched:
+    """Reads what a function of the step says, as often as it is asked."""
+
+    def __init__(self, level) -> None:
+        self.level, self.step, self.quick = level, 0, Series()
+
+    def checkpoint(self, step: int, *, collect: bool) -> dict[str, int]:
+        assert collect
+        return {"tensors": self.level(step)}
+
+
+def confirmed(level, length: int = 100, late: int = 0, until: int = 10**9) -> Confirmation:
+    inquiry, watched = Confirmation([TENSORS], 70, length), Watched(level)
+    for step in range(70, min(70 + length + 5, until)):
+        if step >= inquiry.next_step + late and inquiry.read(watched, step):
+            break
+    return inquiry
+
+
+def test_growth_in_both_halves_is_confirmed_at_its_exact_rate():
+    (reading,) = confirmed(lambda step: 3 * step).confirmed(Watched(int))
+
+    assert (reading.resource, reading.line.per_step) == ("tensors", 3.0)
+
+
+def test_readings_that_come_a_few_steps_late_count_as_well():
+    assert confirmed(lambda step: 2 * step, late=3).confirmed(Watched(int))
+
+
+def test_growth_in_one_half_only_is_not_confirmed():
+    assert not confirmed(lambda step: 2 * min(step, 110)).confirmed(Watched(int))
+
+
+def test_of_a_long_confirmation_that_a_run_cuts_off_what_grew_at_each_reading_went_on():
+    def cut(level, until):
+        return confirmed(level, MEMO_STEPS, until=until).so_far()
+
+    assert cut(lambda step: 2 * step, until=400) == [TENSORS]
+    assert cut(lambda step: 2 * step, until=100) == []  # read once
+    assert cut(lambda step: 2 * min(step, 180), until=400) == []
+
+
+def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Findings:
+    return Findings(suspects, (), (), 0, keyed, memo, found=bool(suspects))
+
+
+def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
+    return found.longer_steps(list(grown), soon=soon, early=early)
+
+
+def test_what_somebody_holds_is_in_no_doubt():
+    assert longer(findings(HELD), TENSORS, soon=True, early=True) == 0
+
+
+def test_what_may_be_a_cache_must_go_on_for_longer():
+    assert longer(findings(HELD, keyed=True), TENSORS, early=True) == MAY_FILL_UP_STEPS
+    assert longer(findings(HELD, keyed=True), TENSORS) == 0
+    assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
+
+
+def test_what_nobody_holds_must_go_on_for_longer_the_more_so_if_only_bytes_grow():
+    assert longer(findings(), TENSORS, HEAP) == UNHELD_STEPS
+    assert longer(findings(), HEAP) == MEMO_STEPS
+    assert longer(findings(UNHELD), HEAP, soon=True) == MAY_FILL_UP_STEPS
+    assert longer(findings(UNHELD), HEAP) == 0
