@@ -111,6 +111,8 @@ class Session:
         certain = self._sentinel.certain and not self.settings.to_end
         if certain or self._sentinel.hit_limit:
             self._stops += 1
+            if threading.current_thread() is not threading.main_thread():
+                raise SystemExit(0)  # of its kinds a thread takes this one alone without a word
             raise StopRun(0)
 
     def _finish(self, outcome: Outcome) -> int:

@@ -36,7 +36,8 @@ def _largest(tensors: list[Any]) -> dict[_Form, Any]:
     found: dict[_Form, Any] = {}
     for tensor in tensors:
         form = objects.form(tensor)
-        if form not in found or objects.numel(tensor) > objects.numel(found[form]):
+        # of a tensor and a view of it the view, which is made later, is the one with a name
+        if form not in found or objects.numel(tensor) >= objects.numel(found[form]):
             found[form] = tensor
     return found
 

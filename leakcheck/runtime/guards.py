@@ -33,6 +33,11 @@ def limited_by_program(suspects: Sequence[Suspect]) -> str:
     )
 
 
+def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    """Return the suspects that the program does not limit; all of them if it limits all."""
+    return tuple(one for one in suspects if limiting_place(one) is None) or suspects
+
+
 def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
@@ -97,10 +102,9 @@ def _removes(branch: ast.If | ast.While, name: str) -> bool:
 def _cuts(node: ast.AST, name: str) -> bool:
     """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
     match node:
-        case ast.Assign(
-            targets=[target], value=ast.Subscript(slice=ast.Slice(lower=ast.expr(), upper=None))
-        ):
-            return _name_of(target) == name and not isinstance(target, ast.Subscript)
+        case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
+            bounded = part.lower is not None or part.upper is not None
+            return bounded and _name_of(target) == name and not isinstance(target, ast.Subscript)
         case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
             return _name_of(target) == name
     return False

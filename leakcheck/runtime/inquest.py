@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import islice
 from time import thread_time
@@ -51,7 +51,7 @@ class _Found:
     bounded: Any = None  # the container on the way that has a limit
     limit: int = 0  # the most it holds
     own_limit: int | None = None  # of the target itself
-    memo: bool = False  # what grows on the way is an lru_cache
+    memo: bool = False  # what grows on the way makes what it is asked for
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     in_fixed_container: bool = False
 
@@ -72,7 +72,7 @@ class Inquest:
         self.notices: list[Notice] = []
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self.full_in_steps = 0
-        self.memo = False  # an lru_cache without a limit grows
+        self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
@@ -140,7 +140,7 @@ class Inquest:
             found.bounded, found.limit = holder, limit
         if id(holder) in self._growing:
             found.grows, found.keyed = True, isinstance(holder, (dict, set))
-            found.memo = type(holder) is objects.LruCache
+            found.memo = type(holder) in (objects.LruCache, defaultdict)
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(_weighed(holder)[1] * length(holder))
             found.lines = self._lines_of(holder)
@@ -230,6 +230,7 @@ class Inquest:
         if found.outside or found.bounded is not None or not elements:
             return
         found.keyed |= isinstance(grower.container, (dict, set))
+        found.memo |= type(grower.container) in (objects.LruCache, defaultdict)
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         newest = describe(elements[-1])
         retained_bytes = round(each_bytes * grower.length)
@@ -276,7 +277,8 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
         return limit
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
     # an object's attributes may be a dictionary in between
-    counts = (objects.capacity_of(owner) for owner in chain.objects[max(0, at - 2) : at])
+    kind = type(container)
+    counts = (objects.capacity_of(owner, kind) for owner in chain.objects[max(0, at - 2) : at])
     count = next((count for count in counts if count and length(container) <= count), None)
     if count is None:
         return None

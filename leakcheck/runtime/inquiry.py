@@ -13,7 +13,7 @@ from itertools import pairwise
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import flight_recorder, patience
 from leakcheck.runtime.device_growth import DeviceGrowth
-from leakcheck.runtime.guards import may_end
+from leakcheck.runtime.guards import may_end, without_limit
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.patience import WORTH_A_NOTICE
@@ -38,6 +38,8 @@ LONGEST_WINDOW_STEPS = 200
 # between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
 # 256, kinds of objects seen for the first time
 OWN_BLOCKS = 40
+LEAST_SHARE = 0.2  # of the bytes gained, for one tensor to account for them
+STEADILY = 0.8  # of the first half's growth, in the second half of a long confirmation
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -169,6 +171,8 @@ class Confirmation:
             return False
         if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
             return False  # one jump, such as a library's buffer for larger batches
+        if self.length >= patience.MEMO_STEPS and end - middle < STEADILY * (middle - begin):
+            return False  # new keys come ever more rarely
         return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
 
     def _climbed_between(self, reading: Reading, watch: Watch, expected: float) -> bool:
@@ -264,7 +268,7 @@ class Attribution:
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._first_step = step
-        rates = {reading.resource: reading.line.per_step for reading in growing}
+        self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._window = Window(rates)
         self._window.open()
         self._devices = DeviceGrowth(tuple(rates))
@@ -280,6 +284,7 @@ class Attribution:
         """Close the window and return what it found."""
         memory = self._devices.close()
         suspects, notices = self._window.close()
+        suspects = without_limit(tuple(one for one in suspects if self._accounts(one)))
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and self._window.keyed, cached and self._window.memo
@@ -287,6 +292,15 @@ class Attribution:
         told = (*notices, *self._devices.notices)
         window = self._window
         return Findings(suspects, told, memory, window.full_in_steps, keyed, memo, window.found)
+
+    def _accounts(self, suspect: Suspect) -> bool:
+        # a tensor that was larger at each look, such as a batch: does it weigh what was gained?
+        if suspect.kind != "tensor" or suspect.objects_per_step is not None:
+            return True
+        gained = max(
+            (rate for name, rate in self._rates.items() if unit_of(name) == "B"), default=0
+        )
+        return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * gained
 
     def abandon(self) -> None:
         """Stop looking without an answer."""

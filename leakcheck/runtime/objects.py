@@ -200,15 +200,15 @@ def limit_of(container: Any) -> int | None:
     return None
 
 
-def capacity_of(owner: Any) -> int | None:
-    """Return how much an object keeps at most in a container of its own, None if it doesn't say.
+def capacity_of(owner: Any, kind: type) -> int | None:
+    """Return how much an object keeps at most in its container of a kind, None if it doesn't say.
 
-    A dataset of torch's keeps a sample each of those it reads; a queue and a handler of logging's
-    that collects records know their sizes.
+    A dataset of torch's keeps one of each sample that it reads, by index; a queue and a handler of
+    logging's that collects records know their sizes.
     """
-    for module, kind, capacity in _CAPACITIES:
-        cls = getattr(sys.modules.get(module), kind, None)
-        if cls is not None and issubclass(type(owner), cls):
+    for module, name, kept_in, capacity in _CAPACITIES:
+        cls = getattr(sys.modules.get(module), name, None)
+        if cls is not None and issubclass(type(owner), cls) and issubclass(kind, kept_in):
             try:
                 return capacity(owner) or None
             except Exception:  # an iterable dataset, or one not yet set up
@@ -216,11 +216,11 @@ def capacity_of(owner: Any) -> int | None:
     return None
 
 
-_CAPACITIES: tuple[tuple[str, str, Callable[[Any], int]], ...] = (
-    ("torch.utils.data", "Dataset", len),
-    ("queue", "Queue", lambda queue: max(0, int(queue.maxsize))),
-    ("asyncio", "Queue", lambda queue: max(0, int(queue.maxsize))),
-    ("logging.handlers", "BufferingHandler", lambda handler: int(handler.capacity)),
+_CAPACITIES: tuple[tuple[str, str, type, Callable[[Any], int]], ...] = (
+    ("torch.utils.data", "Dataset", dict, len),
+    ("queue", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
+    ("asyncio", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
+    ("logging.handlers", "BufferingHandler", list, lambda handler: int(handler.capacity)),
 )
 
 

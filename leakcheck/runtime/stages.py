@@ -231,7 +231,7 @@ class Course:
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
-        self._confirmation, self._soon = None, False
+        self._confirmation, self._soon, self._doubted, self._held = None, False, False, ()
         self._after = step if after is None else after
         self.stage = "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)

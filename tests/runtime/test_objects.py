@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import logging.handlers
+import queue
 import weakref
 from collections import deque
 from typing import Any
@@ -125,7 +127,11 @@ class Unready(torch.utils.data.Dataset):
         raise RuntimeError("not set up")
 
 
-def test_only_a_dataset_that_knows_its_length_has_samples():
+def test_only_what_knows_its_size_has_a_capacity():
     owners = [Samples(), Unready(), torch.utils.data.Dataset(), Owner(), [1, 2]]
 
-    assert [capacity_of(owner) for owner in owners] == [4800, None, None, None, None]
+    assert [capacity_of(owner, dict) for owner in owners] == [4800, None, None, None, None]
+    assert capacity_of(Samples(), list) is None  # a log of what was read
+    assert capacity_of(queue.Queue(180), deque) == 180
+    assert capacity_of(queue.Queue(), deque) is None
+    assert capacity_of(logging.handlers.MemoryHandler(300), list) == 300
