@@ -92,3 +92,30 @@ def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, 
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], done.returncode) == ("unclear", 2), done.stderr
     assert "graph.nodes" in report["reason"]
+
+
+@pytest.mark.slow
+def test_a_program_that_trains_in_a_thread_is_stopped_without_a_traceback(run):
+    done = run(
+        "import threading\n"
+        "import torch\n"
+        "from torch import nn\n"
+        "def train():\n"
+        "    model = nn.Linear(4, 1)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "    total = 0\n"
+        "    for step in range(600):\n"
+        "        loss = model(torch.randn(2, 4)).pow(2).mean()\n"
+        "        optimizer.zero_grad()\n"
+        "        loss.backward()\n"
+        "        optimizer.step()\n"
+        "        total = total + loss\n"
+        "thread = threading.Thread(target=train)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+
+    assert done.returncode == 1
+    assert "local `total` in train()" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "StopRun" not in done.stderr
