@@ -250,8 +250,8 @@ class Findings:
         if self.memo:
             return patience.MEMO_STEPS
         if not self.suspects:
-            counted = any(unit_of(reading.resource) != "B" for reading in grown)
-            return patience.UNHELD_STEPS if counted else patience.MEMO_STEPS
+            heap_alone = all(reading.resource.startswith("host.") for reading in grown)
+            return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
         unheld = soon and not all(suspect.holder for suspect in self.suspects)
         may_fill_up = unheld or ((soon or early) and self.keyed)
         return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
