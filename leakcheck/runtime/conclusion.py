@@ -265,9 +265,11 @@ def _bytes_per_step(course: Course) -> float | None:
     total = 0.0
     for resource in course.watch.quick.resources:
         if resource == "host.heap" or resource.endswith(".allocated"):
-            reading = known.get(resource) or read(course.watch.quick, resource)
-            if reading is not None and reading.line.low > 0:
-                total += reading.line.per_step
+            readings = [known.get(resource) or read(course.watch.quick, resource)]
+            # the window makes the heap jump: in a short run that hides the climb before it
+            readings.append(read(course.watch.quick, resource, until=course.established_step))
+            climbs = (each.line.per_step for each in readings if each and each.line.low > 0)
+            total += next(climbs, 0.0)
     # a few bytes of heap beside the kilobytes that are held back are not the rate
     return max(total, held_back) or None
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 
 from leakcheck.model import Trend, Verdict
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
@@ -102,13 +103,15 @@ def judge_of(resource: str) -> Judge | None:
     return JUDGES.get(resource) or _OF_DEVICES.get(resource.rpartition(".")[2])
 
 
-def read(series: Series, resource: str, after: int = 0) -> Reading | None:
-    """Fit the settled points of one resource; None while there are too few."""
+def read(series: Series, resource: str, after: int = 0, until: float = inf) -> Reading | None:
+    """Fit the settled points of one resource up to `until`; None while there are too few."""
     steps, values = series.column(resource)
     if not steps:
         return None
     start = max(after, settled_after(steps, FEWEST_WARMUP_STEPS))
     steps, values = series.column(resource, after=start)
+    count = sum(step <= until for step in steps)
+    steps, values = steps[:count], values[:count]
     line = fit(steps, values)
     return Reading(resource, steps, values, line) if line else None
 

@@ -32,6 +32,7 @@ class Course:
         self.tolerance_bytes = tolerance_bytes
         self.stage: Stage = "watching"
         self.established: list[Reading] = []
+        self.established_step = 0
         self.suspects: tuple[Suspect, ...] = ()
         self.notices: tuple[Notice, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
@@ -279,7 +280,7 @@ class Course:
                 self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
-        self.established = confirmed
+        self.established, self.established_step = confirmed, step
         self.stage = "attributing"
         try:
             self._attribution = Attribution(step, confirmed, self.watch.slow)
