@@ -24,6 +24,7 @@ from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
+_TRACKED = {"graph.nodes", "tensors"}  # by the garbage collector
 
 
 class Window:
@@ -49,7 +50,7 @@ class Window:
         """Begin at a step boundary (60-100 ms)."""
         began_s = thread_time()
         with unobserved():
-            self._growth.look(0, _heap())
+            self._growth.look(0, self._heap())
         self._looking_s += thread_time() - began_s
         self._mark()
         if self._tracer.start():
@@ -64,7 +65,7 @@ class Window:
             began_s = thread_time()
             self._tracer.settle()
             with unobserved():
-                self._probe(_heap())
+                self._probe(self._heap())
             self._tracer.resume()
             self._looking_s += thread_time() - began_s
 
@@ -73,7 +74,7 @@ class Window:
         self._tracer.stop()
         gc.collect()
         with unobserved():
-            return self._inquire(_heap())
+            return self._inquire(self._heap())
 
     def abandon(self) -> None:
         """End the window without looking."""
@@ -97,6 +98,13 @@ class Window:
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
 
+    def _heap(self) -> Heap:
+        heap = Heap()
+        if not _TRACKED.isdisjoint(self._growing):  # and so is what holds them
+            return heap
+        suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+        return heap.add_untracked(frames.local_values(suspended))
+
     def _watch(self) -> None:
         for name in (*self._growing, "host.heap"):
             due = probes.FROM_STEP.get(name, 0) == self._step
@@ -113,9 +121,3 @@ class Window:
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
         if self._step == probes.FROM_STEP["python.blocks"] and not self._probed:
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
-
-
-def _heap() -> Heap:
-    heap = Heap()
-    suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
-    return heap.add_untracked(frames.local_values(suspended))

@@ -262,12 +262,14 @@ def _bytes_per_step(course: Course) -> float | None:
     held_back = sum(
         known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
     )
+    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
     total = 0.0
     for resource in course.watch.quick.resources:
         if resource == "host.heap" or resource.endswith(".allocated"):
-            readings = [known.get(resource) or read(course.watch.quick, resource)]
-            # the window makes the heap jump: in a short run that hides the climb before it
-            readings.append(read(course.watch.quick, resource, until=course.established_step))
+            reading = known.get(resource) or read(course.watch.quick, resource)
+            # collections and the window make the heap jump: that hides a short climb
+            window = read(course.watch.quick, resource, collected_at, course.established_step)
+            readings = (reading, window)
             climbs = (each.line.per_step for each in readings if each and each.line.low > 0)
             total += next(climbs, 0.0)
     # a few bytes of heap beside the kilobytes that are held back are not the rate

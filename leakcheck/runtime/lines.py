@@ -90,9 +90,12 @@ class LineTracer:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""
         if self._on:
             self._settle()
+            sys.settrace(None)  # or every instruction of ours takes twice as long
 
     def resume(self) -> None:
         """Go on from what the probes read now."""
+        if self._on:
+            sys.settrace(self._call)
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
 
     def made_by(self, number: int) -> Site | None:
