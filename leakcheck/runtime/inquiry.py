@@ -39,7 +39,7 @@ LONGEST_WINDOW_STEPS = 200
 # 256, kinds of objects seen for the first time
 OWN_BLOCKS = 40
 LEAST_SHARE = 0.2  # of the bytes gained, for one tensor to account for them
-STEADILY = 0.8  # of the first half's growth, in the second half of a long confirmation
+STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -111,10 +111,10 @@ class Confirmation:
 
     def _has_grown(self, reading: Reading) -> bool:
         points = list(zip(*self.taken.column(reading.resource), strict=True))
-        least = AGREES_FROM * reading.line.per_step
-        return len(points) > 1 and all(
-            level - past >= least * (at - since) for (since, past), (at, level) in pairwise(points)
-        )
+        rates = [(level - past) / (at - since) for (since, past), (at, level) in pairwise(points)]
+        if not rates or rates[-1] < STEADILY * rates[0]:
+            return False
+        return min(rates) >= AGREES_FROM * reading.line.per_step
 
     def longer(self, step: int) -> Confirmation | None:
         """Plan a longer look at blocks that rose in both halves, but too little to be sure of.
