@@ -268,8 +268,8 @@ def _bytes_per_step(course: Course) -> float | None:
         if resource == "host.heap" or resource.endswith(".allocated"):
             reading = known.get(resource) or read(course.watch.quick, resource)
             # collections and the window make the heap jump: that hides a short climb
-            window = read(course.watch.quick, resource, collected_at, course.established_step)
-            readings = (reading, window)
+            between = read(course.watch.quick, resource, collected_at, course.established_step)
+            readings = (reading, between)
             climbs = (each.line.per_step for each in readings if each and each.line.low > 0)
             total += next(climbs, 0.0)
     # a few bytes of heap beside the kilobytes that are held back are not the rate

@@ -55,6 +55,11 @@ class _Found:
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     in_fixed_container: bool = False
 
+    def note_kind(self, container: Any) -> None:
+        """Note what kind of container grows."""
+        self.keyed |= isinstance(container, (dict, set))
+        self.memo |= type(container) in (objects.LruCache, defaultdict)
+
     @property
     def outside(self) -> bool:
         return self.told.trace.root == OUTSIDE
@@ -139,8 +144,8 @@ class Inquest:
         if limit is not None:
             found.bounded, found.limit = holder, limit
         if id(holder) in self._growing:
-            found.grows, found.keyed = True, isinstance(holder, (dict, set))
-            found.memo = type(holder) in (objects.LruCache, defaultdict)
+            found.grows = True
+            found.note_kind(holder)
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(_weighed(holder)[1] * length(holder))
             found.lines = self._lines_of(holder)
@@ -229,8 +234,7 @@ class Inquest:
             self._note_filling(found)
         if found.outside or found.bounded is not None or not elements:
             return
-        found.keyed |= isinstance(grower.container, (dict, set))
-        found.memo |= type(grower.container) in (objects.LruCache, defaultdict)
+        found.note_kind(grower.container)
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         newest = describe(elements[-1])
         retained_bytes = round(each_bytes * grower.length)
