@@ -32,12 +32,31 @@ def last_of_name(path: str, function: str, name: str) -> int | None:
 
 def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
     """Return the first line in a class that gives `self.attribute` or `attribute` its value."""
+    return next(iter(_of_attribute(path, class_name, attribute)), None)
+
+
+def last_of_attribute(path: str, class_name: str, attribute: str) -> int | None:
+    """Return the last line that gives an attribute a value, if it is not the only one.
+
+    Lines of the class, and those anywhere in the file that name the class: `Stats.sum = ...`.
+    """
+    lines = [
+        *_of_attribute(path, class_name, attribute),
+        *(
+            int(getattr(node, "lineno", 0))
+            for node in ast.walk(parsed(path))
+            if any(ast.unparse(target) == f"{class_name}.{attribute}" for target in _targets(node))
+        ),
+    ]
+    return max(lines) if len(lines) > 1 else None
+
+
+def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             for part in ast.walk(node):
                 if any(_targets_attribute(target, attribute) for target in _targets(part)):
-                    return int(getattr(part, "lineno", 0)) or None
-    return None
+                    yield int(getattr(part, "lineno", 0))
 
 
 @lru_cache(maxsize=16)

@@ -93,7 +93,8 @@ class Window:
             leads = inquest.doubtful
         alone = not leads and not inquest.notices
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
-        return suspects_from(leads), tuple(inquest.notices)
+        blocks = self._growing.get("python.blocks", 0.0)
+        return suspects_from(leads, blocks), tuple(inquest.notices)
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
@@ -116,6 +117,7 @@ class Window:
         grown = self._growth.look(self._step, heap)
         found = heap.of_ids(grown.keys() - self._probed) if grown else []
         found.sort(key=lambda thing: -grown[id(thing)])
+        found += self._growth.buffers_in_place(heap)
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))

@@ -253,7 +253,7 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         # weighed was the object alone: what it holds shows in the heap, or outside it
         beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
         bytes_per_step = max(weighed, *beside)
-        objects_per_step = objects_per_step or blocks
+        objects_per_step = objects_per_step or blocks or None
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 
 

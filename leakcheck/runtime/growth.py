@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from leakcheck.runtime import objects
+from leakcheck.runtime.buffers import Extended
 from leakcheck.runtime.objects import Heap
 
 FEWEST_ELEMENTS = 2
@@ -52,6 +53,7 @@ class Growth:
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
         self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
+        self._buffers = Extended()
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
     def look(self, step: int, heap: Heap) -> dict[int, int]:
@@ -67,6 +69,7 @@ class Growth:
         tensors = heap.tensors()
         self._note_births(tensors)
         self._largest.append({form: objects.numel(one) for form, one in _largest(tensors).items()})
+        self._buffers.look(step, heap.buffers)
         self._steps.append(step)
         newest = self._seen[-1] if self._seen else {}
         grown = {key: length - self._first[key] for key, length in newest.items()}
@@ -112,8 +115,12 @@ class Growth:
         last = self._steps[-1] - SETTLING_STEPS
         return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
 
-    def growing_tensors(self, heap: Heap) -> list[tuple[Any, float]]:
-        """Return tensors that stand for ever larger ones, with their elements more a step.
+    def buffers_in_place(self, heap: Heap) -> list[Any]:
+        """Return the buffers that were extended and are still the same objects."""
+        return self._buffers.in_place(heap.buffers)
+
+    def extended(self, heap: Heap) -> list[tuple[Any, float]]:
+        """Return tensors and buffers that stand for ever larger ones, with their bytes more a step.
 
         `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger.
         """
@@ -122,8 +129,8 @@ class Growth:
         for form, tensor in _largest(heap.tensors()).items() if steps else ():
             sizes = [look.get(form, 0) for look in self._largest]
             if all(now > past > 0 for past, now in pairwise(sizes)):
-                found.append((tensor, (sizes[-1] - sizes[0]) / steps))
-        return found
+                found.append((tensor, (sizes[-1] - sizes[0]) / steps * tensor.element_size()))
+        return found + self._buffers.growing(heap.buffers)
 
     def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
         """Return the types of which more objects live than at the first look, most first."""

@@ -14,6 +14,7 @@ from leakcheck.model import Place, Suspect
 from leakcheck.runtime.assignments import parsed
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NAME = re.compile(r"`([\w.]+)`")
 _REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
 _CHANGES = (
@@ -41,9 +42,8 @@ def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
 def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
-        tree = parsed(place.path)
-        for name in _names(suspect, place, tree):
-            for node in ast.walk(tree):
+        for name, within in _names(suspect, place):
+            for node in ast.walk(within):
                 if isinstance(node, (ast.If, ast.While)) and _limits(node, name):
                     return replace(place, line=node.lineno, code=ast.unparse(node.test))
                 if _cuts(node, name):
@@ -52,20 +52,33 @@ def limiting_place(suspect: Suspect) -> Place | None:
     return None
 
 
-def _names(suspect: Suspect, place: Place, tree: ast.Module) -> list[str]:
-    """Return the name of the holder, or what the line of growth changes if nothing holds it."""
+def _names(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the name of the holder, and what the line of growth changes, with where to look.
+
+    `recent = self.by_class.setdefault(key, []); recent.append(x)` is limited by `len(recent)`.
+    """
+    tree = parsed(place.path)
     named = _NAME.search(suspect.holder)
-    if named is not None:
-        return [named.group(1).rpartition(".")[2]]
-    statements = (node for node in ast.walk(tree) if getattr(node, "lineno", 0) == place.line)
-    changed: list[ast.expr] = []
-    for node in statements:
-        match node:
-            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGES:
-                changed.append(value)
-            case ast.Assign(targets=targets):
-                changed += targets
-    return [found for node in changed if (found := _name_of(node))]
+    if named:
+        yield named.group(1).rpartition(".")[2], tree
+    if named and place != suspect.locations[0]:  # only the line that adds knows it by another name
+        return
+    functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
+    within = [node for node in functions if _is_around(node, place.line)]
+    for changed in _changed_at(place.line, tree):
+        if name := _name_of(changed):
+            local = isinstance(changed, ast.Name) and named and within
+            yield name, within[-1] if local else tree
+
+
+def _changed_at(line: int, tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if getattr(node, "lineno", 0) == line:
+            match node:
+                case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGES:
+                    yield value
+                case ast.Assign(targets=targets):
+                    yield from targets
 
 
 def _name_of(node: ast.expr) -> str:
@@ -124,7 +137,7 @@ def _conditions(suspect: Suspect) -> Iterator[ast.If]:
     for place in suspect.locations[:1]:
         around = [node for node in ast.walk(parsed(place.path)) if _is_around(node, place.line)]
         for node in reversed(around):  # a walk goes from the outside to the inside
-            if isinstance(node, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(node, (*_LOOPS, *_FUNCTIONS)):
                 return
             if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
                 yield node

@@ -9,13 +9,14 @@ from __future__ import annotations
 import gc
 from array import array
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import thread_time
 from typing import Any
 
 from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime import graph, objects
+from leakcheck.runtime.buffers import size_readers
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
 from leakcheck.runtime.holders import Chain, Roots
@@ -23,9 +24,11 @@ from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.places import held_at, rebound_at
+from leakcheck.runtime.probes import FROM_STEP
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
+from leakcheck.runtime.weight import Weight, own_bytes, weigh_each
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
@@ -97,7 +100,7 @@ class Inquest:
         groups = self._keepers(marks)
         explained = {id(each) for group in groups for each in (*group.tensors, *group.inner)}
         kinds = self._growing_kinds()
-        extended = self._growth.growing_tensors(self._heap)
+        extended = self._growth.extended(self._heap)
         self._heap.drop()
         self._until_s = thread_time() + self._search_s
         for group in groups[:MOST_LEADS]:
@@ -107,8 +110,8 @@ class Inquest:
         for grower in self._growers:
             self._container_lead(grower)
         if not self.leads and not self.notices:
-            for tensor, elements_per_step in extended:
-                self._extended_lead(tensor, elements_per_step)
+            for thing, bytes_per_step in extended:
+                self._extended_lead(thing, bytes_per_step)
         if not self.leads and not self.notices:
             # what was searched for in vain before must not cost these their turn
             self._until_s = max(self._until_s, thread_time() + self._search_s / 2)
@@ -147,7 +150,7 @@ class Inquest:
             found.grows = True
             found.note_kind(holder)
             length = objects.length_reader(type(holder)) or len
-            found.retained_bytes = round(_weighed(holder)[1] * length(holder))
+            found.retained_bytes = round(_weighed(holder)[1].in_bytes * length(holder))
             found.lines = self._lines_of(holder)
         elif not is_namespace(chain, holder):
             found.in_fixed_container = True
@@ -182,14 +185,15 @@ class Inquest:
             )
         )
 
-    def _note_filling(self, found: _Found) -> None:
+    def _note_filling(self, found: _Found, per_step: float = 0.0) -> None:
         its_own = objects.limit_of(found.bounded) is not None
         if found.told.library and its_own:  # a cache of torch's or our own: no concern
             return
-        read = objects.length_reader(type(found.bounded))
+        kind = type(found.bounded)
+        read = size_readers().get(kind) or objects.length_reader(kind)
         length, limit = read(found.bounded) if read else 0, found.limit
         grown = (one.per_step for one in self._growers if one.container is found.bounded)
-        per_step = next(grown, 0.0)  # absent once it is full
+        per_step = per_step or next(grown, 0.0)  # absent once it is full
         steps = round(max(0, limit - length) / per_step) if per_step else 0
         self.full_in_steps = max(self.full_in_steps, steps)
         if id(found.bounded) in self._told:
@@ -212,23 +216,28 @@ class Inquest:
             if len(tensors) < FEWEST_TENSORS or found.bounded is not None:
                 continue
             per_step = len(tensors) / self._growth.survivors_span_steps
-            weight = per_step * objects.weigh_bytes(tensors[:1])
+            weight = per_step * weigh_each(tensors[:1]).in_bytes
             if found.retained_bytes:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", what, found, per_step, weight)
             (self.leads if found.piles_up else self.doubtful).append(lead)
 
-    def _extended_lead(self, tensor: Any, elements_per_step: float) -> None:
-        found = self._follow(tensor)
+    def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
+        found = self._follow(thing)
         if found.outside or found.told.library:
             return
-        weight = elements_per_step * tensor.element_size()
-        what = f"{describe(tensor)}, larger at each look"
-        self.leads.append(self._lead("tensor", what, found, None, weight))
+        if found.own_limit is not None:
+            found.bounded, found.limit = thing, found.own_limit
+            self._note_filling(found, bytes_per_step)
+            return
+        found.lines = self._lines_of(thing)
+        kind: Kind = "tensor" if objects.has_tensor([thing]) else "object"
+        what = f"{describe(thing)}, larger at each look"
+        self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
-        elements, each_bytes = _weighed(grower.container)
+        elements, each = _weighed(grower.container)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit
             self._note_filling(found)
@@ -237,20 +246,21 @@ class Inquest:
         found.note_kind(grower.container)
         kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
         newest = describe(elements[-1])
-        retained_bytes = round(each_bytes * grower.length)
+        retained_bytes = round(each.in_bytes * grower.length)
         edge = edge_to_element(grower.container)
         found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
         found.lines = self._lines_of(grower.container)
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
-        self.leads.append(self._lead(kind, what, found, count, grower.per_step * each_bytes))
+        lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
+        self.leads.append(replace(lead, blocks_per_step=grower.per_step * each.blocks))
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
         if found.outside or found.told.library or not found.piles_up:
             return
         per_step = grown / self._growth.steps
-        weight = per_step * objects.weigh_own_bytes(newest)
+        weight = per_step * own_bytes(newest)
         if found.rebound_at is None:
             found.lines = self._culprit("python.blocks")
         self.leads.append(self._lead("object", kind.__name__, found, per_step, weight))
@@ -259,34 +269,37 @@ class Inquest:
         self, kind: Kind, what: str, found: _Found, per_step: float | None, bytes_per_step: float
     ) -> Lead:
         made_at = Counter[Site]()
-        if not found.lines and found.outside:
-            made_at = self._culprit("host.heap")
-        elif not found.lines and found.rebound_at is not None:
+        if not found.lines and found.rebound_at is not None and not found.outside:
             made_at[found.rebound_at] = 1
+        elif not found.lines:
+            made_at = self._culprit("host.heap", bytes_per_step)
         self.keyed |= found.keyed
         self.memo |= found.memo
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
 
-    def _culprit(self, probe: str) -> Counter[Site]:
-        return culprit(self._tracer.credits.get(probe, Counter()))
+    def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
+        traced = max(1, self._growth.steps - FROM_STEP.get(resource, 0))
+        return culprit(self._tracer.credits.get(resource, Counter()), per_step * traced)
 
 
 def _limit_of(container: Any, chain: Chain) -> int | None:
     """Return the most a container holds: its own limit, or the capacity of the object around."""
     limit = objects.limit_of(container)
-    length = objects.length_reader(type(container))
+    kind = type(container)
+    size = size_readers().get(kind)
+    length = size or objects.length_reader(kind)
     if limit is not None or length is None:
         return limit
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
-    # an object's attributes may be a dictionary in between
-    kind = type(container)
-    counts = (objects.capacity_of(owner, kind) for owner in chain.objects[max(0, at - 2) : at])
+    # an object's attributes may be a dictionary in between, and a file another
+    counts = (objects.capacity_of(owner, kind) for owner in chain.objects[max(0, at - 3) : at])
     count = next((count for count in counts if count and length(container) <= count), None)
     if count is None:
         return None
-    still_to_come_bytes = (count - length(container)) * _weighed(container)[1]
+    each_bytes = 1.0 if size else _weighed(container)[1].in_bytes
+    still_to_come_bytes = (count - length(container)) * each_bytes
     return count if still_to_come_bytes <= host_room_bytes() else None
 
 
@@ -296,8 +309,11 @@ def _inside(*observers: object) -> set[int]:
     return {id(part) for part in (*values, *gc.get_referents(*values))}
 
 
-def _weighed(container: Any) -> tuple[list[Any], float]:
-    """Return the newest elements of a container, and what one of them keeps alive in bytes."""
+def _weighed(container: Any) -> tuple[list[Any], Weight]:
+    """Return the newest elements of a container, and what one of them and its place weigh."""
     elements = objects.newest(container, NEWEST)
-    length = (objects.length_reader(type(container)) or len)(container)
-    return elements, objects.weigh_bytes(elements) / max(1, min(NEWEST, length))
+    length = max(1, (objects.length_reader(type(container)) or len)(container))
+    of_each = len(elements) / min(NEWEST, length)  # of a dictionary the key and the value
+    one = weigh_each(elements)
+    in_bytes = one.in_bytes * of_each + own_bytes(container) / length
+    return elements, Weight(in_bytes, one.blocks * of_each)

@@ -97,6 +97,13 @@ class Confirmation:
         self.taken.append(step, 0.0, known)
         return len(self.taken) == len(self._due)
 
+    @property
+    def was_garbage(self) -> bool:
+        """Whether the first collection left less of everything than there was before it grew."""
+        return len(self.taken) > 0 and all(
+            self.taken.column(one.resource)[1][:1] < one.values[:1] for one in self.suspected
+        )
+
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
         confirmed = [one for one in self.suspected if self._went_on(one, watch)]
@@ -116,19 +123,31 @@ class Confirmation:
             return False
         return min(rates) >= AGREES_FROM * reading.line.per_step
 
-    def longer(self, step: int) -> Confirmation | None:
-        """Plan a longer look at blocks that rose in both halves, but too little to be sure of.
+    def longer(self, step: int, *, fine: bool) -> Confirmation | None:
+        """Plan a longer look at what rose, but too little or too seldom to be sure of.
 
-        Garbage makes a suspected rate too high, and so the first look too short: of one object in
-        ten steps six are new in it. None if nothing rose, or the look was as long as any.
+        `fine`: blocks count however few they are. Garbage makes their suspected rate too high, and
+        so the first look too short: of one object in ten steps six are new in it. The heap of a
+        file in memory gains by an eighth at a time. None if the look was as long as any.
         """
-        blocks = self._levels("python.blocks")
-        slow = [one for one in self.suspected if one.resource == "python.blocks"]
-        if not slow or self.length >= LONGEST_CONFIRMATION_STEPS:
+        if self.length >= LONGEST_CONFIRMATION_STEPS:
             return None
-        if not blocks[0] < blocks[1] < blocks[2]:
+        blocks = [one for one in self.suspected if one.resource == "python.blocks" and fine]
+        if any(self._rose(one) for one in blocks):
+            return Confirmation(blocks, step, LONGEST_CONFIRMATION_STEPS)
+        heap = [one for one in self.suspected if one.resource == "host.heap"]
+        if step < LONGEST_CONFIRMATION_STEPS or not any(self._rose_at_times(one) for one in heap):
             return None
-        return Confirmation(slow, step, LONGEST_CONFIRMATION_STEPS)
+        return Confirmation(heap, step, max(LONGEST_CONFIRMATION_STEPS, step // 2))
+
+    def _rose(self, reading: Reading) -> bool:
+        levels = self._levels(reading.resource)
+        return bool(levels) and levels[0] < levels[1] < levels[2]
+
+    def _rose_at_times(self, reading: Reading) -> bool:
+        begin, middle, end = self._levels(reading.resource) or (0, 0, 0)
+        enough = end - begin >= AGREES_FROM * reading.line.per_step * self.length
+        return enough and begin - SLACK_BYTES <= middle <= end + SLACK_BYTES
 
     def what_stayed(self) -> tuple[Notice, ...]:
         """Say what grew before this confirmation and then stayed, if it is worth a word."""
@@ -183,7 +202,11 @@ class Confirmation:
             steps, values = watch.quick.column(reading.resource, after=first)
             count = sum(step < last for step in steps)
             line = fit(steps[:count], values[:count])
-            if line is not None and line.per_step < expected:
+            if line is None:
+                continue
+            by_stairs = self.length >= LONGEST_CONFIRMATION_STEPS
+            rate = line.total / line.steps if by_stairs else line.per_step
+            if rate < expected:
                 return False
         return True
 
@@ -294,8 +317,9 @@ class Attribution:
         return Findings(suspects, told, memory, window.full_in_steps, keyed, memo, window.found)
 
     def _accounts(self, suspect: Suspect) -> bool:
-        # a tensor that was larger at each look, such as a batch: does it weigh what was gained?
-        if suspect.kind != "tensor" or suspect.objects_per_step is not None:
+        # what was larger at each look, such as a batch: does it weigh what was gained?
+        extended = suspect.holder and suspect.objects_per_step is None
+        if suspect.kind not in ("tensor", "object") or not extended:
             return True
         gained = max(
             (rate for name, rate in self._rates.items() if unit_of(name) == "B"), default=0

@@ -13,9 +13,12 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
+from io import BytesIO, StringIO
 from itertools import compress, repeat
 from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
 from typing import Any
+
+from leakcheck.runtime.buffers import Buffers, large, size_readers
 
 LruCache = type(lru_cache(lambda: None))
 # kind of container -> its length, read past any override of the program's
@@ -34,7 +37,6 @@ _HEAP_TYPE, _TYPE_SUBCLASS = 1 << 9, 1 << 31  # Py_TPFLAGS_*: made by a class st
 _HOLDERS = (dict, list, CellType)
 # kinds that follow from others: what holds them is the lead
 NO_LEADS = {tuple, FrameType, CellType, MethodType, BuiltinMethodType, CodeType, weakref.ref}
-DEEPEST_SIZE = 2000  # objects visited to weigh one element
 
 
 def tensor_type() -> type | None:
@@ -57,9 +59,10 @@ class Heap:
         self.objects: list[Any] = gc.get_objects()
         self._keys = list(map(id, map(type, self.objects)))
         self.kinds: dict[int, type] = dict(zip(self._keys, map(type, self.objects), strict=True))
+        self.buffers: Buffers = {}  # once `add_untracked` has looked for them
 
     def add_untracked(self, local_values: Iterable[Any]) -> Heap:
-        """Add the dictionaries that the collector passes over (60 ms), and return the heap.
+        """Add dictionaries and buffers that the collector passes over (90 ms); returns the heap.
 
         A cache of numbers, bytes or arrays is one up to CPython 3.13: nothing in it can be in a
         cycle. Those are found that a local, module, class, object, closure, list or other
@@ -73,9 +76,11 @@ class Heap:
         }
         parts = gc.get_referents(*self.pick(holders))
         parts.extend(local_values)
-        kinds = map(id, map(type, parts))
-        found = {id(part): part for part in compress(parts, map(id(dict).__eq__, kinds))}
-        untracked = [each for each in found.values() if not gc.is_tracked(each)]
+        wanted = {id(kind) for kind in (dict, *size_readers())}
+        sought = list(compress(parts, map(wanted.__contains__, map(id, map(type, parts)))))
+        self.buffers = large([part for part in sought if type(part) is not dict])
+        dictionaries = {id(part): part for part in sought if type(part) is dict}
+        untracked = [each for each in dictionaries.values() if not gc.is_tracked(each)]
         self.objects += untracked
         self._keys += [id(dict)] * len(untracked)
         self.kinds[id(dict)] = dict
@@ -85,6 +90,7 @@ class Heap:
         """Let go of every object."""
         self.objects.clear()
         self._keys.clear()
+        self.buffers.clear()
 
     def pick(self, kinds: Set[int]) -> list[Any]:
         """Return the objects whose type has one of these ids."""
@@ -131,8 +137,8 @@ def is_ours(kind: type) -> bool:
 class Sieve:
     """Finds the living objects of wanted kinds, again and again, in one pass over the heap.
 
-    Kinds once found to be unwanted are passed over without a call (40 ms for 290,000 objects, half
-    of what `Heap.sort` takes). They are known by id, as their hash may be the program's code, and
+    Kinds once found to be unwanted are passed over without a call (55 ms for 290,000 objects, of
+    which listing them takes 20). They are known by id, as their hash may be the program's code, and
     only weakly: another kind may come to have the id of one that died. Without a callback, which
     would be three blocks a kind that count as the program's.
     """
@@ -147,7 +153,7 @@ class Sieve:
         for key in [key for key, kind in self._known.items() if kind() is None]:
             del self._known[key], self._unwanted[key]
         everything = gc.get_objects()
-        keys = list(map(id, map(type, everything)))
+        keys = map(id, map(type, everything))  # kept in a list they took 30 ms more
         found = list(compress(everything, map(self._unwanted.get, keys, repeat(True))))
         everything.clear()
         kinds = dict(zip(map(id, map(type, found)), map(type, found), strict=True))
@@ -203,8 +209,8 @@ def limit_of(container: Any) -> int | None:
 def capacity_of(owner: Any, kind: type) -> int | None:
     """Return how much an object keeps at most in its container of a kind, None if it doesn't say.
 
-    A dataset of torch's keeps one of each sample that it reads, by index; a queue and a handler of
-    logging's that collects records know their sizes.
+    A dataset of torch's keeps one of each sample that it reads, by index; a queue, a handler of
+    logging's that collects records and a temporary file that begins in memory know their sizes.
     """
     for module, name, kept_in, capacity in _CAPACITIES:
         cls = getattr(sys.modules.get(module), name, None)
@@ -221,6 +227,8 @@ _CAPACITIES: tuple[tuple[str, str, type, Callable[[Any], int]], ...] = (
     ("queue", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
     ("asyncio", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
     ("logging.handlers", "BufferingHandler", list, lambda handler: int(handler.capacity)),
+    ("tempfile", "SpooledTemporaryFile", BytesIO, lambda file: int(file._max_size)),
+    ("tempfile", "SpooledTemporaryFile", StringIO, lambda file: int(file._max_size)),
 )
 
 
@@ -280,36 +288,3 @@ def has_tensor(things: Iterable[Any]) -> bool:
     tensor = tensor_type()
     reached = [part for thing in things for part in (thing, *gc.get_referents(thing))]
     return tensor is not None and any(issubclass(type(part), tensor) for part in reached)
-
-
-def weigh_bytes(things: Iterable[Any]) -> int:
-    """Return what the objects keep alive: themselves, their parts, tensor storages, each once.
-
-    Types, modules, functions and frames are shared and count nothing.
-    """
-    seen: set[int] = set()
-    stack = list(things)
-    total = 0
-    while stack and len(seen) < DEEPEST_SIZE:
-        thing = stack.pop()
-        if id(thing) in seen or issubclass(type(thing), _SHARED):
-            continue
-        seen.add(id(thing))
-        total += weigh_own_bytes(thing)
-        stack.extend(gc.get_referents(thing))
-    return total
-
-
-_SHARED = (type, type(sys), type(weigh_bytes), type(len), type(sys._getframe()), type(None), bool)
-
-
-def weigh_own_bytes(thing: Any) -> int:
-    """Return the size of an object alone, with the storage of a tensor."""
-    try:
-        own = sys.getsizeof(thing)
-        tensor = tensor_type()
-        if tensor is not None and issubclass(type(thing), tensor):
-            return own + int(thing.untyped_storage().nbytes())
-        return own
-    except Exception:  # a foreign __sizeof__, or a tensor without storage
-        return 64

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leakcheck.model import Kind, LeakTrace
+from leakcheck.runtime.buffers import size_readers
 from leakcheck.runtime.heap import exact_heap_reader
 from leakcheck.runtime.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.meters import mapped_bytes
@@ -22,8 +23,8 @@ FROM_STEP = {"host.heap": 2, "host.rss-heap": 2, "python.blocks": 5}
 
 
 def of_length(container: Any) -> Probe:
-    """Read how many elements a container has."""
-    length = length_reader(type(container)) or len
+    """Read how many elements a container has, or bytes a buffer."""
+    length = size_readers().get(type(container)) or length_reader(type(container)) or len
     return lambda: length(container)
 
 

@@ -156,7 +156,7 @@ class Course:
         if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
-            self._checkpoint(step)
+            self._checkpoint(step, census=last)
             self._take_a_look(step)
         if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
@@ -183,8 +183,8 @@ class Course:
             and not self._excuses.without(climbing)
         )
 
-    def _checkpoint(self, step: int) -> None:
-        self.watch.checkpoint(step)
+    def _checkpoint(self, step: int, *, census: bool = True) -> None:
+        self.watch.checkpoint(step, census=census)
         settled = 0 if self.stage == "steady" else self._steady_at
         self._next_checkpoint = self.watch.next_before(step, self._after, settled)
 
@@ -218,13 +218,18 @@ class Course:
 
     def _confirm(self, step: int) -> None:
         inquiry = self._confirmation
-        if inquiry is None or step < inquiry.next_step or not inquiry.read(self.watch, step):
+        if inquiry is None or step < inquiry.next_step:
             return
-        if confirmed := inquiry.confirmed(self.watch):
+        complete = inquiry.read(self.watch, step)
+        if inquiry.was_garbage and excuse(inquiry.suspected, self.tolerance_bytes):
+            self._watch_again(step)
+        elif not complete:
+            return
+        elif confirmed := inquiry.confirmed(self.watch):
             self._open_window(step, confirmed)
         elif self._soon:  # wait for as long as usual
             self._watch_again(step, self._after)
-        elif self.tolerance_bytes < BLOCK_BYTES and (longer := inquiry.longer(step)) is not None:
+        elif (longer := inquiry.longer(step, fine=self.tolerance_bytes < BLOCK_BYTES)) is not None:
             self._confirmation = longer
             self._confirm(step)
         else:

@@ -24,6 +24,7 @@ RANKS: tuple[Kind, ...] = (
     "fragmentation",
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
+FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen
 MOST_PLACES = 3
 MOST_HOLDER_PLACES = 3
 
@@ -40,12 +41,16 @@ class Lead:
     held_at: tuple[Site, ...] = ()  # where the holders themselves are made
     objects_per_step: float | None = None
     bytes_per_step: float | None = None
+    blocks_per_step: float = 0.0  # of Python's allocator
     scalar: bool = False
     evidence: str = ""
 
 
-def suspects_from(leads: list[Lead]) -> tuple[Suspect, ...]:
-    """Merge leads that share a holder, drop what a worse one explains, rank the rest."""
+def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Suspect, ...]:
+    """Merge leads that share a holder, drop what a worse one explains, rank the rest.
+
+    `blocks_per_step`: what Python's allocator was measured to gain, 0 if that is not known.
+    """
     merged: list[Lead] = []
     for lead in sorted(leads, key=_rank):
         same = next((i for i, known in enumerate(merged) if _is_same_leak(known, lead)), None)
@@ -54,7 +59,19 @@ def suspects_from(leads: list[Lead]) -> tuple[Suspect, ...]:
         else:
             merged[same] = _merge(merged[same], lead)
     kept = [lead for lead in merged if not _is_explained(lead, merged)]
+    if len(kept) == 1 and kept[0].blocks_per_step:
+        kept = [_to_scale(kept[0], blocks_per_step)]
     return tuple(_suspect(lead) for lead in kept)
+
+
+def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
+    """Correct the rates of the only lead: of fifty lists that grow by turns a window sees a few."""
+    factor = blocks_per_step / lead.blocks_per_step
+    if lead.kind != "object" or 1 / FEW_SEEN < factor < FEW_SEEN or not blocks_per_step:
+        return lead
+    known = (lead.objects_per_step, lead.bytes_per_step)
+    objects, in_bytes = (None if rate is None else rate * factor for rate in known)
+    return replace(lead, objects_per_step=objects, bytes_per_step=in_bytes)
 
 
 def _rank(lead: Lead) -> tuple[int, bool, float]:
@@ -74,19 +91,21 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
 
 def _merge(known: Lead, lead: Lead) -> Lead:
     """Keep the worse kind; the lines of whichever knows the place where it is added."""
-    counts = [each.objects_per_step for each in (known, lead) if each.objects_per_step is not None]
-    if known.kind != lead.kind:
-        counts = counts[:1]
     longer = max(known.told, lead.told, key=lambda told: len(told.edges))
-    sizes = [size for size in (known.bytes_per_step, lead.bytes_per_step) if size is not None]
+    # two containers, or tensors of two shapes: else it is the same things, seen in two ways
+    apart = known.kind == lead.kind and None not in (known.objects_per_step, lead.objects_per_step)
+    both = sum if apart else max
+    counts = [each.objects_per_step for each in (known, lead) if each.objects_per_step is not None]
+    sizes = [each.bytes_per_step for each in (known, lead) if each.bytes_per_step is not None]
     return replace(
         known,
         told=longer,
         lines=known.lines or lead.lines,
         made_at=known.made_at + lead.made_at,
         held_at=known.held_at or lead.held_at,
-        objects_per_step=sum(counts) if counts else None,
-        bytes_per_step=max(sizes, default=None),
+        objects_per_step=(sum(counts) if apart else counts[0]) if counts else None,
+        bytes_per_step=both(sizes) if sizes else None,
+        blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
     )
 
 
