@@ -78,7 +78,8 @@ class Heap:
         parts.extend(local_values)
         wanted = {id(kind) for kind in (dict, *size_readers())}
         sought = list(compress(parts, map(wanted.__contains__, map(id, map(type, parts)))))
-        self.buffers = large([part for part in sought if type(part) is not dict])
+        files = self.pick({id(BytesIO), id(StringIO)})  # tracked, and held by files of C's
+        self.buffers = large([*files, *(part for part in sought if type(part) is not dict)])
         dictionaries = {id(part): part for part in sought if type(part) is dict}
         untracked = [each for each in dictionaries.values() if not gc.is_tracked(each)]
         self.objects += untracked

@@ -10,7 +10,7 @@ from typing import Literal
 
 from leakcheck.model import Notice
 from leakcheck.runtime import patience
-from leakcheck.runtime.inquiry import AGREES_FROM
+from leakcheck.runtime.confirmation import AGREES_FROM
 from leakcheck.runtime.judge import Reading
 
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left

@@ -10,9 +10,10 @@ from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import judge, patience
+from leakcheck.runtime.confirmation import Confirmation, confirmation
 from leakcheck.runtime.guards import limited_by_program
 from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, excuse
-from leakcheck.runtime.inquiry import Attribution, Confirmation, confirmation
+from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
 from leakcheck.runtime.meters import HELD_BACK
 from leakcheck.runtime.release import Release, stopped
@@ -177,11 +178,8 @@ class Course:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = judge.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited[1]
-        return (
-            full
-            and len(steps) >= patience.FEWEST_CHECKPOINTS
-            and not self._excuses.without(climbing)
-        )
+        enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS
+        return enough and not self._excuses.without(climbing)
 
     def _checkpoint(self, step: int, *, census: bool = True) -> None:
         self.watch.checkpoint(step, census=census)
@@ -208,9 +206,8 @@ class Course:
         return confirmation(found, judge.companions(self.watch.slow, found), step, length)
 
     def _suspicious(self) -> list[Reading]:
-        return self._excuses.without(
-            judge.suspicious(self.watch.sources, self._look or 1, self._after)
-        )
+        found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
+        return self._excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -278,8 +275,7 @@ class Course:
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         since = self._confirmation.begin if self._confirmation else self._after  # collected then
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
-        harmless = excuse(confirmed, self.tolerance_bytes)
-        if harmless is not None:
+        if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless)
                 self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
@@ -294,7 +290,9 @@ class Course:
 
     def _attribute(self, step: int) -> None:
         try:
-            if self._attribution is not None and self._attribution.step(step):
+            with self.watch.our_garbage():
+                seen_enough = self._attribution is not None and self._attribution.step(step)
+            if seen_enough:
                 self._finish_attribution(step)
         except Exception as error:
             self._attribution_failed(step, error)

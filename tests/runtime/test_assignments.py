@@ -55,6 +55,26 @@ def test_the_first_assignment_of_an_attribute_is_found(path, name, line):
     assert assignments.of_attribute(path, "Meter", name) == line
 
 
+@pytest.mark.parametrize(("name", "line"), [("head", 7), ("size", 11), ("only", None)])
+def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(tmp_path, name, line):
+    file = tmp_path / "train.py"
+    file.write_text(
+        "class List:\n"
+        "    size = 0\n"
+        "    def __init__(self):\n"
+        "        self.head = None\n"
+        "        self.only = 1\n"
+        "    def push(self, node):\n"
+        "        self.head = node\n"
+        "class Other:\n"
+        "    def __init__(self):\n"
+        "        self.head = 2\n"
+        "List.size = 3\n"
+    )
+
+    assert assignments.last_of_attribute(str(file), "List", name) == line
+
+
 def test_a_file_that_is_not_python_has_no_assignments(tmp_path):
     file = tmp_path / "notes.py"
     file.write_text("this is ] not python")

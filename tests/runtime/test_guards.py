@@ -56,6 +56,25 @@ def test_other_questions_about_the_length_are_not(said, source):
     assert said(source) == ""
 
 
+def test_a_list_that_is_limited_under_another_name_has_a_limit(said):
+    source = "recent.append(x)\nif len(recent) > 60: recent.pop(0)\n"
+
+    told = "attribute `Bank.kept` grows, limited at program.py:2 (len(recent) > 60)"
+    assert said(source, "attribute `Bank.kept`") == told
+
+
+def test_the_same_name_in_another_function_is_another_list(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "def add(x, found):\n    found.append(x)\n"
+        "def top(found):\n    if len(found) > 9: found.pop()\n"
+    )
+    place = Place(str(path), 2, "")
+    suspect = Suspect("tensor", "tensors", holder="attribute `Bank.kept`", locations=(place,))
+
+    assert limited_by_program((suspect,)) == ""
+
+
 def test_an_attribute_is_known_by_its_last_name(said):
     source = "if len(self.cache) > self.size: self.cache.clear()\n"
 

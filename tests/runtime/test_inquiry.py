@@ -1,9 +1,12 @@
-"""What a confirmation makes of its readings, whenever they are taken and whenever a run ends."""
+"""What a confirmation makes of its readings, whenever they are taken, and what a window finds."""
 
 from __future__ import annotations
 
-from leakcheck.model import Suspect
-from leakcheck.runtime.inquiry import Confirmation, Findings
+from dataclasses import replace
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.confirmation import Confirmation
+from leakcheck.runtime.inquiry import Findings
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
 from leakcheck.runtime.series import Series
@@ -56,6 +59,65 @@ def test_of_a_long_confirmation_that_a_run_cuts_off_what_grew_at_each_reading_we
     assert cut(lambda step: 2 * step, until=400) == [TENSORS]
     assert cut(lambda step: 2 * step, until=100) == []  # read once
     assert cut(lambda step: 2 * min(step, 180), until=400) == []
+
+
+BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
+
+
+def blocks(*levels: int) -> Confirmation:
+    inquiry = Confirmation([BLOCKS], 70, 100)
+    for step, level in zip((70, 120, 170), levels, strict=False):
+        inquiry.taken.append(step, 0.0, {"python.blocks": level})
+    return inquiry
+
+
+def test_what_a_collection_takes_away_was_garbage():
+    assert blocks(STEPS[0] - 1).was_garbage
+    assert not blocks(STEPS[0]).was_garbage
+    assert not blocks().was_garbage  # not yet read
+
+
+def heap(*levels: int) -> Confirmation:
+    inquiry = Confirmation([HEAP], 500, 100)
+    for step, level in zip((500, 550, 600), levels, strict=True):
+        inquiry.taken.append(step, 0.0, {"host.heap": level << 10})
+    return inquiry
+
+
+def test_a_heap_that_gained_enough_at_one_time_is_looked_at_for_longer():
+    longer = heap(0, 0, 400).longer(600, fine=False)
+
+    assert (longer.begin, longer.length) == (600, 400)
+    assert heap(0, 0, 400).longer(1200, fine=False).length == 600
+    assert heap(0, 0, 400).longer(300, fine=False) is None  # noise of the first steps
+
+
+def test_a_heap_that_gained_little_or_gave_back_is_not():
+    assert heap(0, 0, 100).longer(600, fine=False) is None
+    assert heap(0, 900, 400).longer(600, fine=False) is None
+
+
+def test_blocks_that_rise_a_little_are_looked_at_for_longer_if_all_count():
+    assert blocks(10, 20, 30).longer(600, fine=True).length == 400
+    assert blocks(10, 20, 30).longer(600, fine=False) is None
+    assert blocks(10, 10, 30).longer(600, fine=True) is None
+
+
+LINE = Place("train.py", 5, "kept.append(loss)")
+GRAPH = Suspect("graph", "Nodes", holder="global `kept`", locations=(LINE,), objects_per_step=8.0)
+
+
+def test_a_few_steps_are_enough_if_one_holder_has_all_the_nodes():
+    assert findings(GRAPH).explain(8.0)
+    assert findings(GRAPH).explain(8.2)
+
+
+def test_they_are_not_if_it_has_too_few_or_is_not_the_only_one_or_has_no_line():
+    assert not findings(GRAPH).explain(12.0)
+    assert not findings(GRAPH, HELD).explain(8.0)
+    assert not findings(HELD).explain(8.0)
+    assert not findings(replace(GRAPH, locations=())).explain(8.0)
+    assert not findings().explain(8.0)
 
 
 def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Findings:

@@ -1,0 +1,66 @@
+"""What things weigh: as the allocators count them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from leakcheck.runtime.weight import own_bytes, weigh_each
+
+
+def test_a_small_object_weighs_what_its_allocator_gives_it():
+    assert sys.getsizeof(1.5) == 24
+    assert own_bytes(1.5) == 32
+
+
+def test_parts_that_are_shared_are_weighed_once():
+    shared = list(range(1000, 1100))
+    alone = weigh_each([[1000.5, shared]])
+    beside = weigh_each([[1000.5 + i, shared] for i in range(8)])
+
+    assert beside.in_bytes < alone.in_bytes / 4
+
+
+def test_things_beyond_the_budget_weigh_as_much_as_those_before_it():
+    def rows(count):
+        return [[float(i) for i in range(row * 500, row * 500 + 500)] for row in range(count)]
+
+    assert weigh_each(rows(8)) == weigh_each(rows(3))
+
+
+def test_blocks_are_counted_as_the_allocator_counts_them():
+    def made():
+        return [[float(i) + row for i in range(300)] for row in range(40)]
+
+    before = sys.getallocatedblocks()
+    rows = made()
+    gained = (sys.getallocatedblocks() - before) / len(rows)
+
+    assert weigh_each(rows[:4]).blocks == pytest.approx(gained, rel=0.02)
+
+
+def test_what_is_shared_by_all_weighs_nothing():
+    assert weigh_each([None, True, 5, len, sys, int]).in_bytes == 0
+
+
+def test_nothing_weighs_nothing():
+    assert weigh_each([]).in_bytes == 0
+
+
+@pytest.mark.skipif(not (3, 11) <= sys.version_info < (3, 13), reason="sizes say it themselves")
+def test_attributes_are_weighed_with_their_object():
+    class Point:
+        def __init__(self):
+            self.x, self.y = None, None
+
+    assert own_bytes(Point()) > own_bytes(object())
+    assert own_bytes(Point()) > sys.getsizeof(Point())
+
+
+def test_an_object_that_cannot_say_its_size_weighs_a_little():
+    class Odd:
+        def __sizeof__(self):
+            raise RuntimeError
+
+    assert own_bytes(Odd()) == 64
