@@ -24,7 +24,7 @@ from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
-_TRACKED = {"graph.nodes", "tensors"}  # by the garbage collector
+_TRACKED = {"graph.nodes"}  # by the garbage collector, and so is what holds them
 
 
 class Window:
@@ -101,7 +101,7 @@ class Window:
 
     def _heap(self) -> Heap:
         heap = Heap()
-        if not _TRACKED.isdisjoint(self._growing):  # and so is what holds them
+        if not _TRACKED.isdisjoint(self._growing):
             return heap
         suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
         return heap.add_untracked(frames.local_values(suspended))
@@ -115,7 +115,7 @@ class Window:
 
     def _probe(self, heap: Heap) -> None:
         grown = self._growth.look(self._step, heap)
-        found = heap.of_ids(grown.keys() - self._probed) if grown else []
+        found = heap.containers(grown.keys() - self._probed) if grown else []
         found.sort(key=lambda thing: -grown[id(thing)])
         found += self._growth.buffers_in_place(heap)
         for thing in found[: MOST_PROBES - len(self._probed)]:

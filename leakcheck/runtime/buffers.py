@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 LEAST_SIZE = 2048  # bytes, or characters of a text
@@ -32,11 +32,15 @@ def size_readers() -> dict[type, Callable[[Any], int]]:
     return readers | ({array: array.nbytes.__get__} if array is not None else {})
 
 
-def large(things: Iterable[Any]) -> Buffers:
-    """Return the buffers among `things`, all of such kinds, that are large enough to look at."""
+def large(alike: Mapping[type, Sequence[Any]]) -> Buffers:
+    """Return those of the buffers, by their kind, that are large enough to be looked at."""
     readers = size_readers()
-    sized = ((thing, readers[type(thing)](thing)) for thing in things)
-    return {id(thing): (thing, size) for thing, size in sized if size >= LEAST_SIZE}
+    found: Buffers = {}
+    for kind, things in alike.items():
+        sizes = list(map(readers[kind], things))
+        chosen = compress(zip(things, sizes, strict=True), map(LEAST_SIZE.__le__, sizes))
+        found |= {id(thing): (thing, size) for thing, size in chosen}
+    return found
 
 
 class Extended:

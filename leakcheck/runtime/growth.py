@@ -90,7 +90,7 @@ class Growth:
             and length - self._first[key] >= FEWEST_ELEMENTS
         }
         growers = []
-        for thing in heap.of_ids(found.keys()) if found else ():
+        for thing in heap.containers(found.keys()) if found else ():
             grown = found[id(thing)] - self._first[id(thing)]
             growers.append(Grower(thing, found[id(thing)], grown / steps))
         return sorted(growers, key=lambda grower: -grower.per_step)

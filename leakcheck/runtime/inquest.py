@@ -27,7 +27,15 @@ from leakcheck.runtime.places import held_at, rebound_at
 from leakcheck.runtime.probes import FROM_STEP
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
-from leakcheck.runtime.trace import OUTSIDE, Told, describe, edge_to_element, is_namespace, tell
+from leakcheck.runtime.trace import (
+    OUTSIDE,
+    POSITION,
+    Told,
+    describe,
+    edge_to_element,
+    is_namespace,
+    tell,
+)
 from leakcheck.runtime.weight import Weight, own_bytes, weigh_each
 from leakcheck.units import format_count
 
@@ -82,6 +90,9 @@ class Inquest:
         self.full_in_steps = 0
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
+        self._siblings: list[
+            tuple[set[int], _Found]
+        ] = []  # what one container holds, and its chain
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
         self._growth = growth
@@ -91,7 +102,7 @@ class Inquest:
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_GROWERS))
         self._growing = {id(grower.container) for grower in self._growers}
-        factor = min(LARGEST_FACTOR, max(1.0, len(heap.objects) / SEARCH_OBJECTS))
+        factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
         self._until_s = 0.0
 
@@ -133,12 +144,25 @@ class Inquest:
         return found
 
     def _follow(self, target: Any) -> _Found:
+        for beside, known in self._siblings:
+            if id(target) in beside:
+                return replace(known, lines=Counter())
         chain = self._roots.chain_to(target, self._until_s)
         found = _Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.own_limit = _limit_of(target, chain)
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
+        self._note_siblings(chain, found)
         return found
+
+    def _note_siblings(self, chain: Chain, found: _Found) -> None:
+        # of fifty lists in one dictionary each took a search
+        if len(chain.objects) < 2 or found.told.edges[-1] != POSITION:
+            return
+        holder = chain.objects[-2]
+        if objects.length_reader(type(holder)) is not None and found.own_limit is None:
+            beside = {id(part) for part in gc.get_referents(holder)}
+            self._siblings.append((beside, replace(found)))
 
     def _note_container(self, found: _Found, chain: Chain, holder: Any) -> None:
         if objects.length_reader(type(holder)) is None:

@@ -17,6 +17,7 @@ from leakcheck.runtime import frames, objects
 from leakcheck.runtime.holders import Chain, Root
 
 OUTSIDE = "held outside Python"
+POSITION = "[x]"  # whichever: of a key or an index in a container that grows
 _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 
 
@@ -192,13 +193,13 @@ def key_of(namespace: dict[Any, Any], child: Any) -> str:
 
 def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:
     key = key_of(holder, child)
-    return "[x]" if grows or key == "?" else f'["{key}"]'
+    return POSITION if grows or key == "?" else f'["{key}"]'
 
 
 def edge_to_element(container: Any) -> str:
     """Return how references from a container to what is in it are written."""
     if type(container) is not objects.LruCache:
-        return "[x]"
+        return POSITION
     return f"lru_cache of {getattr(container, '__name__', 'a function')}()"
 
 
@@ -220,7 +221,7 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     if kind in frames.SUSPENDABLE:
         return f"suspended {holder.__name__}()", f"suspended {holder.__name__}()"
     if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
-        return "[x]", ""
+        return POSITION, ""
     attribute = attribute_of(holder, child)
     if attribute:
         return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"

@@ -54,6 +54,8 @@ def _parts(thing: Any, seen: set[int]) -> Iterable[Any]:
         seen.add(id(part))
         yield part
         stack.extend(gc.get_referents(part))
+        if issubclass(type(part), dict):
+            stack.extend(dict.keys(part))  # the collector passes over keys that are text
 
 
 def own_bytes(thing: Any) -> int:

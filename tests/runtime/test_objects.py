@@ -99,7 +99,7 @@ def test_dictionaries_that_no_collector_tracks_are_added():
     heap = Heap().add_untracked([local])
 
     wanted = ids([owner.numbers, owner.closure, in_a_list[0], local])
-    assert ids(heap.of_ids(wanted)) == wanted
+    assert ids(heap.containers(wanted)) == wanted
     assert wanted <= heap.lengths().keys()
     heap.drop()
 
@@ -113,7 +113,7 @@ def test_a_dictionary_is_added_once():
 
     heap = Heap().add_untracked([shared])
 
-    assert len(heap.of_ids({id(shared)})) == 1
+    assert len(heap.containers({id(shared)})) == 1
     heap.drop()
 
 

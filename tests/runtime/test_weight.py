@@ -40,6 +40,14 @@ def test_blocks_are_counted_as_the_allocator_counts_them():
     assert weigh_each(rows[:4]).blocks == pytest.approx(gained, rel=0.02)
 
 
+def test_keys_that_are_text_are_weighed_with_their_values():
+    rows = [{f"a long key {row} {i}": float(row) for i in range(20)} for row in range(8)]
+    key_bytes = own_bytes("a long key 1 10")
+
+    assert weigh_each(rows).blocks == 2 + 20 + 20
+    assert weigh_each(rows).in_bytes == own_bytes(rows[0]) + 20 * (key_bytes + 32)
+
+
 def test_what_is_shared_by_all_weighs_nothing():
     assert weigh_each([None, True, 5, len, sys, int]).in_bytes == 0
 
