@@ -24,7 +24,8 @@ RANKS: tuple[Kind, ...] = (
     "fragmentation",
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
-FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen
+FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen,
+FEW_BLOCKS = 5.0  # and so many a step more or less: the forward pass leaves one or two
 MOST_PLACES = 3
 MOST_HOLDER_PLACES = 3
 
@@ -67,7 +68,9 @@ def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Susp
 def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
     """Correct the rates of the only lead: of fifty lists that grow by turns a window sees a few."""
     factor = blocks_per_step / lead.blocks_per_step
-    if lead.kind != "object" or 1 / FEW_SEEN < factor < FEW_SEEN or not blocks_per_step:
+    near = 1 / FEW_SEEN < factor < FEW_SEEN
+    near |= abs(blocks_per_step - lead.blocks_per_step) < FEW_BLOCKS
+    if lead.kind != "object" or near or not blocks_per_step:
         return lead
     known = (lead.objects_per_step, lead.bytes_per_step)
     objects, in_bytes = (None if rate is None else rate * factor for rate in known)
