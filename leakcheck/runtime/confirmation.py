@@ -108,26 +108,19 @@ class Confirmation:
             return False
         return min(rates) >= AGREES_FROM * reading.line.per_step
 
-    def longer(self, step: int, *, fine: bool) -> Confirmation | None:
-        """Plan a longer look at what rose, but too little or too seldom to be sure of.
+    def longer(self, step: int) -> Confirmation | None:
+        """Plan a longer look at a heap that rose too seldom to be sure of.
 
-        `fine`: blocks count however few they are. Garbage makes their suspected rate too high, and
-        so the first look too short: of one object in ten steps six are new in it. The heap of a
-        file in memory gains by an eighth at a time. None if the look was as long as any.
+        That of a file in memory gains by an eighth at a time. None if it did not rise, or the look
+        was as long as any.
         """
-        if self.length >= LONGEST_CONFIRMATION_STEPS:
-            return None
-        blocks = [one for one in self.suspected if one.resource == "python.blocks" and fine]
-        if any(self._rose(one) for one in blocks):
-            return Confirmation(blocks, step, LONGEST_CONFIRMATION_STEPS)
         heap = [one for one in self.suspected if one.resource == "host.heap"]
-        if step < LONGEST_CONFIRMATION_STEPS or not any(self._rose_at_times(one) for one in heap):
+        long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
+        if long_enough or step < LONGEST_CONFIRMATION_STEPS:
             return None
-        return Confirmation(heap, step, max(LONGEST_CONFIRMATION_STEPS, step // 2))
-
-    def _rose(self, reading: Reading) -> bool:
-        levels = self._levels(reading.resource)
-        return bool(levels) and levels[0] < levels[1] < levels[2]
+        if not any(self._rose_at_times(one) for one in heap):
+            return None
+        return Confirmation(heap, step + 1, max(LONGEST_CONFIRMATION_STEPS, step // 2))
 
     def _rose_at_times(self, reading: Reading) -> bool:
         begin, middle, end = self._levels(reading.resource) or (0, 0, 0)

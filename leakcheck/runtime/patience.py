@@ -11,6 +11,7 @@ SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to l
 FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to need
 UNHELD_STEPS = 200
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
+FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
 MEMO_STEPS = 700  # to confirm what is only kept where it is new
 MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up

@@ -145,9 +145,8 @@ class Course:
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
         if self.stage == "confirming" and self._confirmation and self._held and not cut_short:
-            self.established = self._confirmation.so_far()
-            if self.established:  # to the end: what holds it was found
-                self.stage, self.suspects = "growing", self._held
+            if grown := self._confirmation.so_far():  # to the end: what holds it was found
+                self.established, self.stage, self.suspects = grown, "growing", self._held
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
@@ -203,6 +202,10 @@ class Course:
             self._begin_confirmation(self._planned(found, step, patience.EVEN_STEPS), step)
 
     def _planned(self, found: list[Reading], step: int, length: int = 0) -> Confirmation:
+        if self.tolerance_bytes < BLOCK_BYTES and {one.resource for one in found} == {
+            "python.blocks"
+        }:
+            length = patience.FINE_STEPS
         return confirmation(found, judge.companions(self.watch.slow, found), step, length)
 
     def _suspicious(self) -> list[Reading]:
@@ -226,9 +229,8 @@ class Course:
             self._open_window(step, confirmed)
         elif self._soon:  # wait for as long as usual
             self._watch_again(step, self._after)
-        elif (longer := inquiry.longer(step, fine=self.tolerance_bytes < BLOCK_BYTES)) is not None:
-            self._confirmation = longer
-            self._confirm(step)
+        elif (longer := inquiry.longer(step)) is not None:
+            self._confirmation = longer  # read at the next step: the blocks of this one are gone
         else:
             self._add(*inquiry.what_stayed())
             self._watch_again(step)
@@ -266,8 +268,7 @@ class Course:
         if isinstance(outcome, str):
             return
         self._add(outcome)
-        self._by_phase = True
-        self.established, self.suspects = [], ()
+        self._by_phase, self.established, self.suspects = True, [], ()
         self.watch.slow.clear()
         self._excuses.add(["host.heap"])  # its quick readings are not at one phase
         self._watch_again(step)
@@ -281,8 +282,7 @@ class Course:
                 self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
-        self.established, self.established_step = confirmed, step
-        self.stage = "attributing"
+        self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
             self._attribution = Attribution(step, confirmed, self.watch.slow)
         except Exception as error:  # that it grows is known; who holds it then is not

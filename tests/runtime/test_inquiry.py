@@ -85,22 +85,16 @@ def heap(*levels: int) -> Confirmation:
 
 
 def test_a_heap_that_gained_enough_at_one_time_is_looked_at_for_longer():
-    longer = heap(0, 0, 400).longer(600, fine=False)
+    longer = heap(0, 0, 400).longer(600)
 
-    assert (longer.begin, longer.length) == (600, 400)
-    assert heap(0, 0, 400).longer(1200, fine=False).length == 600
-    assert heap(0, 0, 400).longer(300, fine=False) is None  # noise of the first steps
+    assert (longer.begin, longer.length) == (601, 400)
+    assert heap(0, 0, 400).longer(1200).length == 600
+    assert heap(0, 0, 400).longer(300) is None  # noise of the first steps
 
 
 def test_a_heap_that_gained_little_or_gave_back_is_not():
-    assert heap(0, 0, 100).longer(600, fine=False) is None
-    assert heap(0, 900, 400).longer(600, fine=False) is None
-
-
-def test_blocks_that_rise_a_little_are_looked_at_for_longer_if_all_count():
-    assert blocks(10, 20, 30).longer(600, fine=True).length == 400
-    assert blocks(10, 20, 30).longer(600, fine=False) is None
-    assert blocks(10, 10, 30).longer(600, fine=True) is None
+    assert heap(0, 0, 100).longer(600) is None
+    assert heap(0, 900, 400).longer(600) is None
 
 
 LINE = Place("train.py", 5, "kept.append(loss)")

@@ -11,9 +11,11 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture
 def watch():
+    model = torch.nn.Linear(2, 2)
     watch = Watch()
     yield watch
     watch.close()
+    del model
 
 
 def counted(watch: Watch, steps: range, census: bool = False) -> list[bool]:
