@@ -144,9 +144,11 @@ class Course:
             self._finish_attribution(step)
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
-        if self.stage == "confirming" and self._confirmation and self._held and not cut_short:
-            if grown := self._confirmation.so_far():  # to the end: what holds it was found
-                self.established, self.stage, self.suspects = grown, "growing", self._held
+        grown = self._confirmation.so_far() if self._confirmation and self._held else []
+        if (
+            self.stage == "confirming" and grown and not cut_short
+        ):  # to the end, and it has a holder
+            self.established, self.stage, self.suspects = grown, "growing", self._held
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
