@@ -145,9 +145,7 @@ class Course:
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
         grown = self._confirmation.so_far() if self._confirmation and self._held else []
-        if (
-            self.stage == "confirming" and grown and not cut_short
-        ):  # to the end, and it has a holder
+        if self.stage == "confirming" and grown and not cut_short:  # to the end
             self.established, self.stage, self.suspects = grown, "growing", self._held
 
     def _look_if_due(self, step: int) -> None:
