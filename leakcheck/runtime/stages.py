@@ -156,7 +156,7 @@ class Course:
         if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
-            self._checkpoint(step, census=last)
+            self._checkpoint(step)
             self._take_a_look(step)
         if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
@@ -180,8 +180,8 @@ class Course:
         enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS
         return enough and not self._excuses.without(climbing)
 
-    def _checkpoint(self, step: int, *, census: bool = True) -> None:
-        self.watch.checkpoint(step, census=census)
+    def _checkpoint(self, step: int) -> None:
+        self.watch.checkpoint(step)
         settled = 0 if self.stage == "steady" else self._steady_at
         self._next_checkpoint = self.watch.next_before(step, self._after, settled)
 

@@ -33,8 +33,6 @@ DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
 LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
-COUNTED = ("graph.nodes", "tensors", "hooks")
-FLAT_CENSUSES = 7  # in a row, the first 50 steps, before every second one is passed over
 DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
 OUTSIDE_EVERY = 8  # what is resident outside the heap costs 12 us
 
@@ -53,9 +51,6 @@ class Watch:
         self._devices = DeviceMeter()
         self._garbage = GarbageMeter(heap_reader())
         self._census: Census | None = None
-        self._highest = [0, 0, 0]  # Nodes, tensors and hooks in any census
-        self._flat_censuses = 0  # in a row, that found no more of any
-        self._passed_over = False
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
         self.origin = self._dense_from = 0
@@ -74,13 +69,11 @@ class Watch:
         self.slow.clear()
         self.origin, self._stride = step, 1
         self._dense_from = step
-        self._highest, self._flat_censuses = [0, 0, 0], 0
         self._garbage.start_over()
 
     def resume(self, step: int) -> None:
         """Take checkpoints closely spaced again, within a budget anew: something has changed."""
         self._dense_from = step
-        self._flat_censuses = 0
         self.budget_anew()
 
     def boundary(self, step: int) -> None:
@@ -104,26 +97,15 @@ class Watch:
     def _due(self, step: int, every: int) -> bool:
         return (step - self.origin) % (every * self._stride) < self._stride
 
-    def checkpoint(
-        self, step: int, *, collect: bool = False, census: bool = True
-    ) -> dict[str, int]:
-        """Take the slow readings, after a garbage collection if asked; returns them.
-
-        Without `census`, tensors and Nodes are counted only at every second checkpoint once there
-        were no more of them for a while: that is most of what a checkpoint costs.
-        """
+    def checkpoint(self, step: int, *, collect: bool = False) -> dict[str, int]:
+        """Take the slow readings, after a garbage collection if asked; returns them."""
         self._garbage.measuring = True
         try:
-            return self._checkpoint(step, collect, census or self._census_is_due())
+            return self._checkpoint(step, collect)
         finally:
             self._garbage.measuring = False
 
-    def _census_is_due(self) -> bool:
-        flat = self._flat_censuses >= FLAT_CENSUSES
-        self._passed_over = flat and not self._passed_over
-        return not self._passed_over
-
-    def _checkpoint(self, step: int, collect: bool, count: bool) -> dict[str, int]:
+    def _checkpoint(self, step: int, collect: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
         readings: dict[str, int] = {}
         if collect:
@@ -134,9 +116,11 @@ class Watch:
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
         readings |= self._less_our_own(self._host.read_slow())
-        census = self._census_once_torch_is_there() if count else None
+        census = self._census_once_torch_is_there()
         if census is not None:
-            readings |= self._counted(census, step, quick)
+            counts = census.take(step, collect=False, totals=_totals(quick))
+            readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
+            readings |= {"hooks": counts.hooks} | counts.categories
         readings |= self._devices.read_slow(devices)
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
@@ -148,17 +132,9 @@ class Watch:
         self.checkpoint_s += cost_s
         if collect:  # to confirm, and paid for by the suspicion
             self._spent_s += cost_s
-        elif count:
+        else:
             self._newest_checkpoint_s = cost_s
         return readings
-
-    def _counted(self, census: Census, step: int, quick: dict[str, int]) -> dict[str, int]:
-        found = census.take(step, collect=False, totals=_totals(quick))
-        counts = (found.graph_nodes, found.tensors, found.hooks)
-        highest = list(map(max, counts, self._highest))
-        self._flat_censuses = self._flat_censuses + 1 if highest == self._highest else 0
-        self._highest = highest
-        return dict(zip(COUNTED, counts, strict=True)) | found.categories
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
