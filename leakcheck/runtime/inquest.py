@@ -26,10 +26,7 @@ from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.probes import FROM_STEP
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
-from leakcheck.runtime.trace import (
-    describe,
-    edge_to_element,
-)
+from leakcheck.runtime.trace import describe, edge_to_element
 from leakcheck.runtime.weight import own_bytes, weigh_each
 from leakcheck.units import format_count
 

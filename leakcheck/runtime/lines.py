@@ -25,6 +25,7 @@ _NOWHERE = Site("", 0)
 BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
 LEAST_SHARE, MOST_SHARE = 0.5, 1.5  # of all that a counter gained, in the line that is to blame
 
 
@@ -164,9 +165,12 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
     gained = expected if expected > 0 else float(sum(credits.values()))
     if gained <= 0 or not credits:
         return Counter()
-    site, added = min(credits.items(), key=lambda each: abs(each[1] - gained))
-    if LEAST_SHARE * gained <= added <= MOST_SHARE * gained:
-        return Counter({site: added})
+    ranked = sorted(credits.items(), key=lambda each: abs(each[1] - gained))
+    near = [(site, n) for site, n in ranked if LEAST_SHARE * gained <= n <= MOST_SHARE * gained]
+    if near:
+        off = [abs(added - gained) for _, added in near]
+        alone = len(near) == 1 or off[1] > AS_NEAR * off[0] + AS_GOOD * gained
+        return Counter(dict(near[:1])) if alone else Counter()
     adding = [each for each in credits.items() if each[1] > (1 - LEAST_SHARE) * gained]
     return Counter(dict(adding)) if len(adding) == 1 else Counter()
 

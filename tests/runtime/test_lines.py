@@ -37,6 +37,12 @@ def test_nothing_is_named_where_two_lines_may_be_to_blame():
     assert culprit(credits, expected=72_000) == {}
 
 
+def test_nothing_is_named_where_two_lines_added_all_of_it():
+    credits = Counter({FORWARD: 98_304, LEAK: 99_000, ZERO_GRAD: -98_304})
+
+    assert culprit(credits, expected=98_700) == {}
+
+
 def test_nothing_is_named_where_nothing_was_gained():
     assert culprit(Counter()) == culprit(Counter({FORWARD: 10, ZERO_GRAD: -10})) == {}
 
