@@ -71,14 +71,12 @@ def own_bytes(thing: Any) -> int:
 
 
 def _attribute_bytes(thing: Any) -> int:
-    """Return what the attributes of an object take beside it: CPython 3.11 and 3.12 do not say.
+    """Return what the attributes of an object take beside it: since CPython 3.11 none does say.
 
-    A byte each for their order and a pointer, as `init_inline_values` of its Objects/dictobject.c.
+    A pointer each and a byte for their order, and eight bytes: as measured with 1 to 20 of them.
     """
     kind = type(thing)
-    if not (3, 11) <= sys.version_info < (3, 13) or not type.__dict__["__dictoffset__"].__get__(
-        kind
-    ):
+    if sys.version_info < (3, 11) or not type.__dict__["__dictoffset__"].__get__(kind):
         return 0
     parts = gc.get_referents(thing)
     if any(type(part) is dict for part in parts[:2]):  # or they are in a dictionary, weighed itself
