@@ -25,6 +25,7 @@ AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps
 # 256, kinds of objects seen for the first time
 OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
+AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -125,7 +126,8 @@ class Confirmation:
     def _rose_at_times(self, reading: Reading) -> bool:
         begin, middle, end = self._levels(reading.resource) or (0, 0, 0)
         enough = end - begin >= AGREES_FROM * reading.line.per_step * self.length
-        return enough and begin - SLACK_BYTES <= middle <= end + SLACK_BYTES
+        slower = min(middle - begin, end - middle)
+        return enough and -SLACK_BYTES <= slower <= AT_ONCE * (end - begin)
 
     def what_stayed(self) -> tuple[Notice, ...]:
         """Say what grew before this confirmation and then stayed, if it is worth a word."""

@@ -95,6 +95,7 @@ def test_a_heap_that_gained_enough_at_one_time_is_looked_at_for_longer():
 def test_a_heap_that_gained_little_or_gave_back_is_not():
     assert heap(0, 0, 100).longer(600) is None
     assert heap(0, 900, 400).longer(600) is None
+    assert heap(0, 300, 400).longer(600) is None  # ever more rarely
 
 
 LINE = Place("train.py", 5, "kept.append(loss)")
