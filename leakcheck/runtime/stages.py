@@ -222,7 +222,7 @@ class Course:
             return
         complete = inquiry.read(self.watch, step)
         if inquiry.was_garbage and excuse(inquiry.suspected, self.tolerance_bytes):
-            self._watch_again(step)
+            self._watch_again(step, self._after)  # it fell: what was read so far shows that too
         elif not complete:
             return
         elif confirmed := inquiry.confirmed(self.watch):
