@@ -202,9 +202,8 @@ class Course:
             self._begin_confirmation(self._planned(found, step, patience.EVEN_STEPS), step)
 
     def _planned(self, found: list[Reading], step: int, length: int = 0) -> Confirmation:
-        if self.tolerance_bytes < BLOCK_BYTES and {one.resource for one in found} == {
-            "python.blocks"
-        }:
+        blocks_alone = {one.resource for one in found} == {"python.blocks"}
+        if blocks_alone and self.tolerance_bytes < BLOCK_BYTES:
             length = patience.FINE_STEPS
         return confirmation(found, judge.companions(self.watch.slow, found), step, length)
 
