@@ -167,8 +167,9 @@ class Course:
         rose = self._vigil.rose(self.watch.quick.newest())
         if step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
             self._checkpoint(step)
-            if self._vigil.rose(self.watch.slow.newest()):  # or only waits for the collector
+            if self._vigil.rose(newest := self.watch.slow.newest()):  # or waits for the collector
                 rose |= self._vigil.rose(self.watch.checkpoint(step, collect=True))
+                self._vigil.allow(newest)
         if rose and self.stage == "steady":
             self.watch.resume(step)
             self._watch_again(step)

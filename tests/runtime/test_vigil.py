@@ -35,6 +35,16 @@ def test_what_is_not_judged_may_rise():
     assert not steady(host_rss=1).rose({"host.rss": 1 << 40, "unheard.of": 1 << 40})
 
 
+def test_garbage_that_was_looked_into_is_usual_from_then_on():
+    vigil = steady(python_blocks=50_000)
+    assert vigil.rose({"python.blocks": 60_000})
+
+    vigil.allow({"python.blocks": 60_000})
+
+    assert not vigil.rose({"python.blocks": 61_000})
+    assert vigil.rose({"python.blocks": 63_000})
+
+
 @given(st.integers(LEAST_BYTES, 1 << 50))
 def test_however_far_the_heap_climbs_the_watch_begins_again_a_few_times_only(most: int):
     vigil, level, series, times = steady(host_heap=0), 0, Series(8), 0
