@@ -128,8 +128,7 @@ class Course:
         self._next_read = 0
 
     def _begin_phase(self, step: int) -> None:
-        self._phase_begins = False
-        lasted, self._phase_step = step - self._phase_step, step
+        lasted, self._phase_step, self._phase_begins = step - self._phase_step, step, False
         if lasted < patience.SHORT_PHASE_STEPS and not self.watch.affordable():
             return
         if self.stage == "waiting":
@@ -140,7 +139,10 @@ class Course:
 
     def settle(self, step: int, *, cut_short: bool = False) -> None:
         """The program has ended: close what is open; `cut_short` in the middle of the loop."""
-        if self.stage == "attributing":
+        if self.stage == "attributing" and self._held:  # confirmed twice, and found the first time
+            self._drop_attribution()
+            self.stage, self.suspects = "waiting", self._held
+        elif self.stage == "attributing":
             self._finish_attribution(step)
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
@@ -262,10 +264,8 @@ class Course:
     def _judge_release(self, step: int) -> None:
         assert self._release is not None
         outcome = self._release.judge(step, self.watch.checkpoint(step, collect=True))
-        if outcome == "kept":
-            self.waits = "nothing"
-            self._wait(step)
         if isinstance(outcome, str):
+            self.waits = "nothing" if outcome == "kept" else self.waits
             return
         self._add(outcome)
         self._by_phase, self.established, self.suspects = True, [], ()
