@@ -27,7 +27,9 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 LEAST_SHARE = 0.2  # of the bytes gained, for one tensor to account for them
-ACCURATE_WITHIN = 0.05  # of the rate that was confirmed, for a few steps to be enough
+# of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
+# gradients have no date and are not counted in a window
+LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 
 
 def _steps_apart(reading: Reading, slow: Series) -> float:
@@ -53,12 +55,12 @@ class Findings:
     found: bool  # a container or a graph was seen to grow
 
     def explain(self, nodes_per_step: float) -> bool:
-        """Say whether one suspect, and nothing beside it, has all the Nodes that are gained."""
+        """Say whether one suspect, and nothing beside it, has what of the Nodes gained has a date."""
         if len(self.suspects) != 1 or self.notices or not self.suspects[0].locations:
             return False
         nodes = self.suspects[0].objects_per_step or 0.0
-        explained = abs(nodes - nodes_per_step) <= ACCURATE_WITHIN * nodes_per_step
-        return self.suspects[0].kind == "graph" and explained
+        share = nodes / nodes_per_step
+        return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
 
     @property
     def only_fills_up(self) -> bool:
