@@ -138,8 +138,9 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)
         return "unclear", f"{names} seemed to grow, and the run ended before that was confirmed"
-    if course.stage != "steady" and course.limited is not None and steps < course.limited[1]:
-        return "unclear", f"{course.limited[0]}, and the run ended before it was full"
+    limited = None if course.stage == "steady" else course.limited
+    if limited is not None and limited.goes_on(course.watch.sources):
+        return "unclear", f"{limited.told}, and the run ended before it was full"
     rising = counters_that_rise(course.watch.slow) if steps < SHORT_RUN_STEPS else []
     if course.stage != "steady" and rising:
         return (
@@ -210,7 +211,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
         allocated_at = (place_of(memory) for memory in course.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
         suspects = (Suspect(leading, WHAT[leading], locations=places),)
-    if len(suspects) == 1:
+    if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
     return tuple(
         replace(suspect, evidence=suspect.evidence or _evidence(rates)) for suspect in suspects
@@ -252,8 +253,9 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
         # weighed was the object alone: what it holds shows in the heap, or outside it
         beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
-        bytes_per_step = max(weighed, *beside)
-        objects_per_step = objects_per_step or blocks or None
+        extended = suspect.holder and suspect.objects_per_step is None  # its size was read itself
+        bytes_per_step = weighed if extended else max(weighed, *beside)
+        objects_per_step = None if extended else objects_per_step or blocks or None
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 
 

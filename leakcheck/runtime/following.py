@@ -102,6 +102,9 @@ class Follower:
         if id(holder) in self._growing:
             found.grower = holder
             found.note_kind(holder)
+            if found.bounded is not None and limit is None:
+                # lists in a ring that may yet turn, and give them up
+                found.bounded, found.memo = None, True
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(weighed(holder)[1].in_bytes * length(holder))
         elif not is_namespace(chain, holder):

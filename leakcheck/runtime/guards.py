@@ -43,13 +43,43 @@ def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
         for name, within in _names(suspect, place):
-            for node in ast.walk(within):
-                if isinstance(node, (ast.If, ast.While)) and _limits(node, name):
-                    return replace(place, line=node.lineno, code=ast.unparse(node.test))
-                if _cuts(node, name):
-                    line = node.lineno  # type: ignore[attr-defined]
-                    return replace(place, line=line, code=ast.unparse(node))
+            node = _limit_in(within, name, suspect.kind, parsed(place.path))
+            if node is not None:
+                code = node.test if isinstance(node, (ast.If, ast.While)) else node
+                line = node.lineno  # type: ignore[attr-defined]
+                return replace(place, line=line, code=ast.unparse(code))
     return None
+
+
+def _limit_in(
+    within: ast.AST, name: str, kind: str, tree: ast.Module | None = None
+) -> ast.AST | None:
+    """Return what limits `name`; with `tree` also in the functions there that it is handed to.
+
+    A graph that is kept until a list is emptied is a leak until then, and often the whole run's.
+    """
+    for node in ast.walk(within):
+        if isinstance(node, (ast.If, ast.While)):
+            if _limits(node, name) or (kind != "graph" and _empties(node, name)):
+                return node
+        elif _cuts(node, name) or _wraps(node, name):
+            return node
+        elif tree is not None and isinstance(node, ast.Call):
+            for function, parameter in _handed_to(node, name, tree):
+                if _limit_in(function, parameter, kind) is not None:
+                    return node
+    return None
+
+
+def _handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the functions of the file that a call hands `name` to, and what they call it."""
+    at = [i for i, arg in enumerate(call.args) if not _is_item(arg) and _name_of(arg) == name]
+    called = _name_of(call.func) if at else ""
+    for node in ast.walk(tree) if called else ():
+        if isinstance(node, _FUNCTIONS) and node.name == called:
+            method = isinstance(call.func, ast.Attribute)
+            parameters = [each.arg for each in node.args.args][method:]
+            yield from ((node, parameters[i]) for i in at if i < len(parameters))
 
 
 def _names(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
@@ -59,16 +89,34 @@ def _names(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
     """
     tree = parsed(place.path)
     named = _NAME.search(suspect.holder)
-    if named:
-        yield named.group(1).rpartition(".")[2], tree
-    if named and place != suspect.locations[0]:  # only the line that adds knows it by another name
+    owner, _, held = named.group(1).rpartition(".") if named else ("", "", "")
+    if held:
+        yield held, _of_class(tree, owner)
+    if held and place != suspect.locations[0]:  # only the line that adds knows it by another name
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
     within = [node for node in functions if _is_around(node, place.line)]
-    for changed in _changed_at(place.line, tree):
-        if name := _name_of(changed):
-            local = isinstance(changed, ast.Name) and named and within
-            yield name, within[-1] if local else tree
+    changed = [(node, _name_of(node)) for node in _changed_at(place.line, tree)]
+    if any(name == held for _, name in changed):
+        return
+    for node, name in changed:
+        if name:
+            yield name, within[-1] if isinstance(node, ast.Name) and held and within else tree
+
+
+def _of_class(tree: ast.Module, owner: str) -> ast.Module:
+    """Return the tree without the classes that have nothing to do with `owner`, if it has that."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if owner not in classes:
+        return tree
+    related, found = [owner], set[str]()
+    while related:
+        name = related.pop()
+        found.add(name)
+        bases = {_name_of(base) for base in classes[name].bases}
+        related += (bases & classes.keys()) - found
+    others = [node for name, node in classes.items() if name not in found]
+    return ast.Module([node for node in tree.body if node not in others], [])
 
 
 def _changed_at(line: int, tree: ast.Module) -> Iterator[ast.expr]:
@@ -109,6 +157,54 @@ def _removes(branch: ast.If | ast.While, name: str) -> bool:
                 case ast.Delete(targets=targets):
                     if any(_name_of(target) == name for target in targets):
                         return True
+    return False
+
+
+def _empties(branch: ast.If | ast.While, name: str) -> bool:
+    """Say whether a branch that is taken again and again empties something.
+
+    `if step % 90 == 0: kept = []`, `if done: episode.clear()`; not `if kept is None: kept = []`.
+    """
+    again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
+    if not again and not isinstance(branch.test, (ast.Name, ast.Attribute)):
+        return False
+    return any(_is_emptying(node, name) for part in branch.body for node in ast.walk(part))
+
+
+def _is_emptying(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=emptied, attr="clear")):
+            return _name_of(emptied) == name and not _is_item(emptied)
+        case ast.Assign(targets=targets, value=value):
+            parts = [part for each in targets for part in getattr(each, "elts", [each])]
+            values = getattr(value, "elts", []) if len(parts) > 1 else [value]
+            pairs = zip(parts, values, strict=False)
+            return any(
+                _name_of(part) == name and not _is_item(part) and _is_empty(one)
+                for part, one in pairs
+            )
+    return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Constant(value="" | b""):
+            return True
+        case ast.Call(func=ast.Name(), args=[]) | ast.Call(func=ast.Attribute(), args=[]):
+            return True  # list(), deque(maxlen=9), defaultdict()
+    return False
+
+
+def _is_item(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript)
+
+
+def _wraps(node: ast.AST, name: str) -> bool:
+    """Say whether a statement fills a place again and again: `table[step % 300] = x`."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(slice=key) as target]):
+            wraps = any(isinstance(part, ast.Mod) for part in ast.walk(key))
+            return wraps and _name_of(target) == name
     return False
 
 

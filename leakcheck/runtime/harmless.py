@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import inf
 
 from leakcheck.model import Notice
 from leakcheck.runtime import flight_recorder
 from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.series import Series
 from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
+FEWEST_LATE_READINGS = 3
 PLAIN = frozenset({"python.blocks", "host.heap"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """Growth that the program itself limits: how fast it was, and how long it may go on."""
+
+    told: str
+    since: int  # steps
+    until: int
+    rates: Mapping[str, float]  # by resource, a step
+
+    def goes_on(self, sources: Iterable[Series]) -> bool:
+        """Say whether something gained half its rate over the last third of the steps since."""
+        gains = [_late_rate(series, name, self.since) for series in sources for name in self.rates]
+        known = [(gain, self.rates[name]) for name, gain in gains if gain is not None]
+        return not known or any(gain >= rate / 2 for gain, rate in known)
+
+
+def _late_rate(series: Series, resource: str, since: int) -> tuple[str, float | None]:
+    steps, values = series.column(resource, after=since)
+    if len(steps) < FEWEST_LATE_READINGS:
+        return resource, None
+    late = [i for i, step in enumerate(steps) if step >= steps[-1] - (steps[-1] - since) / 3]
+    first = min(late[0], len(steps) - 2)
+    return resource, (values[-1] - values[first]) / (steps[-1] - steps[first])
 
 
 class Excuses:

@@ -160,17 +160,17 @@ class Inquest:
                 alike.setdefault(describe(tensor), []).append(tensor)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for what, tensors in ranked[:MOST_LEADS]:
-            for _ in range(MOST_HOLDERS):
+            for left in reversed(range(MOST_HOLDERS)):
                 if tensors:
-                    tensors = self._tensor_lead(what, tensors)
+                    tensors = self._tensor_lead(what, tensors, last=not left)
 
-    def _tensor_lead(self, what: str, tensors: list[Any]) -> list[Any]:
+    def _tensor_lead(self, what: str, tensors: list[Any], *, last: bool) -> list[Any]:
         """Follow tensors that are alike; return those that another container holds."""
         target = tensors[len(tensors) // 2]
         found = self._follow(target)
         beside = self._follower.beside(target) if found.grows else set()
         mine = [each for each in tensors if id(each) in beside]
-        if len(mine) < FEWEST_TENSORS:  # each may be in a container of its own
+        if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
             mine = tensors
         if found.bounded is not None:
             self._note_filling(found)

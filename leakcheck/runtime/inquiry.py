@@ -5,6 +5,7 @@ A short attribution window is opened; how long it is hangs on what grows and how
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
@@ -53,9 +54,10 @@ class Findings:
     keyed: bool  # what grows finds things by key, as caches do
     memo: bool  # it grows in an lru_cache, or under a condition that may hold for a while only
     found: bool  # a container or a graph was seen to grow
+    rates: Mapping[str, float]  # by resource, of what was confirmed, a step
 
     def explain(self, nodes_per_step: float) -> bool:
-        """Say whether one suspect, and nothing beside it, has what of the Nodes gained has a date."""
+        """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
         if len(self.suspects) != 1 or self.notices or not self.suspects[0].locations:
             return False
         nodes = self.suspects[0].objects_per_step or 0.0
@@ -138,7 +140,9 @@ class Attribution:
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
-        return Findings(suspects, notices, (), window.full_in_steps, keyed, memo, window.found)
+        return Findings(
+            suspects, notices, (), window.full_in_steps, keyed, memo, window.found, self._rates
+        )
 
     def _accounts(self, suspect: Suspect) -> bool:
         # what was larger at each look, such as a batch: does it weigh what was gained?

@@ -28,17 +28,17 @@ def rebound_at(chain: Chain) -> Site | None:
     root = chain.root
     if root is None or not frames.is_own(root.path):
         return None
-    name, function = root.name, root.owner
-    if root.kind == "module":
-        direct = len(chain.objects) == 2
-        name, function = trace.key_of(*chain.objects) if direct else "", ""
-    named = name and root.kind != "class"
-    line = assignments.last_of_name(root.path, function, name) if named else None
-    if line:
-        return Site(root.path, line, function or "<module>")
     nearest_first = reversed([*_threes(chain)])
     sites = (_rebound_attribute(*three) for three in nearest_first)
-    return next((site for site in sites if site is not None), None)
+    attribute = next((site for site in sites if site is not None), None)
+    if attribute is not None or root.kind == "class":
+        return attribute
+    name, function = root.name, root.owner
+    if root.kind == "module":
+        name = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else ""
+        function = ""
+    line = assignments.last_of_name(root.path, function, name) if name else None
+    return Site(root.path, line, function or "<module>") if line else None
 
 
 def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:

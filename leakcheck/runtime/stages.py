@@ -12,7 +12,7 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import judge, patience
 from leakcheck.runtime.confirmation import Confirmation, confirmation
 from leakcheck.runtime.guards import limited_by_program
-from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, excuse
+from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, Limited, excuse
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
 from leakcheck.runtime.meters import HELD_BACK
@@ -43,7 +43,8 @@ class Course:
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
         self._excuses = Excuses()
-        self.limited: tuple[str, int] | None = None  # by the program itself; until which step
+        self.limited: Limited | None = None
+        self.fills_beside = False  # something with a limit grew in the window too
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
         self._release: Release | None = None
@@ -120,10 +121,7 @@ class Course:
             self._keep_watch(step)
 
     def phase(self) -> None:
-        """Note that the loop around the steps begins its next iteration.
-
-        It is judged one step later: what the last iteration held is rebound in this one.
-        """
+        """Note that the loop around the steps begins anew; judged when what it held is rebound."""
         self._phase_begins = self.stage == "waiting" or self._by_phase
         self._next_read = 0
 
@@ -179,7 +177,7 @@ class Course:
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = judge.still_climbing(self.watch.sources, self.tolerance_bytes)
-        full = self.limited is None or not steps or steps[-1] >= self.limited[1]
+        full = self.limited is None or not steps or steps[-1] >= self.limited.until
         enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS
         return enough and not self._excuses.without(climbing)
 
@@ -310,6 +308,7 @@ class Course:
             findings = attribution.close()
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
+        self.fills_beside = any(notice.kind == "bounded" for notice in findings.notices)
         filled_up = any(one.holder for one in self._held) and not findings.found  # meanwhile
         self._add(*findings.notices)
         self._next_read = step + 1
@@ -317,8 +316,8 @@ class Course:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
         if self.limited is None and (limits := limited_by_program(suspects)):
-            self.limited = limits, step + patience.LIMIT_STEPS
-            self._excuse_until(step, step + patience.LIMIT_STEPS)
+            self.limited = Limited(limits, step, step + patience.LIMIT_STEPS, findings.rates)
+            self._excuse_until(step, self.limited.until)
             return
         if filled_up:
             self._add(stopped(self.established, step))

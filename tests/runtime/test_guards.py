@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 from leakcheck.model import Place, Suspect
+from leakcheck.runtime.assignments import parsed
 from leakcheck.runtime.guards import limited_by_program, may_end
 
 
@@ -13,6 +16,8 @@ def said(tmp_path):
     def said(source: str, holder: str = "global `kept`") -> str:
         path = tmp_path / "program.py"
         path.write_text(source)
+        parsed.cache_clear()
+        linecache.checkcache(str(path))
         suspect = Suspect(
             "tensor", "tensors pile up", holder=holder, locations=(Place(str(path), 1, ""),)
         )
@@ -53,6 +58,90 @@ def test_a_length_that_is_compared_and_acted_on_is_a_limit(said, source, limit):
     ],
 )
 def test_other_questions_about_the_length_are_not(said, source):
+    assert said(source) == ""
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "if step % 90 == 89: kept = []",
+        "if (step + 1) % n == 0: kept.clear()",
+        "if done: kept, other = [], 0",
+        "if step % 90 == 0:\n    print(kept)\n    kept = deque(maxlen=9)",
+    ],
+)
+def test_what_is_emptied_again_and_again_has_a_limit(said, cut):
+    assert said(f"kept.append(x)\n{cut}\n") != ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "if kept is None: kept = []",  # made once
+        "if not ready: kept = []",
+        "if step % 90 == 0: print(kept)",
+        "if step % 90 == 0: other = []",
+        "if step % 90 == 0: kept[0] = []",
+        "if step % 90 == 0: kept = [first]",
+    ],
+)
+def test_what_is_made_once_or_not_emptied_has_none(said, other):
+    assert said(f"kept.append(x)\n{other}\n") == ""
+
+
+def test_a_table_whose_places_come_again_has_a_limit(said):
+    told = "global `kept` grows, limited at program.py:1 (kept[step % 300] = x)"
+    assert said("kept[step % 300] = x\n") == told
+    assert said("kept[step // 300] = x\n") == ""
+
+
+def test_what_is_handed_to_a_function_that_cuts_it_has_a_limit(said):
+    helper = "def trim(rows, most):\n    if len(rows) > most: del rows[:-most]\n"
+
+    told = "global `kept` grows, limited at program.py:2 (trim(kept, 200))"
+    assert said(f"kept.append(x)\ntrim(kept, 200)\n{helper}") == told
+    assert said(f"kept.append(x)\ntrim(other, 200)\n{helper}") == ""
+    assert said(f"kept.append(x)\ntrim(kept[0], 200)\n{helper}") == ""
+
+
+def test_a_graph_that_is_kept_until_a_list_is_emptied_is_not_excused(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("kept.append(loss)\nif step % 90 == 0: kept = []\n")
+    place = Place(str(path), 1, "")
+
+    def said(kind):
+        return limited_by_program((Suspect(kind, "", holder="global `kept`", locations=(place,)),))
+
+    assert said("tensor") != ""
+    assert said("graph") == ""
+
+
+def test_an_attribute_of_another_class_is_another_list(tmp_path):
+    path = tmp_path / "program.py"
+    source = (
+        "class A:\n"
+        "    def cut(self):\n"
+        "        if len(self.buf) > 50: self.buf.pop()\n"
+        "class B{base}:\n"
+        "    def add(self, x):\n"
+        "        self.buf.append(x)\n"
+    )
+    place = Place(str(path), 6, "")
+    suspect = Suspect("tensor", "", holder="attribute `B.buf`", locations=(place,))
+
+    def said(base: str) -> str:
+        parsed.cache_clear()
+        path.write_text(source.format(base=base))
+        linecache.checkcache(str(path))
+        return limited_by_program((suspect,))
+
+    assert said("") == ""
+    assert said("(A)") != ""
+
+
+def test_of_two_lists_on_one_line_the_limit_of_one_is_none_of_the_others(said):
+    source = "other.append(a); kept.append(b)\nif len(other) > 100: other.clear()\n"
+
     assert said(source) == ""
 
 

@@ -117,7 +117,7 @@ def test_they_are_not_if_it_has_too_few_or_is_not_the_only_one_or_has_no_line():
 
 
 def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Findings:
-    return Findings(suspects, (), (), 0, keyed, memo, found=bool(suspects))
+    return Findings(suspects, (), (), 0, keyed, memo, found=bool(suspects), rates={})
 
 
 def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
