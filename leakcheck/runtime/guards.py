@@ -213,7 +213,8 @@ def _cuts(node: ast.AST, name: str) -> bool:
     match node:
         case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
             bounded = part.lower is not None or part.upper is not None
-            return bounded and _name_of(target) == name and not isinstance(target, ast.Subscript)
+            whole = not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice)
+            return bounded and whole and _name_of(target) == name
         case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
             return _name_of(target) == name
     return False

@@ -13,7 +13,7 @@ from leakcheck.runtime.series import Series
 from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
-FEWEST_LATE_READINGS = 3
+STILL_GROWS_FROM = 0.3  # of its rate at first
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
 
@@ -27,19 +27,26 @@ class Limited:
     rates: Mapping[str, float]  # by resource, a step
 
     def goes_on(self, sources: Iterable[Series]) -> bool:
-        """Say whether something gained half its rate over the last third of the steps since."""
-        gains = [_late_rate(series, name, self.since) for series in sources for name in self.rates]
-        known = [(gain, self.rates[name]) for name, gain in gains if gain is not None]
-        return not known or any(gain >= rate / 2 for gain, rate in known)
+        """Say whether something still gained a good part of its rate at the end."""
+        pairs = [(series, name) for series in sources for name in self.rates]
+        gains = [(_late_rate(series, name, self.since), self.rates[name]) for series, name in pairs]
+        known = [(gain, rate) for gain, rate in gains if gain is not None]
+        return not known or any(gain >= STILL_GROWS_FROM * rate for gain, rate in known)
 
 
-def _late_rate(series: Series, resource: str, since: int) -> tuple[str, float | None]:
+def _late_rate(series: Series, resource: str, since: int) -> float | None:
+    """Return what the lowest level of a third of the steps gained on that of the third before.
+
+    The lowest, because what is emptied now and then stands high at most readings.
+    """
     steps, values = series.column(resource, after=since)
-    if len(steps) < FEWEST_LATE_READINGS:
-        return resource, None
-    late = [i for i, step in enumerate(steps) if step >= steps[-1] - (steps[-1] - since) / 3]
-    first = min(late[0], len(steps) - 2)
-    return resource, (values[-1] - values[first]) / (steps[-1] - steps[first])
+    if not steps:
+        return None
+    third = (steps[-1] - since) / 3
+    points = list(zip(steps, values, strict=True))
+    late = [value for step, value in points if step >= since + 2 * third]
+    middle = [value for step, value in points if since + third <= step < since + 2 * third]
+    return (min(late) - min(middle)) / third if middle and third else None
 
 
 class Excuses:

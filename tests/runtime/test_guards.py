@@ -104,6 +104,11 @@ def test_what_is_handed_to_a_function_that_cuts_it_has_a_limit(said):
     assert said(f"kept.append(x)\ntrim(kept[0], 200)\n{helper}") == ""
 
 
+def test_a_list_that_is_cut_in_place_has_a_limit(said):
+    told = "global `kept` grows, limited at program.py:2 (kept[:] = kept[-200:])"
+    assert said("kept.append(x)\nkept[:] = kept[-200:]\n") == told
+
+
 def test_a_graph_that_is_kept_until_a_list_is_emptied_is_not_excused(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("kept.append(loss)\nif step % 90 == 0: kept = []\n")
