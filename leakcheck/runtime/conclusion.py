@@ -23,6 +23,7 @@ from leakcheck.runtime.judge import (
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.stages import Course
+from leakcheck.runtime.trend import even_rate
 from leakcheck.units import format_bytes, format_count
 
 # a growing resource -> the kind of leak it shows, the most telling first
@@ -264,18 +265,26 @@ def _bytes_per_step(course: Course) -> float | None:
     held_back = sum(
         known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
     )
-    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
-    total = 0.0
-    for resource in course.watch.quick.resources:
-        if resource == "host.heap" or resource.endswith(".allocated"):
-            reading = known.get(resource) or read(course.watch.quick, resource)
-            # collections and the window make the heap jump: that hides a short climb
-            between = read(course.watch.quick, resource, collected_at, course.established_step)
-            readings = (reading, between)
-            climbs = (each.line.per_step for each in readings if each and each.line.low > 0)
-            total += next(climbs, 0.0)
+    in_use = [
+        _climb(course, name, known.get(name))
+        for name in course.watch.quick.resources
+        if name == "host.heap" or name.endswith(".allocated")
+    ]
     # a few bytes of heap beside the kilobytes that are held back are not the rate
-    return max(total, held_back) or None
+    return max(sum(in_use), held_back) or None
+
+
+def _climb(course: Course, resource: str, confirmed: Reading | None) -> float:
+    whole = confirmed or read(course.watch.quick, resource)
+    if confirmed is None and whole is not None:
+        rate = even_rate(whole.steps, whole.values)
+        if rate is not None:
+            return rate
+    # collections and the window make the heap jump: that hides a short climb
+    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
+    between = read(course.watch.quick, resource, collected_at, course.established_step)
+    climbs = (each.line.per_step for each in (whole, between) if each and each.line.low > 0)
+    return next(climbs, 0.0)
 
 
 def _evidence(rates: dict[str, float]) -> str:

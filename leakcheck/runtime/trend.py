@@ -30,6 +30,7 @@ FALSE_ALARM_RATE = 1e-2
 HALVES_AGREE_WITHIN = 3.0
 LARGEST_DROP = 0.5
 EVEN_WITHIN = 0.1
+EVEN_SHARE = 0.8
 Z_95 = 1.96
 EXACT_RANKS_UP_TO = 10  # below it the normal approximation of Kendall's S is poor
 
@@ -98,6 +99,20 @@ def grows(line: Line, floor: Floor, level: float) -> bool:
         and faster <= HALVES_AGREE_WITHIN * slower
         and line.deepest_drop <= LARGEST_DROP * line.total
     )
+
+
+def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
+    """Return what was gained on nearly every step alike; None if steps differ.
+
+    What a look or a collection adds or takes at once bends a line through few points, not this.
+    """
+    rows = pairwise(zip(steps, values, strict=True))
+    gains = [(now - past) / (then - first) for (first, past), (then, now) in rows if then > first]
+    if len(gains) < FEWEST_POINTS:
+        return None
+    usual = median(gains)
+    near = sum(abs(gain - usual) <= EVEN_WITHIN * abs(usual) for gain in gains)
+    return usual if usual > 0 and near >= EVEN_SHARE * len(gains) else None
 
 
 def level_of_look(look: int) -> float:

@@ -10,6 +10,7 @@ from scipy import stats
 from leakcheck.runtime.trend import (
     FALSE_ALARM_RATE,
     Floor,
+    even_rate,
     fit,
     grows,
     level_of_look,
@@ -142,3 +143,15 @@ def test_the_slope_agrees_with_scipy():
 
     assert line is not None
     assert line.per_step == pytest.approx(stats.theilslopes(values, STEPS).slope, rel=0.01)
+
+
+def test_what_is_gained_on_every_step_alike_is_told_whatever_comes_at_once():
+    values = [576 * step + 1100 * (step >= 37) - 90_000 * (step >= 43) for step in range(60)]
+
+    assert even_rate(range(60), values) == 576
+
+
+def test_steps_that_differ_have_no_even_rate():
+    assert even_rate(range(60), [5760 * (step // 10) for step in range(60)]) is None
+    assert even_rate(range(60), [0] * 60) is None
+    assert even_rate(range(3), [0, 5, 10]) is None
