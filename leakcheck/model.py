@@ -170,6 +170,12 @@ class Suspect:
         root = self.trace.root if self.trace else self.holder
         return fingerprint(self.kind, root, *edges)
 
+    @property
+    def is_extended(self) -> bool:
+        """Whether it is one object that is made larger, and so has a size and no count."""
+        known = self.kind in ("tensor", "object") and bool(self.holder)
+        return known and self.objects_per_step is None
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:

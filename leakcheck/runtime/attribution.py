@@ -24,7 +24,6 @@ from leakcheck.runtime.suspects import suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
-_TRACKED = {"graph.nodes"}  # by the garbage collector, and so is what holds them
 
 
 class Window:
@@ -101,7 +100,7 @@ class Window:
 
     def _heap(self) -> Heap:
         heap = Heap()
-        if not _TRACKED.isdisjoint(self._growing):
+        if "graph.nodes" in self._growing:  # the collector tracks them, and so what holds them
             return heap
         suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
         return heap.add_untracked(frames.local_values(suspended))

@@ -254,9 +254,9 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
         # weighed was the object alone: what it holds shows in the heap, or outside it
         beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
-        extended = suspect.holder and suspect.objects_per_step is None  # its size was read itself
-        bytes_per_step = weighed if extended else max(weighed, *beside)
-        objects_per_step = None if extended else objects_per_step or blocks or None
+        alone = suspect.is_extended  # its size was read itself
+        bytes_per_step = weighed if alone else max(weighed, *beside)
+        objects_per_step = None if alone else objects_per_step or blocks or None
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 
 

@@ -115,8 +115,7 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     """Return the most a container holds: its own limit, or the capacity of the object around."""
     limit = objects.limit_of(container)
     kind = type(container)
-    size = size_readers().get(kind)
-    length = size or objects.length_reader(kind)
+    length = objects.content_reader(kind)
     if limit is not None or length is None:
         return limit
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
@@ -125,7 +124,7 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     count = next((count for count in counts if count and length(container) <= count), None)
     if count is None:
         return None
-    each_bytes = 1.0 if size else weighed(container)[1].in_bytes
+    each_bytes = 1.0 if kind in size_readers() else weighed(container)[1].in_bytes
     still_to_come_bytes = (count - length(container)) * each_bytes
     return count if still_to_come_bytes <= host_room_bytes() else None
 

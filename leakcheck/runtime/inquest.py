@@ -16,14 +16,13 @@ from typing import Any
 
 from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime import graph, objects
-from leakcheck.runtime.buffers import size_readers
 from leakcheck.runtime.following import Follower, Found, weighed
 from leakcheck.runtime.frames import Site
 from leakcheck.runtime.growth import Grower, Growth
 from leakcheck.runtime.holders import Roots
 from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
-from leakcheck.runtime.probes import FROM_STEP
+from leakcheck.runtime.probes import traced_steps
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import describe, edge_to_element
@@ -139,8 +138,7 @@ class Inquest:
         its_own = objects.limit_of(found.bounded) is not None
         if found.told.library and its_own:  # a cache of torch's or our own: no concern
             return
-        kind = type(found.bounded)
-        read = size_readers().get(kind) or objects.length_reader(kind)
+        read = objects.content_reader(type(found.bounded))
         length, limit = read(found.bounded) if read else 0, found.limit
         grown = (one.per_step for one in self._growers if one.container is found.bounded)
         per_step = per_step or next(grown, 0.0)  # absent once it is full
@@ -242,8 +240,8 @@ class Inquest:
         )
 
     def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
-        traced = max(1, self._growth.steps - FROM_STEP.get(resource, 0))
-        return culprit(self._tracer.credits.get(resource, Counter()), per_step * traced)
+        expected = per_step * traced_steps(resource, self._growth.steps)
+        return culprit(self._tracer.credits.get(resource, Counter()), expected)
 
 
 def _inside(*observers: object) -> set[int]:

@@ -65,9 +65,14 @@ class Findings:
         return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
 
     @property
+    def fills_up(self) -> bool:
+        """Whether something that grows has a limit."""
+        return any(notice.kind == "bounded" for notice in self.notices)
+
+    @property
     def only_fills_up(self) -> bool:
         """Whether all that grows has a limit."""
-        return not self.suspects and any(notice.kind == "bounded" for notice in self.notices)
+        return not self.suspects and self.fills_up
 
     def longer_steps(self, grown: list[Reading], *, soon: bool, early: bool) -> int:
         """Return for how many more steps growth must go on; 0 if it is no longer in doubt.
@@ -118,7 +123,7 @@ class Attribution:
         return replace(found, memory=memory, notices=(*found.notices, *self._devices.notices))
 
     def _is_explained_at(self, step: int) -> bool:
-        """Say whether a few steps were enough: one holder, and all that the graph gains is its.
+        """Say whether a few steps were enough: one holder has most of what the graph gains.
 
         If not, a window of the usual length begins.
         """
@@ -146,8 +151,7 @@ class Attribution:
 
     def _accounts(self, suspect: Suspect) -> bool:
         # what was larger at each look, such as a batch: does it weigh what was gained?
-        extended = suspect.holder and suspect.objects_per_step is None
-        if suspect.kind not in ("tensor", "object") or not extended:
+        if not suspect.is_extended:
             return True
         gained = max(
             (rate for name, rate in self._rates.items() if unit_of(name) == "B"), default=0

@@ -193,6 +193,11 @@ def length_reader(kind: type) -> Callable[[Any], int] | None:
     return len if next(namesakes, None) in LENGTHS else LENGTHS[base]
 
 
+def content_reader(kind: type) -> Callable[[Any], int] | None:
+    """Return how to read how much is in a container or a buffer, None for other objects."""
+    return size_readers().get(kind) or length_reader(kind)
+
+
 def is_tensor(kind: type) -> bool:
     """Say whether a type is a tensor's; False as long as the program has not imported torch."""
     tensor = tensor_type()

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from leakcheck.model import Kind, LeakTrace
-from leakcheck.runtime.buffers import size_readers
 from leakcheck.runtime.heap import exact_heap_reader
 from leakcheck.runtime.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.meters import mapped_bytes
-from leakcheck.runtime.objects import length_reader
+from leakcheck.runtime.objects import content_reader
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import Told
 
@@ -22,9 +21,14 @@ from leakcheck.runtime.trace import Told
 FROM_STEP = {"host.heap": 2, "host.rss-heap": 2, "python.blocks": 5}
 
 
+def traced_steps(resource: str, steps: int) -> int:
+    """Return in how many steps of a window lines were credited for a resource, at least one."""
+    return max(1, steps - FROM_STEP.get(resource, 0))
+
+
 def of_length(container: Any) -> Probe:
     """Read how many elements a container has, or bytes a buffer."""
-    length = size_readers().get(type(container)) or length_reader(type(container)) or len
+    length = content_reader(type(container)) or len
     return lambda: length(container)
 
 
@@ -75,7 +79,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
         if resource.startswith("host.") and not _EXACT.isdisjoint(growing):  # then it is not native
             continue
         in_bytes = resource.startswith("host.")
-        traced = max(1, steps - FROM_STEP.get(resource, 0))
+        traced = traced_steps(resource, steps)
         lines = culprit(credits, growing[resource] * traced)
         if not lines:
             continue

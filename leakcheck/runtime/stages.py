@@ -308,7 +308,7 @@ class Course:
             findings = attribution.close()
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
-        self.fills_beside = any(notice.kind == "bounded" for notice in findings.notices)
+        self.fills_beside = findings.fills_up
         filled_up = any(one.holder for one in self._held) and not findings.found  # meanwhile
         self._add(*findings.notices)
         self._next_read = step + 1

@@ -106,13 +106,11 @@ def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
 
     What a look or a collection adds or takes at once bends a line through few points, not this.
     """
-    rows = pairwise(zip(steps, values, strict=True))
-    gains = [(now - past) / (then - first) for (first, past), (then, now) in rows if then > first]
+    gains = _gains(list(zip(steps, values, strict=True)))
     if len(gains) < FEWEST_POINTS:
         return None
     usual = median(gains)
-    near = sum(abs(gain - usual) <= EVEN_WITHIN * abs(usual) for gain in gains)
-    return usual if usual > 0 and near >= EVEN_SHARE * len(gains) else None
+    return usual if usual > 0 and _share_near(gains, usual) >= EVEN_SHARE else None
 
 
 def level_of_look(look: int) -> float:
@@ -221,10 +219,16 @@ def _straight(points: Sequence[tuple[float, float]], per_step: float) -> bool:
 
 def _even_share(points: Sequence[tuple[float, float]], per_step: float) -> float:
     # malloc gives back some memory once: one jump, and everything beside it as even as before
-    gains = [
+    return _share_near(_gains(points), per_step)
+
+
+def _gains(points: Sequence[tuple[float, float]]) -> list[float]:
+    return [
         (now - past) / (then - first)
         for (first, past), (then, now) in pairwise(points)
         if then > first
     ]
-    near = sum(abs(gain - per_step) <= EVEN_WITHIN * abs(per_step) for gain in gains)
-    return near / len(gains)
+
+
+def _share_near(gains: Sequence[float], per_step: float) -> float:
+    return sum(abs(gain - per_step) <= EVEN_WITHIN * abs(per_step) for gain in gains) / len(gains)
