@@ -6,21 +6,23 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.assignments import parsed
+from leakcheck.runtime.names import (
+    CHANGES,
+    FUNCTIONS,
+    REMOVES,
+    handed_to,
+    is_around,
+    is_item,
+    name_of,
+    names_of,
+)
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_NAME = re.compile(r"`([\w.]+)`")
-_REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
-_CHANGES = (
-    *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
-    *_REMOVES,
-)
 
 
 def limited_by_program(suspects: Sequence[Suspect]) -> str:
@@ -42,7 +44,7 @@ def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
 def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
-        for name, within in _names(suspect, place):
+        for name, within in names_of(suspect, place):
             node = _limit_in(within, name, suspect.kind, parsed(place.path))
             if node is not None:
                 code = node.test if isinstance(node, (ast.If, ast.While)) else node
@@ -60,91 +62,30 @@ def _limit_in(
     """
     for node in ast.walk(within):
         if isinstance(node, (ast.If, ast.While)):
-            if _limits(node, name) or (kind != "graph" and _empties(node, name)):
+            if _limits(node, name) or (kind != "graph" and _empties(node, name, within)):
                 return node
         elif _cuts(node, name) or _wraps(node, name):
             return node
         elif tree is not None and isinstance(node, ast.Call):
-            for function, parameter in _handed_to(node, name, tree):
+            for function, parameter in handed_to(node, name, tree):
                 if _limit_in(function, parameter, kind) is not None:
                     return node
     return None
-
-
-def _handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """Yield the functions of the file that a call hands `name` to, and what they call it."""
-    at = [i for i, arg in enumerate(call.args) if not _is_item(arg) and _name_of(arg) == name]
-    called = _name_of(call.func) if at else ""
-    for node in ast.walk(tree) if called else ():
-        if isinstance(node, _FUNCTIONS) and node.name == called:
-            method = isinstance(call.func, ast.Attribute)
-            parameters = [each.arg for each in node.args.args][method:]
-            yield from ((node, parameters[i]) for i in at if i < len(parameters))
-
-
-def _names(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the name of the holder, and what the line of growth changes, with where to look.
-
-    `recent = self.by_class.setdefault(key, []); recent.append(x)` is limited by `len(recent)`.
-    """
-    tree = parsed(place.path)
-    named = _NAME.search(suspect.holder)
-    owner, _, held = named.group(1).rpartition(".") if named else ("", "", "")
-    if held:
-        yield held, _of_class(tree, owner)
-    if held and place != suspect.locations[0]:  # only the line that adds knows it by another name
-        return
-    functions = [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
-    within = [node for node in functions if _is_around(node, place.line)]
-    changed = [(node, _name_of(node)) for node in _changed_at(place.line, tree)]
-    if any(name == held for _, name in changed):
-        return
-    for node, name in changed:
-        if name:
-            yield name, within[-1] if isinstance(node, ast.Name) and held and within else tree
-
-
-def _of_class(tree: ast.Module, owner: str) -> ast.Module:
-    """Return the tree without the classes that have nothing to do with `owner`, if it has that."""
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    if owner not in classes:
-        return tree
-    related, found = [owner], set[str]()
-    while related:
-        name = related.pop()
-        found.add(name)
-        bases = {_name_of(base) for base in classes[name].bases}
-        related += (bases & classes.keys()) - found
-    others = [node for name, node in classes.items() if name not in found]
-    return ast.Module([node for node in tree.body if node not in others], [])
-
-
-def _changed_at(line: int, tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
-        if getattr(node, "lineno", 0) == line:
-            match node:
-                case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _CHANGES:
-                    yield value
-                case ast.Assign(targets=targets):
-                    yield from targets
-
-
-def _name_of(node: ast.expr) -> str:
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Name):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _limits(branch: ast.If | ast.While, name: str) -> bool:
     if _compares_length(branch.test, name):
         return _changes(branch, name)
     # a budget of bytes, or the length of what is kept beside it
-    compared = [node for node in ast.walk(branch.test) if isinstance(node, ast.Compare)]
+    return _compares_something(branch.test) and _removes(branch, name)
+
+
+def _compares_something(test: ast.expr) -> bool:
+    """Say whether a condition compares, and not with zero, None or nothing."""
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
     sides = [side for node in compared for side in (node.left, *node.comparators)]
     with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
-    return bool(compared) and not with_nothing and _removes(branch, name)
+    return bool(compared) and not with_nothing
 
 
 def _removes(branch: ast.If | ast.While, name: str) -> bool:
@@ -152,35 +93,61 @@ def _removes(branch: ast.If | ast.While, name: str) -> bool:
         for node in ast.walk(part):
             match node:
                 case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in _REMOVES and _name_of(changed) == name:
+                    if method in REMOVES and name_of(changed) == name:
                         return True
                 case ast.Delete(targets=targets):
-                    if any(_name_of(target) == name for target in targets):
+                    if any(name_of(target) == name for target in targets):
                         return True
     return False
 
 
-def _empties(branch: ast.If | ast.While, name: str) -> bool:
-    """Say whether a branch that is taken again and again empties something.
+def _empties(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
+    """Say whether a branch that is taken again and again empties something, or calls what does.
 
-    `if step % 90 == 0: kept = []`, `if done: episode.clear()`; not `if kept is None: kept = []`.
+    `if step % 90 == 0: kept = []`, `if done: episode.clear()`, `if now - since > 60: self.flush()`;
+    not `if kept is None: kept = []`.
     """
     again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
-    if not again and not isinstance(branch.test, (ast.Name, ast.Attribute)):
+    flag = isinstance(branch.test, (ast.Name, ast.Attribute))
+    if not again and not flag and not _compares_something(branch.test):
         return False
-    return any(_is_emptying(node, name) for part in branch.body for node in ast.walk(part))
+    nodes = [node for part in branch.body for node in ast.walk(part)]
+    called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in ast.walk(within):
+        if isinstance(node, FUNCTIONS) and node.name in called and not _has_own(node, name):
+            nodes += ast.walk(node)
+    return any(_is_emptying(node, name) for node in nodes)
+
+
+def _has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """Say whether `name` is a parameter or a local of a function."""
+    nodes = list(ast.walk(function))
+    outer = [
+        each
+        for node in nodes
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for each in node.names
+    ]
+    made = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return name not in outer and name in made | {
+        node.arg for node in nodes if isinstance(node, ast.arg)
+    }
 
 
 def _is_emptying(node: ast.AST, name: str) -> bool:
     match node:
+        case ast.While(test=drained):
+            return name_of(drained) == name and _removes(node, name)
         case ast.Call(func=ast.Attribute(value=emptied, attr="clear")):
-            return _name_of(emptied) == name and not _is_item(emptied)
+            return name_of(emptied) == name and not is_item(emptied)
         case ast.Assign(targets=targets, value=value):
             parts = [part for each in targets for part in getattr(each, "elts", [each])]
             values = getattr(value, "elts", []) if len(parts) > 1 else [value]
             pairs = zip(parts, values, strict=False)
             return any(
-                _name_of(part) == name and not _is_item(part) and _is_empty(one)
+                name_of(part) == name and not is_item(part) and _is_empty(one)
                 for part, one in pairs
             )
     return False
@@ -195,16 +162,12 @@ def _is_empty(value: ast.expr) -> bool:
     return False
 
 
-def _is_item(node: ast.expr) -> bool:
-    return isinstance(node, ast.Subscript)
-
-
 def _wraps(node: ast.AST, name: str) -> bool:
     """Say whether a statement fills a place again and again: `table[step % 300] = x`."""
     match node:
         case ast.Assign(targets=[ast.Subscript(slice=key) as target]):
             wraps = any(isinstance(part, ast.Mod) for part in ast.walk(key))
-            return wraps and _name_of(target) == name
+            return wraps and name_of(target) == name
     return False
 
 
@@ -214,9 +177,9 @@ def _cuts(node: ast.AST, name: str) -> bool:
         case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
             bounded = part.lower is not None or part.upper is not None
             whole = not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice)
-            return bounded and whole and _name_of(target) == name
+            return bounded and whole and name_of(target) == name
         case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
-            return _name_of(target) == name
+            return name_of(target) == name
     return False
 
 
@@ -232,17 +195,12 @@ def may_end(suspects: Sequence[Suspect]) -> bool:
 def _conditions(suspect: Suspect) -> Iterator[ast.If]:
     """Yield the conditions around the line that adds, inside the innermost loop or function."""
     for place in suspect.locations[:1]:
-        around = [node for node in ast.walk(parsed(place.path)) if _is_around(node, place.line)]
+        around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
         for node in reversed(around):  # a walk goes from the outside to the inside
-            if isinstance(node, (*_LOOPS, *_FUNCTIONS)):
+            if isinstance(node, (*_LOOPS, *FUNCTIONS)):
                 return
             if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
                 yield node
-
-
-def _is_around(node: ast.AST, line: int) -> bool:
-    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
-    return isinstance(node, ast.stmt) and first <= line <= last
 
 
 def _ends(test: ast.expr) -> bool:
@@ -270,7 +228,7 @@ def _is_length(node: ast.expr, name: str) -> bool:
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     if not called or node.func.id != "len" or len(node.args) != 1:  # type: ignore[attr-defined]
         return False
-    return _name_of(node.args[0]) == name  # type: ignore[attr-defined]
+    return name_of(node.args[0]) == name  # type: ignore[attr-defined]
 
 
 def _changes(branch: ast.If | ast.While, name: str) -> bool:
@@ -278,14 +236,14 @@ def _changes(branch: ast.If | ast.While, name: str) -> bool:
         for node in ast.walk(part):
             match node:
                 case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in _CHANGES and _name_of(changed) == name:
+                    if method in CHANGES and name_of(changed) == name:
                         return True
-                    if node.args and method.startswith("heap") and _name_of(node.args[0]) == name:
+                    if node.args and method.startswith("heap") and name_of(node.args[0]) == name:
                         return True
                 case ast.Call(func=ast.Name(id=function), args=[changed, *_]):
-                    if function.startswith("heap") and _name_of(changed) == name:
+                    if function.startswith("heap") and name_of(changed) == name:
                         return True
                 case ast.Delete(targets=targets) | ast.Assign(targets=targets):
-                    if any(_name_of(target) == name for target in targets):
+                    if any(name_of(target) == name for target in targets):
                         return True
     return False

@@ -68,6 +68,10 @@ def test_other_questions_about_the_length_are_not(said, source):
         "if (step + 1) % n == 0: kept.clear()",
         "if done: kept, other = [], 0",
         "if step % 90 == 0:\n    print(kept)\n    kept = deque(maxlen=9)",
+        "if now - since > 60: kept = []",
+        "if step % 90 == 0:\n    while kept: write(kept.pop())",
+        "if step % 90 == 0: flush()\ndef flush():\n    write(kept)\n    kept.clear()",
+        "if step % 90 == 0: flush()\ndef flush():\n    global kept\n    kept = []",
     ],
 )
 def test_what_is_emptied_again_and_again_has_a_limit(said, cut):
@@ -83,6 +87,9 @@ def test_what_is_emptied_again_and_again_has_a_limit(said, cut):
         "if step % 90 == 0: other = []",
         "if step % 90 == 0: kept[0] = []",
         "if step % 90 == 0: kept = [first]",
+        "if step % 90 == 0: look()\ndef look():\n    kept = []",  # a list of its own
+        "if step % 90 == 0: look([])\ndef look(kept):\n    kept.clear()",
+        "def flush():\n    kept.clear()",  # called by nobody
     ],
 )
 def test_what_is_made_once_or_not_emptied_has_none(said, other):
@@ -107,6 +114,46 @@ def test_what_is_handed_to_a_function_that_cuts_it_has_a_limit(said):
 def test_a_list_that_is_cut_in_place_has_a_limit(said):
     told = "global `kept` grows, limited at program.py:2 (kept[:] = kept[-200:])"
     assert said("kept.append(x)\nkept[:] = kept[-200:]\n") == told
+
+
+def test_attributes_emptied_by_a_method_that_is_called_again_and_again_have_a_limit(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "class Stats:\n"
+        "    def add(self, row):\n"
+        "        for name in self.names: getattr(self, name).append(row)\n"
+        "    def end(self):\n"
+        "        for name in self.names: getattr(self, name).clear()\n"
+        "if step % 150 == 149: stats.end()\n"
+    )
+    place = Place(str(path), 3, "")
+
+    told = limited_by_program((Suspect("tensor", "", holder="`Stats.a`", locations=(place,)),))
+
+    assert told == f"`Stats.a` grows, limited at {path}:6 (step % 150 == 149)"
+
+
+def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
+    path = tmp_path / "program.py"
+    drain = "while self.pending: self.pending.pop()"
+    source = (
+        "log.rows.append(x)\n"
+        "class Writer:\n"
+        "    def __init__(self, path, rows): self.pending = rows\n"
+        f"    def drain(self):\n        {drain}\n"
+        "writer = Writer('log', log.rows)\n"
+        "if step % 250 == 0: writer.drain()\n"
+    )
+    suspect = Suspect("tensor", "", holder="`Log.rows`", locations=(Place(str(path), 1, ""),))
+
+    def said(source):
+        path.write_text(source)
+        parsed.cache_clear()
+        linecache.checkcache(str(path))
+        return limited_by_program((suspect,))
+
+    assert said(source) == f"`Log.rows` grows, limited at {path}:7 (step % 250 == 0)"
+    assert said(source.replace("log.rows)", "log.other)")) == ""
 
 
 def test_a_graph_that_is_kept_until_a_list_is_emptied_is_not_excused(tmp_path):
