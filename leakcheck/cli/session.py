@@ -106,10 +106,10 @@ class Session:
 
     def _after_step(self) -> None:
         self._live.show(self._sentinel)
-        if os.getpid() != self._pid or self._stops >= MOST_STOPS or not self.alone:
-            return
         certain = self._sentinel.certain and not self.settings.to_end
-        if certain or self._sentinel.hit_limit:
+        if not (certain or self._sentinel.hit_limit) or not self.alone:
+            return
+        if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
             if threading.current_thread() is not threading.main_thread():
                 raise SystemExit(0)  # of its kinds a thread takes this one alone without a word

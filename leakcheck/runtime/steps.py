@@ -68,10 +68,10 @@ class StepClock:
             if self._trusted:
                 return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
-        self._graphs.note(loop)
         if self._optimizer is not None:
-            self._tick_beside_training(loop)
+            self._tick_beside_training()
         else:
+            self._graphs.note(loop)
             self._tick_beside_chosen(loop, count)
         if count == SWITCHED_OFF_AFTER:
             ticks.switch(loop, False)
@@ -159,12 +159,12 @@ class StepClock:
         self._sentinel.step()
         self._on_step()
 
-    def _tick_beside_training(self, loop: int) -> None:
+    def _tick_beside_training(self) -> None:
         self._idle_ticks += 1
-        if self._idle_ticks == 1:
-            self._last_step_s = perf_counter()
         if self._idle_ticks % LOOK_AGAIN_EVERY:
             return
+        if self._idle_ticks == LOOK_AGAIN_EVERY:
+            self._last_step_s = perf_counter()
         idle_s = perf_counter() - self._last_step_s
         around = ticks.enclosing(sys._getframe(2))
         if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
