@@ -18,6 +18,7 @@ from leakcheck.runtime.judge import (
     as_trend,
     counters_that_rise,
     read,
+    read_last,
     still_climbing,
 )
 from leakcheck.runtime.limits import host_room_bytes
@@ -173,6 +174,7 @@ def _trends(course: Course) -> tuple[Trend, ...]:
     for source in reversed(watch.sources):
         for resource in source.resources:
             reading = growing.get(resource) or read(source, resource)
+            reading = reading or read_last(source, resource)
             if reading is None or resource == "garbage" or is_category(resource):
                 continue
             verdict: Verdict = "unclear" if resource in doubted else "steady"

@@ -15,7 +15,15 @@ from math import inf
 from leakcheck.model import Trend, Verdict
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.series import Series
-from leakcheck.runtime.trend import Floor, Line, fit, grows, level_of_look, settled_after
+from leakcheck.runtime.trend import (
+    FEWEST_POINTS,
+    Floor,
+    Line,
+    fit,
+    grows,
+    level_of_look,
+    settled_after,
+)
 
 FEWEST_WARMUP_STEPS = 10
 SHORT_RUN_STEPS = 60  # a graph that grows is established by then
@@ -112,6 +120,17 @@ def read(series: Series, resource: str, after: int = 0, until: float = inf) -> R
     steps, values = series.column(resource, after=start)
     count = sum(step <= until for step in steps)
     steps, values = steps[:count], values[:count]
+    line = fit(steps, values)
+    return Reading(resource, steps, values, line) if line else None
+
+
+def read_last(series: Series, resource: str) -> Reading | None:
+    """Fit the last few points of what is counted too seldom for as many to have settled.
+
+    For reports, not for verdicts: once nothing rises, counts are taken at a few steps only.
+    """
+    steps, values = series.column(resource, after=FEWEST_WARMUP_STEPS)
+    steps, values = steps[-FEWEST_POINTS:], values[-FEWEST_POINTS:]
     line = fit(steps, values)
     return Reading(resource, steps, values, line) if line else None
 

@@ -156,17 +156,18 @@ class Course:
         if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
         elif not self._by_phase:
-            self._checkpoint(step)
+            self._checkpoint(step, sparing=not last)
             self._take_a_look(step)
         if self.stage == "watching" and last and self._seen_enough():
             self.stage = "steady"
             self._vigil.begin(self.watch.sources)
+            self.watch.read_less()
             self._next_checkpoint = self.watch.next_checkpoint(step)
 
     def _keep_watch(self, step: int) -> None:
         rose = self._vigil.rose(self.watch.quick.newest())
         if step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
-            self._checkpoint(step)
+            self._checkpoint(step, sparing=True)
             if self._vigil.rose(newest := self.watch.slow.newest()):  # or waits for the collector
                 rose |= self._vigil.rose(self.watch.checkpoint(step, collect=True))
                 self._vigil.allow(newest)
@@ -181,8 +182,8 @@ class Course:
         enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS
         return enough and not self._excuses.without(climbing)
 
-    def _checkpoint(self, step: int) -> None:
-        self.watch.checkpoint(step)
+    def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
+        self.watch.checkpoint(step, sparing=sparing)
         settled = 0 if self.stage == "steady" else self._steady_at
         self._next_checkpoint = self.watch.next_before(step, self._after, settled)
 
@@ -195,18 +196,16 @@ class Course:
             if again := self._recurring.note(found):
                 self._open_window(step, again)
         elif found:
-            self._begin_confirmation(self._planned(found, step), step)
+            self._suspect(found, step)
         elif not self._looked_soon and (
             found := judge.evenly(self.watch.quick, self.tolerance_bytes)
         ):
             self._soon = self._looked_soon = True
-            self._begin_confirmation(self._planned(found, step, patience.EVEN_STEPS), step)
+            self._suspect(found, step, patience.EVEN_STEPS)
 
-    def _planned(self, found: list[Reading], step: int, length: int = 0) -> Confirmation:
-        blocks_alone = {one.resource for one in found} == {"python.blocks"}
-        if blocks_alone and self.tolerance_bytes < BLOCK_BYTES:
-            length = patience.FINE_STEPS
-        return confirmation(found, judge.companions(self.watch.slow, found), step, length)
+    def _suspect(self, found: list[Reading], step: int, length: int = 0) -> None:
+        planned = confirmation(found, self.watch.slow, step, self.tolerance_bytes, length)
+        self._begin_confirmation(planned, step)
 
     def _suspicious(self) -> list[Reading]:
         found = judge.suspicious(self.watch.sources, self._look or 1, self._after)

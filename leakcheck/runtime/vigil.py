@@ -15,7 +15,7 @@ from leakcheck.runtime.series import Series
 
 LEAST_BYTES = 1 << 20  # a longer batch, an evaluation, a checkpoint written take as much at once
 LEAST_HELD_BACK_BYTES = 64 << 20  # an allocator keeps what an evaluation freed
-LEAST_BLOCKS = 1000
+LEAST_BLOCKS = 2500  # CPython keeps 2,000 tuples of a length for later, and fills that up slowly
 
 
 class Vigil:

@@ -1,7 +1,8 @@
 """Stage one, paid on every run: readings into two series, quick ones each step, slow ones rarely.
 
 Slow readings (a census costs tens of milliseconds once torch is loaded) are taken at steps that
-grow by a third each time, within a budget of a twentieth of the time the program has run.
+grow by a third each time, within a budget of a twentieth of the time the program has run. While no
+count rises, a census is taken at every second of them.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 # 42 steps settle whether a graph grows, 67 whether tensors pile up, 180 whether objects do
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
+ALWAYS_COUNTED_STEPS = 42  # of a loop: a graph that grows is known by then
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
 USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
 DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
+STEADY_SHARE = 0.0005  # of the time of a steady loop, for its readings
+STEADY_STRIDE = 8  # steps at most between two of them
 LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
 DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
 OUTSIDE_EVERY = 8  # what is resident outside the heap costs 12 us
@@ -51,6 +55,8 @@ class Watch:
         self._devices = DeviceMeter()
         self._garbage = GarbageMeter(heap_reader())
         self._census: Census | None = None
+        self._highest: dict[str, int] = {}  # count so far
+        self._may_skip = False  # the newest census, at the checkpoint before, found no more
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
         self.origin = self._dense_from = 0
@@ -69,11 +75,19 @@ class Watch:
         self.slow.clear()
         self.origin, self._stride = step, 1
         self._dense_from = step
+        self._count_anew()
         self._garbage.start_over()
 
+    def read_less(self) -> None:
+        """Take quick readings further apart: the loop is steady."""
+        budget_us = max(1.0, STEADY_SHARE * 1e6 * (self.quick.seconds_per_step() or 0.0))
+        wanted = min(STEADY_STRIDE, round(self.reading_us / budget_us))
+        self._stride = max(self._stride, wanted)
+
     def resume(self, step: int) -> None:
-        """Take checkpoints closely spaced again, within a budget anew: something has changed."""
-        self._dense_from = step
+        """Read closely spaced again, within a budget anew: something has changed."""
+        self._dense_from, self._stride = step, 1
+        self._count_anew()
         self.budget_anew()
 
     def boundary(self, step: int) -> None:
@@ -97,15 +111,20 @@ class Watch:
     def _due(self, step: int, every: int) -> bool:
         return (step - self.origin) % (every * self._stride) < self._stride
 
-    def checkpoint(self, step: int, *, collect: bool = False) -> dict[str, int]:
-        """Take the slow readings, after a garbage collection if asked; returns them."""
+    def checkpoint(
+        self, step: int, *, collect: bool = False, sparing: bool = False
+    ) -> dict[str, int]:
+        """Take the slow readings, after a garbage collection if asked; returns them.
+
+        With `sparing`, nothing is counted this time if the last census found no more than before.
+        """
         self._garbage.measuring = True
         try:
-            return self._checkpoint(step, collect)
+            return self._checkpoint(step, collect, counts=not (sparing and self._may_skip))
         finally:
             self._garbage.measuring = False
 
-    def _checkpoint(self, step: int, collect: bool) -> dict[str, int]:
+    def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
         readings: dict[str, int] = {}
         if collect:
@@ -116,11 +135,7 @@ class Watch:
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
         readings |= self._less_our_own(self._host.read_slow())
-        census = self._census_once_torch_is_there()
-        if census is not None:
-            counts = census.take(step, collect=False, totals=_totals(quick))
-            readings |= {"graph.nodes": counts.graph_nodes, "tensors": counts.tensors}
-            readings |= {"hooks": counts.hooks} | counts.categories
+        readings |= self._counted(step, quick) if counts else {}
         readings |= self._devices.read_slow(devices)
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
@@ -132,9 +147,24 @@ class Watch:
         self.checkpoint_s += cost_s
         if collect:  # to confirm, and paid for by the suspicion
             self._spent_s += cost_s
-        else:
+        elif counts:
             self._newest_checkpoint_s = cost_s
+        self._may_skip = counts and self._may_skip
         return readings
+
+    def _counted(self, step: int, quick: dict[str, int]) -> dict[str, int]:
+        census = self._census_once_torch_is_there()
+        if census is None:
+            return {}
+        taken = census.take(step, collect=False, totals=_totals(quick))
+        counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
+        more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
+        self._highest |= {name: counted[name] for name in more}
+        self._may_skip = not more and step - self._dense_from >= ALWAYS_COUNTED_STEPS
+        return counted | taken.categories
+
+    def _count_anew(self) -> None:
+        self._highest, self._may_skip = {}, False
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""

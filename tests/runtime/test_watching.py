@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from leakcheck.runtime import watching
+from leakcheck.runtime.census import Census, Counts
+from leakcheck.runtime.watching import Watch
+
+STEPS = (10, 20, 42, 67, 89, 118, 150, 180, 240)
+
+
+@pytest.fixture
+def watch():
+    assert torch  # nothing is counted before it is there
+    watch = Watch()
+    yield watch
+    watch.close()
+
+
+def counted_at(watch: Watch, monkeypatch, tensors: dict[int, int]) -> list[int]:
+    """Return the checkpoints with counts, of a loop with so many tensors from each step on."""
+
+    def take(self: Census, step: int, **_: object) -> Counts:
+        return Counts(tensors=[count for since, count in tensors.items() if since <= step][-1])
+
+    monkeypatch.setattr(Census, "take", take)
+    for step in STEPS:
+        watch.checkpoint(step, sparing=True)
+    steps, _ = watch.slow.column("tensors")
+    assert watch.slow.column("python.blocks")[0] == list(STEPS)
+    return steps
+
+
+def test_while_no_count_rises_every_second_checkpoint_does_without_them(watch, monkeypatch):
+    assert counted_at(watch, monkeypatch, {0: 5}) == [10, 20, 42, 89, 150, 240]
+
+
+def test_counts_that_fall_are_no_more_reason_to_look(watch, monkeypatch):
+    assert counted_at(watch, monkeypatch, {0: 5, 89: 3}) == [10, 20, 42, 89, 150, 240]
+
+
+def test_once_a_count_rises_every_checkpoint_has_them(watch, monkeypatch):
+    risen = {0: 5} | {step: step for step in range(100, 300)}
+
+    assert counted_at(watch, monkeypatch, risen) == [10, 20, 42, 89, 150, 180, 240]
+
+
+def test_a_collected_checkpoint_always_has_them(watch, monkeypatch):
+    counted_at(watch, monkeypatch, {0: 5})
+
+    readings = [watch.checkpoint(step, collect=True) for step in (300, 301)]
+
+    assert [reading["tensors"] for reading in readings] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("step_s", "reading_us", "stride"),
+    [(0.02, 12, 1), (0.02, 40, 4), (0.001, 12, 8), (2.0, 100, 1)],
+)
+def test_a_steady_loop_is_read_for_half_a_thousandth_of_its_time(
+    watch, monkeypatch, step_s, reading_us, stride
+):
+    now_s = [0.0]
+    monkeypatch.setattr(watching, "perf_counter", lambda: now_s[0])
+    watch._started_s = 0.0
+    for step in range(1, 40):
+        now_s[0] = step * step_s
+        watch.read(step)
+        watch.note_cost(reading_us * 1e-6)
+
+    watch.read_less()
+    assert watch.read(40) == 40 + stride
+
+    watch.resume(41)  # something has risen
+    assert watch.read(41) == 42
