@@ -11,9 +11,10 @@ from itertools import pairwise
 
 from leakcheck.model import Notice
 from leakcheck.runtime import flight_recorder, patience
-from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.harmless import BLOCK_BYTES
+from leakcheck.runtime.judge import Reading, companions
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
-from leakcheck.runtime.patience import WORTH_A_NOTICE
+from leakcheck.runtime.patience import FINE_STEPS, WORTH_A_NOTICE
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import HALVES_AGREE_WITHIN, fit
 from leakcheck.runtime.watching import Watch
@@ -192,13 +193,17 @@ class Confirmation:
 
 
 def confirmation(
-    suspected: list[Reading], along: list[Reading], step: int, length: int = 0
+    suspected: list[Reading], slow: Series, step: int, tolerance_bytes: int, length: int = 0
 ) -> Confirmation:
     """Plan the confirmation: long enough for ten new objects of the slowest suspected counter.
 
-    `length`: how many steps it takes if that is known.
+    `slow` has the exact counters to look at beside; `length`: how many steps it takes if that is
+    known.
     """
     flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
+    blocks_alone = all(reading.resource == "python.blocks" for reading in suspected)
+    if blocks_alone and tolerance_bytes < BLOCK_BYTES:
+        length = FINE_STEPS
     lengths = []
     for reading in suspected:
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
@@ -206,7 +211,7 @@ def confirmation(
             fewest = _CONFIRM_HELD_BACK_STEPS
         lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
     length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
-    beside = [_above_our_own(reading, length) for reading in along]
+    beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
     return Confirmation(suspected, step, length, beside)
 
 

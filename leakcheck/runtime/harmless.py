@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from leakcheck.model import Notice
@@ -69,6 +69,13 @@ class Excuses:
         for resource in over:
             del self._until[resource]
         return int(max(over.values(), default=0))
+
+
+def dated(notice: Notice, step: int) -> Notice:
+    """Tell of growth that will end, or that nobody minds, when it was seen: a run may go on."""
+    if not step or notice.kind not in ("bounded", "below-tolerance"):
+        return notice
+    return replace(notice, message=f"at step {step:,}: {notice.message}")
 
 
 def excuse(confirmed: list[Reading], tolerance_bytes: int) -> Notice | None:

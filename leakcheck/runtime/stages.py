@@ -12,7 +12,7 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import judge, patience
 from leakcheck.runtime.confirmation import Confirmation, confirmation
 from leakcheck.runtime.guards import limited_by_program
-from leakcheck.runtime.harmless import BLOCK_BYTES, PLAIN, Excuses, Limited, excuse
+from leakcheck.runtime.harmless import PLAIN, Excuses, Limited, dated, excuse
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
 from leakcheck.runtime.meters import HELD_BACK
@@ -275,7 +275,7 @@ class Course:
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
-                self._add(harmless)
+                self._add(harmless, step=step)
                 self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
@@ -309,7 +309,7 @@ class Course:
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside = findings.fills_up
         filled_up = any(one.holder for one in self._held) and not findings.found  # meanwhile
-        self._add(*findings.notices)
+        self._add(*findings.notices, step=step)
         self._next_read = step + 1
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
@@ -343,5 +343,6 @@ class Course:
         if attribution is not None:
             attribution.abandon()
 
-    def _add(self, *notices: Notice) -> None:
-        self.notices = tuple(dict.fromkeys((*self.notices, *notices)))
+    def _add(self, *notices: Notice, step: int = 0) -> None:
+        told = (dated(notice, step) for notice in notices)
+        self.notices = tuple(dict.fromkeys((*self.notices, *told)))
