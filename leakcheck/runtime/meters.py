@@ -35,6 +35,8 @@ HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of wha
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
 MOST_EXAMINED = 3  # collections that are asked which types they free
+OLDEST = 2  # generation
+USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
 
@@ -105,7 +107,7 @@ class GarbageMeter:
         self.step = 0  # the step that runs
         self.measuring = False  # readings are being taken: no time to look at what is freed
         self.ours = False  # what is freed now is leakcheck's own
-        self._heap = heap
+        self._heap: Callable[[], int] = heap or int
         self._before = 0
         self.start_over()
         if heap is not None:
@@ -115,6 +117,9 @@ class GarbageMeter:
         """Forget what was freed so far."""
         self._freed = Series(64)
         self._freed_bytes = 0
+        self._little = 0  # collections that freed few bytes
+        self._few = 0  # objects, the most that one of them collected
+        self._passed_over = False
         self._origin = self.step
         self._examined = 0
         self._population: Population | None = None
@@ -139,24 +144,40 @@ class GarbageMeter:
             gc.callbacks.remove(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
-        if self._heap is None or self.ours:
+        if self.ours:
             return
         if phase == "start":
-            recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
-            if recurs and not self.kinds and self._examined < MOST_EXAMINED:
-                self._examined += 1
-                with suppress(Exception):  # the interpreter would print it
-                    self._population = population(named=True)
-            self._before = self._heap()
-            return
+            # a step may collect the young often, and to read the heap twice can take 0.2 ms
+            often = self._little >= USUALLY_LITTLE
+            self._passed_over = often and info["generation"] < OLDEST
+            if not self._passed_over:
+                self._begin()
+        elif not self._passed_over:
+            self._end(info["collected"])
+        elif info["collected"] > self._few:
+            self._little = 0
+
+    def _begin(self) -> None:
+        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
+        if recurs and not self.kinds and self._examined < MOST_EXAMINED:
+            self._examined += 1
+            with suppress(Exception):  # the interpreter would print it
+                self._population = population(named=True)
+        self._before = self._heap()
+
+    def _end(self, collected: int) -> None:
         freed_bytes = max(0, self._before - self._heap())
         before, self._population = self._population, None
-        if freed_bytes >= LEAST_FREED_BYTES:
-            self._freed_bytes += freed_bytes
-            self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
-            if before is not None:
-                with suppress(Exception):
-                    self.kinds = freed(before, population(named=False))
+        if freed_bytes < LEAST_FREED_BYTES:
+            self._little += 1
+            self._few = max(self._few, collected)
+            return
+        self._little = self._few = 0
+        self._freed_bytes += freed_bytes
+        self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
+        if before is not None:
+            with suppress(Exception):
+                self.kinds = freed(before, population(named=False))
 
 
 class DeviceMeter:
