@@ -27,6 +27,10 @@ class Limits:
     host_bytes: int | None = None
     device_bytes: int | None = None
 
+    def __bool__(self) -> bool:
+        """Whether there is a limit at all."""
+        return self != Limits()
+
     def exceeded(self, readings: Mapping[str, int]) -> str:
         """Name the limit that the readings exceed, or return ""."""
         rss_bytes = readings.get("host.rss", 0)

@@ -196,8 +196,8 @@ class Sentinel:
             before, checkpoints_s = course.stage, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step
-            newest = watch.quick.newest()
-            self.hit_limit = self.hit_limit or self._limits.exceeded(newest)
+            if self._limits and not self.hit_limit:
+                self.hit_limit = self._limits.exceeded(watch.quick.newest())
             if self._recorder is not None:
                 self._recorder.sample(step, watch.elapsed_s, watch)
             if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
