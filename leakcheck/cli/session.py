@@ -105,7 +105,8 @@ class Session:
         return None
 
     def _after_step(self) -> None:
-        self._live.show(self._sentinel)
+        if self._live.on:
+            self._live.show(self._sentinel)
         certain = self._sentinel.certain and not self.settings.to_end
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return

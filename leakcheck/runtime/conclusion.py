@@ -216,9 +216,8 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
         suspects = (Suspect(leading, WHAT[leading], locations=places),)
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
-    return tuple(
-        replace(suspect, evidence=suspect.evidence or _evidence(rates)) for suspect in suspects
-    )
+    age = course.watch.oldest_node_age_steps
+    return tuple(replace(each, evidence=_evidence(each, rates, age)) for each in suspects)
 
 
 def _kind_of(resource: str) -> Kind:
@@ -289,7 +288,11 @@ def _climb(course: Course, resource: str, confirmed: Reading | None) -> float:
     return next(climbs, 0.0)
 
 
-def _evidence(rates: dict[str, float]) -> str:
+def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int | None) -> str:
+    if suspect.evidence:
+        known = suspect.kind == "graph" and oldest_age_steps is not None
+        oldest = f"; the oldest is at least {oldest_age_steps} steps old" if known else ""
+        return f"{suspect.evidence}{oldest}"
     told = []
     for resource, rate in rates.items():
         unit = unit_of(resource)

@@ -16,13 +16,14 @@ class LiveLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._next_s = perf_counter() + EVERY_S if stream.isatty() else float("inf")
+        self.on = stream.isatty()
+        self._next_s = perf_counter() + EVERY_S
         self._shown = False
 
     def show(self, sentinel: Sentinel) -> None:
         """Rewrite the line if its time has come."""
         now_s = perf_counter()
-        if now_s < self._next_s:
+        if now_s < self._next_s or not self.on:
             return
         self._next_s = now_s + EVERY_S
         step, state = sentinel.state
@@ -33,11 +34,11 @@ class LiveLine:
         """Take the line away."""
         if self._shown:
             self._write(CLEAR)
-        self._next_s = float("inf")
+        self.on = False
 
     def _write(self, text: str) -> None:
         try:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):  # the terminal is gone, or the program closed stderr
-            self._next_s = float("inf")
+            self.on = False

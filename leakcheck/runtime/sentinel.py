@@ -100,17 +100,16 @@ class Sentinel:
         self.stop()
 
     def step(self) -> None:
-        """Count one step; most calls cost a microsecond, readings about ten."""
+        """Count one step; most calls cost less than a microsecond, readings about ten."""
         self._step = step = next(self._count)
-        if self._watch is None:
-            self.start()
+        if step < self._next:
+            return
+        self.start()
         if self._report is not None or self.broken or os.getpid() != self._pid:
             return
         leak: Report | None = None
         try:
-            self._watch.boundary(step)  # type: ignore[union-attr]
-            if step >= self._next:
-                leak = self._established() if self._advance(step) else None
+            leak = self._established() if self._advance(step) else None
         except Exception as error:  # ours, and the program must not pay for it
             self._break(error)
         if leak is not None and self._on_leak is not None:
@@ -193,6 +192,7 @@ class Sentinel:
             course, watch = self._course, self._watch
             assert course is not None
             assert watch is not None
+            watch.boundary(step)
             before, checkpoints_s = course.stage, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step

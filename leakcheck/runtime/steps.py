@@ -69,7 +69,9 @@ class StepClock:
                 return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
         if self._optimizer is not None:
-            self._tick_beside_training()
+            self._idle_ticks += 1
+            if self._idle_ticks % LOOK_AGAIN_EVERY == 0:
+                self._look_whether_training_is_over()
         else:
             self._graphs.note(loop)
             self._tick_beside_chosen(loop, count)
@@ -159,10 +161,7 @@ class StepClock:
         self._sentinel.step()
         self._on_step()
 
-    def _tick_beside_training(self) -> None:
-        self._idle_ticks += 1
-        if self._idle_ticks % LOOK_AGAIN_EVERY:
-            return
+    def _look_whether_training_is_over(self) -> None:
         if self._idle_ticks == LOOK_AGAIN_EVERY:
             self._last_step_s = perf_counter()
         idle_s = perf_counter() - self._last_step_s

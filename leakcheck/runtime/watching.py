@@ -57,6 +57,7 @@ class Watch:
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
         self._may_skip = False  # the newest census, at the checkpoint before, found no more
+        self.oldest_node_age_steps: int | None = None  # at the newest census
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
         self.origin = self._dense_from = 0
@@ -158,6 +159,7 @@ class Watch:
             return {}
         taken = census.take(step, collect=False, totals=_totals(quick))
         counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
+        self.oldest_node_age_steps = taken.oldest_node_age_steps
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
         self._highest |= {name: counted[name] for name in more}
         self._may_skip = not more and step - self._dense_from >= ALWAYS_COUNTED_STEPS
