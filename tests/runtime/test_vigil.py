@@ -42,7 +42,7 @@ def test_garbage_that_was_looked_into_is_usual_from_then_on():
     vigil.allow({"python.blocks": 60_000})
 
     assert not vigil.rose({"python.blocks": 61_000})
-    assert vigil.rose({"python.blocks": 63_000})
+    assert vigil.rose({"python.blocks": 66_000})
 
 
 @given(st.integers(LEAST_BYTES, 1 << 50))
