@@ -127,7 +127,7 @@ def read(series: Series, resource: str, after: int = 0, until: float = inf) -> R
 def read_last(series: Series, resource: str) -> Reading | None:
     """Fit the last few points of what is counted too seldom for as many to have settled.
 
-    For reports, not for verdicts: once nothing rises, counts are taken at a few steps only.
+    Not for verdicts: once nothing rises, counts are taken at a few steps only.
     """
     steps, values = series.column(resource, after=FEWEST_WARMUP_STEPS)
     steps, values = steps[-FEWEST_POINTS:], values[-FEWEST_POINTS:]
@@ -167,7 +167,8 @@ def companions(slow: Series, found: list[Reading]) -> list[Reading]:
     A Node in ten steps shows in the heap first; to be told as a graph it must be confirmed too.
     """
     known = {reading.resource for reading in found}
-    readings = [read(slow, name) for name in COMPANION_RATES if name not in known]
+    others = [name for name in COMPANION_RATES if name not in known]
+    readings = [read(slow, name) or read_last(slow, name) for name in others]
     return [
         replace(one, line=replace(one.line, per_step=COMPANION_RATES[one.resource]))
         for one in readings

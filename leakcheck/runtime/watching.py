@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
 ALWAYS_COUNTED_STEPS = 42  # of a loop: a graph that grows is known by then
+LEVEL_CENSUSES = 4  # one more in ten steps shows in fewer
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
 USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
 DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
@@ -56,7 +57,8 @@ class Watch:
         self._garbage = GarbageMeter(heap_reader())
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
-        self._may_skip = False  # the newest census, at the checkpoint before, found no more
+        self._level = 0  # censuses in a row that found no more than before
+        self._counted_last = True  # at the newest checkpoint
         self.oldest_node_age_steps: int | None = None  # at the newest census
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
@@ -117,11 +119,12 @@ class Watch:
     ) -> dict[str, int]:
         """Take the slow readings, after a garbage collection if asked; returns them.
 
-        With `sparing`, nothing is counted this time if the last census found no more than before.
+        With `sparing`, nothing is counted at every second one if the last censuses found no more
+        than those before.
         """
         self._garbage.measuring = True
         try:
-            return self._checkpoint(step, collect, counts=not (sparing and self._may_skip))
+            return self._checkpoint(step, collect, counts=not (sparing and self._may_skip(step)))
         finally:
             self._garbage.measuring = False
 
@@ -150,7 +153,7 @@ class Watch:
             self._spent_s += cost_s
         elif counts:
             self._newest_checkpoint_s = cost_s
-        self._may_skip = counts and self._may_skip
+        self._counted_last = counts
         return readings
 
     def _counted(self, step: int, quick: dict[str, int]) -> dict[str, int]:
@@ -162,11 +165,15 @@ class Watch:
         self.oldest_node_age_steps = taken.oldest_node_age_steps
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
         self._highest |= {name: counted[name] for name in more}
-        self._may_skip = not more and step - self._dense_from >= ALWAYS_COUNTED_STEPS
+        self._level = 0 if more else self._level + 1
         return counted | taken.categories
 
+    def _may_skip(self, step: int) -> bool:
+        rests = self._level >= LEVEL_CENSUSES and self._counted_last
+        return rests and step - self._dense_from > ALWAYS_COUNTED_STEPS
+
     def _count_anew(self) -> None:
-        self._highest, self._may_skip = {}, False
+        self._highest, self._level = {}, 0
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""

@@ -7,7 +7,7 @@ from leakcheck.runtime import watching
 from leakcheck.runtime.census import Census, Counts
 from leakcheck.runtime.watching import Watch
 
-STEPS = (10, 20, 42, 67, 89, 118, 150, 180, 240)
+STEPS = (10, 15, 20, 25, 30, 42, 50, 67, 89, 118, 150, 180, 240)
 
 
 @pytest.fixture
@@ -33,17 +33,23 @@ def counted_at(watch: Watch, monkeypatch, tensors: dict[int, int]) -> list[int]:
 
 
 def test_while_no_count_rises_every_second_checkpoint_does_without_them(watch, monkeypatch):
-    assert counted_at(watch, monkeypatch, {0: 5}) == [10, 20, 42, 89, 150, 240]
+    assert counted_at(watch, monkeypatch, {0: 5}) == [*STEPS[:6], 67, 118, 180]
 
 
 def test_counts_that_fall_are_no_more_reason_to_look(watch, monkeypatch):
-    assert counted_at(watch, monkeypatch, {0: 5, 89: 3}) == [10, 20, 42, 89, 150, 240]
+    assert counted_at(watch, monkeypatch, {0: 5, 89: 3}) == [*STEPS[:6], 67, 118, 180]
 
 
 def test_once_a_count_rises_every_checkpoint_has_them(watch, monkeypatch):
     risen = {0: 5} | {step: step for step in range(100, 300)}
 
-    assert counted_at(watch, monkeypatch, risen) == [10, 20, 42, 89, 150, 180, 240]
+    assert counted_at(watch, monkeypatch, risen) == [*STEPS[:6], 67, 118, 150, 180, 240]
+
+
+def test_a_count_that_rises_once_in_a_while_is_never_skipped(watch, monkeypatch):
+    one_in_ten = {step: step // 10 for step in range(300)}
+
+    assert counted_at(watch, monkeypatch, one_in_ten) == list(STEPS)
 
 
 def test_a_collected_checkpoint_always_has_them(watch, monkeypatch):
