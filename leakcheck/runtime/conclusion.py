@@ -152,7 +152,7 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     if course.stage != "steady":
         climbing = still_climbing(course.watch.sources, course.tolerance_bytes)
         for reading in climbing:
-            rate = format_bytes(reading.line.second_half)
+            rate = _amount(reading.line.second_half, unit_of(reading.resource))
             return "unclear", f"{reading.resource} still climbs {rate} a step, not regularly"
     return "steady", ""
 
@@ -295,10 +295,12 @@ def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int |
         return f"{suspect.evidence}{oldest}"
     told = []
     for resource, rate in rates.items():
-        unit = unit_of(resource)
-        amount = format_bytes(rate) if unit == "B" else f"{format_count(rate)} {unit}"
-        told.append(f"{resource} +{amount} a step")
+        told.append(f"{resource} +{_amount(rate, unit_of(resource))} a step")
     return ", ".join(told)
+
+
+def _amount(rate: float, unit: str) -> str:
+    return format_bytes(rate) if unit == "B" else f"{format_count(rate)} {unit}"
 
 
 def _environment_number(name: str) -> int | None:

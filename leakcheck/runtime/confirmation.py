@@ -20,6 +20,7 @@ from leakcheck.runtime.trend import HALVES_AGREE_WITHIN, fit
 from leakcheck.runtime.watching import Watch
 
 FEWEST_NEW = 10  # objects that a confirmation waits for
+FEWEST_NEW_AT_TIMES = 24  # where they come at random: twelve in a half, and six must be there
 LONGEST_CONFIRMATION_STEPS = 400
 AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
 # between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
@@ -209,7 +210,8 @@ def confirmation(
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
         if reading.resource.endswith((*HELD_BACK, OUTSIDE)) and not reading.even:
             fewest = _CONFIRM_HELD_BACK_STEPS
-        lengths.append(max(fewest, round(FEWEST_NEW / reading.line.per_step)))
+        new = FEWEST_NEW if reading.line.straight else FEWEST_NEW_AT_TIMES
+        lengths.append(max(fewest, round(new / reading.line.per_step)))
     length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
     beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
     return Confirmation(suspected, step, length, beside)

@@ -17,6 +17,7 @@ from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.series import Series
 from leakcheck.runtime.trend import (
     FEWEST_POINTS,
+    HALVES_AGREE_WITHIN,
     Floor,
     Line,
     fit,
@@ -39,6 +40,9 @@ COMPANION_RATES = {
 }
 
 
+COUNTED_EXACTLY = ("graph.nodes", "tensors")
+SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
+LEAST_RISEN = 5  # tensors or Nodes
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
 EVEN_TIMES_TOLERANCE = 2
@@ -56,8 +60,8 @@ class Judge:
 # Floors: half of the smallest leak worth finding (one Node in ten steps; 64 bytes of heap a step:
 # clean programs stay below 3.5 bytes a step in 99 of 100 windows), and totals that no cache fills.
 JUDGES = {
-    "graph.nodes": Judge(Floor(0.05, 5), 22),
-    "tensors": Judge(Floor(0.05, 5), 36),
+    "graph.nodes": Judge(Floor(0.02, 5), 22),
+    "tensors": Judge(Floor(0.02, 5), 36),
     "hooks": Judge(Floor(0.05, 5), 36),
     "python.blocks": Judge(Floor(0.05, 24), 110),
     "descriptors": Judge(Floor(0.01, 5), 48),
@@ -192,7 +196,7 @@ def refitted(reading: Reading, quick: Series, after: int) -> Reading:
 def counters_that_rise(slow: Series) -> list[str]:
     """Return the counters of Nodes and tensors that were higher at each look than at the last."""
     found = []
-    for resource in ("graph.nodes", "tensors"):
+    for resource in COUNTED_EXACTLY:
         _, values = slow.column(resource)
         rose = [now > past for past, now in pairwise(values)]
         if len(rose) >= 3 and all(rose):
@@ -201,23 +205,26 @@ def counters_that_rise(slow: Series) -> list[str]:
 
 
 def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
-    """Return byte counters that climb at the end without being regular enough to call growth."""
+    """Return what climbs at the end without being regular enough to call growth.
+
+    Bytes at more than a rate, and counts of tensors and Nodes, which are exact, at any.
+    """
     found = []
     for series in sources:
         for resource in series.resources:
-            judge = judge_of(resource)
-            if (
-                judge is None
-                or unit_of(resource) != "B"
-                or resource.endswith((*HELD_BACK, OUTSIDE))
-            ):
-                continue
-            reading = read(series, resource)
+            reading = read(series, resource) if judge_of(resource) is not None else None
             if reading is None or reading.line.steps < FEWEST_STEPS:
                 continue
             line = reading.line
-            slower = min(line.first_half, line.second_half)
-            if line.p <= 1e-4 and slower > smallest_bytes_per_step and line.deepest_drop == 0:
+            slower, faster = sorted((line.first_half, line.second_half))
+            if resource in COUNTED_EXACTLY:
+                goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
+                climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
+            elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
+                climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
+            else:
+                continue
+            if climbs and line.deepest_drop == 0:
                 found.append(reading)
     return found
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
 ALWAYS_COUNTED_STEPS = 42  # of a loop: a graph that grows is known by then
+RISING_RATIO = 13 / 12  # while a count rises: what is added now and then needs more points
+RISING_CENSUSES = 3
 LEVEL_CENSUSES = 4  # one more in ten steps shows in fewer
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
 USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
@@ -57,7 +59,7 @@ class Watch:
         self._garbage = GarbageMeter(heap_reader())
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
-        self._level = 0  # censuses in a row that found no more than before
+        self._level = self._rising = 0  # censuses in a row that found no more than before, or more
         self._counted_last = True  # at the newest checkpoint
         self.oldest_node_age_steps: int | None = None  # at the newest census
         self._device_readings: dict[str, int] = {}
@@ -166,6 +168,7 @@ class Watch:
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
         self._highest |= {name: counted[name] for name in more}
         self._level = 0 if more else self._level + 1
+        self._rising = self._rising + 1 if more else 0
         return counted | taken.categories
 
     def _may_skip(self, step: int) -> bool:
@@ -173,7 +176,7 @@ class Watch:
         return rests and step - self._dense_from > ALWAYS_COUNTED_STEPS
 
     def _count_anew(self) -> None:
-        self._highest, self._level = {}, 0
+        self._highest, self._level, self._rising = {}, 0, 0
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
@@ -181,7 +184,8 @@ class Watch:
         for first in FIRST_CHECKPOINTS:
             if first > done:
                 return self._dense_from + first
-        return self._dense_from + round(done * CHECKPOINT_RATIO)
+        rises = self._rising >= RISING_CENSUSES
+        return self._dense_from + round(done * (RISING_RATIO if rises else CHECKPOINT_RATIO))
 
     def next_before(self, step: int, after: int, settled: int) -> int:
         """Return the step of the next checkpoint where a loop counts as steady at `settled`.
