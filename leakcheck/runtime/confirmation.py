@@ -12,7 +12,7 @@ from itertools import pairwise
 from leakcheck.model import Notice
 from leakcheck.runtime import flight_recorder, patience
 from leakcheck.runtime.harmless import BLOCK_BYTES
-from leakcheck.runtime.judge import Reading, companions
+from leakcheck.runtime.judge import COUNTED_EXACTLY, LEAST_RISEN, Reading, companions
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.patience import FINE_STEPS, WORTH_A_NOTICE
 from leakcheck.runtime.series import Series
@@ -28,6 +28,7 @@ AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps
 OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
+AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -95,10 +96,17 @@ class Confirmation:
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
         confirmed = [one for one in self.suspected if self._went_on(one, watch)]
-        if not confirmed:  # what was only looked at beside them proves nothing alone
-            return []
+        if not confirmed and not any(map(self._never_fell, self.along)):
+            return []  # what was only looked at beside them proves nothing alone
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
         return [self._measured(one) for one in (*confirmed, *beside)]
+
+    def _never_fell(self, reading: Reading) -> bool:
+        """Say whether an exact count rose in both halves, and has not fallen before."""
+        levels = self._levels(reading.resource)
+        rose = all(now - past >= LEAST_RISEN for past, now in pairwise(levels)) and len(levels) > 0
+        known = [*reading.values, *levels]
+        return reading.resource in COUNTED_EXACTLY and rose and known == sorted(known)
 
     def so_far(self) -> list[Reading]:
         """Return what grew at every reading yet, for a run that ends before the last of them."""
@@ -114,8 +122,8 @@ class Confirmation:
     def longer(self, step: int) -> Confirmation | None:
         """Plan a longer look at a heap that rose too seldom to be sure of.
 
-        That of a file in memory gains by an eighth at a time. None if it did not rise, or the look
-        was as long as any.
+        That of a file in memory gains by an eighth at a time, what an evaluation keeps comes every
+        hundred steps. None if it did not rise, or the look was as long as any.
         """
         heap = [one for one in self.suspected if one.resource == "host.heap"]
         long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
@@ -128,8 +136,9 @@ class Confirmation:
     def _rose_at_times(self, reading: Reading) -> bool:
         begin, middle, end = self._levels(reading.resource) or (0, 0, 0)
         enough = end - begin >= AGREES_FROM * reading.line.per_step * self.length
-        slower = min(middle - begin, end - middle)
-        return enough and -SLACK_BYTES <= slower <= AT_ONCE * (end - begin)
+        slower, faster = sorted((middle - begin, end - middle))
+        at_times = slower <= AT_ONCE * (end - begin) or faster <= AGREE_AT_TIMES * slower
+        return enough and slower >= -SLACK_BYTES and at_times
 
     def what_stayed(self) -> tuple[Notice, ...]:
         """Say what grew before this confirmation and then stayed, if it is worth a word."""

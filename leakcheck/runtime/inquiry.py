@@ -5,8 +5,10 @@ A short attribution window is opened; how long it is hangs on what grows and how
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime import patience
@@ -20,8 +22,8 @@ WINDOW_STEPS = 24
 WINDOW_S = (
     1.5  # of processor time, most of it for looks at the heap; closing takes half a second more
 )
+LONG_WINDOW_S = 2.0  # where additions are far apart, and a short one may see none
 FEWEST_WINDOW_STEPS = 8
-CLOSE_STEPS = 10  # between checkpoints, to see what is added at once
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # so that one of them is in the first third of the window wherever the window begins, and none of
 # them among the newest steps: else the kind of a leak would hang on the step it was found at
@@ -34,13 +36,16 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 
 
 def _steps_apart(reading: Reading, slow: Series) -> float:
-    """Return how many steps lie between two additions: an epoch may add five Nodes at once."""
+    """Return how many steps lie between two additions: an evaluation may add five tensors at once.
+
+    As many are added at once as divide every rise of an exact counter; where something else comes
+    and goes beside them, they are taken to come one at a time.
+    """
     if unit_of(reading.resource) == "B":
         return 0.0
-    steps, values = slow.column(reading.resource)
-    rows = zip(steps, steps[1:], values, values[1:], strict=False)
-    at_once = [now - past for first, then, past, now in rows if then - first <= CLOSE_STEPS]
-    return min((each for each in at_once if each > 0), default=1) / reading.line.per_step
+    _, values = slow.column(reading.resource)
+    at_once = math.gcd(*(now - past for past, now in pairwise(values) if now > past))
+    return max(1, at_once) / reading.line.per_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ class Attribution:
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        self._budget_s = WINDOW_S if wanted <= WINDOW_STEPS else LONG_WINDOW_S
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
@@ -114,7 +120,7 @@ class Attribution:
         seen = step - self._first_step >= FEWEST_WINDOW_STEPS
         if seen and self._brief:
             return self._is_explained_at(step)
-        return step >= self._last_step or (seen and self._window.spent_s > WINDOW_S)
+        return step >= self._last_step or (seen and self._window.spent_s > self._budget_s)
 
     def close(self) -> Findings:
         """Close the window and return what it found."""

@@ -43,6 +43,7 @@ COMPANION_RATES = {
 COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_RISEN = 5  # tensors or Nodes
+LATE_STEPS = 150  # that a leak which began late must have gone on for
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
 EVEN_TIMES_TOLERANCE = 2
@@ -152,6 +153,20 @@ def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Rea
             if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
                 found.append(reading)
     return found
+
+
+def suspicious_of_late(sources: tuple[Series, ...], look: int, after: int) -> list[Reading]:
+    """Return what grows in the last third or sixth of the steps: a leak may begin at any of them.
+
+    A smaller level is spent on each, so that all looks together still spend the rate.
+    """
+    newest = max(series.last_step for series in sources)
+    for share, stricter in ((3, 2), (6, 3)):
+        since = newest - (newest - after) // share
+        found = suspicious(sources, stricter * look, since) if newest - since >= LATE_STEPS else []
+        if found:
+            return found
+    return []
 
 
 def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:

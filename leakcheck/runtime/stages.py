@@ -179,7 +179,7 @@ class Course:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = judge.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited.until
-        enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS
+        enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS and not self.watch.rises
         return enough and not self._excuses.without(climbing)
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
@@ -209,6 +209,7 @@ class Course:
 
     def _suspicious(self) -> list[Reading]:
         found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
+        found = found or judge.suspicious_of_late(self.watch.sources, self._look or 1, self._after)
         return self._excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:

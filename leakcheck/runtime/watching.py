@@ -175,6 +175,11 @@ class Watch:
         rests = self._level >= LEVEL_CENSUSES and self._counted_last
         return rests and step - self._dense_from > ALWAYS_COUNTED_STEPS
 
+    @property
+    def rises(self) -> bool:
+        """Whether the last two censuses each found more than there ever was."""
+        return self._rising >= 2
+
     def _count_anew(self) -> None:
         self._highest, self._level, self._rising = {}, 0, 0
 
