@@ -140,8 +140,24 @@ def read_last(series: Series, resource: str) -> Reading | None:
     return Reading(resource, steps, values, line) if line else None
 
 
-def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Reading]:
-    """Return the judged resources that grow at this look (counted from 1)."""
+def suspicious(sources: tuple[Series, ...], look: int, after: int = 0) -> list[Reading]:
+    """Return the judged resources that grow at this look (counted from 1).
+
+    If nothing has since `after`, what grows in the last third or sixth of the steps: a leak may
+    begin at any of them. A smaller level is spent on each, so that all looks together still spend
+    the rate.
+    """
+    newest = max(series.last_step for series in sources)
+    for share, stricter in ((1, 1), (3, 2), (6, 3)):
+        since = newest - (newest - after) // share
+        if share == 1 or newest - since >= LATE_STEPS:
+            found = _growing(sources, stricter * look, since)
+            if found:
+                return found
+    return []
+
+
+def _growing(sources: tuple[Series, ...], look: int, after: int) -> list[Reading]:
     found = []
     for series in sources:
         for resource in series.resources:
@@ -153,20 +169,6 @@ def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Rea
             if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
                 found.append(reading)
     return found
-
-
-def suspicious_of_late(sources: tuple[Series, ...], look: int, after: int) -> list[Reading]:
-    """Return what grows in the last third or sixth of the steps: a leak may begin at any of them.
-
-    A smaller level is spent on each, so that all looks together still spend the rate.
-    """
-    newest = max(series.last_step for series in sources)
-    for share, stricter in ((3, 2), (6, 3)):
-        since = newest - (newest - after) // share
-        found = suspicious(sources, stricter * look, since) if newest - since >= LATE_STEPS else []
-        if found:
-            return found
-    return []
 
 
 def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:

@@ -11,7 +11,7 @@ from typing import Literal
 from leakcheck.model import Notice
 from leakcheck.runtime import patience
 from leakcheck.runtime.confirmation import AGREES_FROM
-from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.judge import COUNTED_EXACTLY, Reading
 
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 
@@ -29,6 +29,9 @@ class Release:
         self, established: Sequence[Reading], step: int, elapsed_s: float, *, may_fill_up: bool
     ) -> None:
         self._established = established
+        # an epoch's end imports and prints for the first time: that must not pass for what is kept
+        exact = [one for one in established if one.resource in COUNTED_EXACTLY]
+        self._judged = exact or established
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
         self._since = (step, elapsed_s)
         self._base: tuple[int, Mapping[str, int]] | None = None  # the first phase that was judged
@@ -42,7 +45,7 @@ class Release:
         self, step: int, readings: Mapping[str, int]
     ) -> Literal["kept", "ask again"] | Notice:
         """Compare a phase's first readings with what was expected; a notice says it was no leak."""
-        share = max(self._grown_share(one, step, readings) for one in self._established)
+        share = max(self._grown_share(one, step, readings) for one in self._judged)
         first = self._may_fill_up and self._base is None and share >= AGREES_FROM
         if first or share > patience.MORE_THAN_EXPECTED:  # or something else came too
             self._base = (step, readings)

@@ -126,12 +126,13 @@ class Course:
         self._next_read = 0
 
     def _begin_phase(self, step: int) -> None:
-        lasted, self._phase_step, self._phase_begins = step - self._phase_step, step, False
-        if lasted < patience.SHORT_PHASE_STEPS and not self.watch.affordable():
+        self._phase_begins = False
+        if step - self._phase_step < patience.SHORT_PHASE_STEPS:
             return
+        self._phase_step = step
         if self.stage == "waiting":
             self._judge_release(step)
-        elif self.stage == "watching" and self._by_phase:
+        elif self.stage == "watching" and self._by_phase and self.watch.affordable():
             self._checkpoint(step)
             self._take_a_look(step)
 
@@ -209,7 +210,6 @@ class Course:
 
     def _suspicious(self) -> list[Reading]:
         found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
-        found = found or judge.suspicious_of_late(self.watch.sources, self._look or 1, self._after)
         return self._excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
