@@ -7,7 +7,7 @@ correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
@@ -140,7 +140,7 @@ def read_last(series: Series, resource: str) -> Reading | None:
     return Reading(resource, steps, values, line) if line else None
 
 
-def suspicious(sources: tuple[Series, ...], look: int, after: int = 0) -> list[Reading]:
+def suspicious(sources: Sequence[Series], look: int, after: int = 0) -> list[Reading]:
     """Return the judged resources that grow at this look (counted from 1).
 
     If nothing has since `after`, what grows in the last third or sixth of the steps: a leak may
@@ -157,7 +157,7 @@ def suspicious(sources: tuple[Series, ...], look: int, after: int = 0) -> list[R
     return []
 
 
-def _growing(sources: tuple[Series, ...], look: int, after: int) -> list[Reading]:
+def _growing(sources: Sequence[Series], look: int, after: int) -> list[Reading]:
     found = []
     for series in sources:
         for resource in series.resources:
