@@ -89,6 +89,8 @@ class Findings:
         if not self.suspects:
             heap_alone = all(reading.resource.startswith("host.") for reading in grown)
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
+        if any(one.kind in ("tensor", "object") and not one.holder for one in self.suspects):
+            return patience.UNHELD_STEPS
         unheld = soon and not all(suspect.holder for suspect in self.suspects)
         may_fill_up = unheld or ((soon or early) and self.keyed)
         return patience.MAY_FILL_UP_STEPS if may_fill_up else 0

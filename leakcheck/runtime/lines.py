@@ -162,8 +162,9 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
     line is looked for that added about `expected`, or what all lines together added if that is
     not known; else it is the only one that added much.
     """
-    gained = expected if expected > 0 else float(sum(credits.values()))
-    if gained <= 0 or not credits:
+    seen = float(sum(credits.values()))
+    gained = expected if expected > 0 else seen
+    if gained <= 0 or seen < LEAST_SHARE * gained:  # what grows was not added meanwhile
         return Counter()
     ranked = sorted(credits.items(), key=lambda each: abs(each[1] - gained))
     near = [(site, n) for site, n in ranked if LEAST_SHARE * gained <= n <= MOST_SHARE * gained]

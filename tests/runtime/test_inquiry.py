@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.confirmation import Confirmation
-from leakcheck.runtime.inquiry import Findings
+from leakcheck.runtime.inquiry import Findings, _steps_apart
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
 from leakcheck.runtime.series import Series
@@ -134,8 +134,48 @@ def test_what_may_be_a_cache_must_go_on_for_longer():
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
 
+def test_tensors_whose_holder_is_unknown_may_be_in_something_that_fills_up():
+    unheld = Suspect("tensor", "tensors pile up")
+
+    assert longer(findings(HELD, unheld), TENSORS) == UNHELD_STEPS
+
+
 def test_what_nobody_holds_must_go_on_for_longer_the_more_so_if_only_bytes_grow():
     assert longer(findings(), TENSORS, HEAP) == UNHELD_STEPS
     assert longer(findings(), HEAP) == MEMO_STEPS
     assert longer(findings(UNHELD), HEAP, soon=True) == MAY_FILL_UP_STEPS
     assert longer(findings(UNHELD), HEAP) == 0
+
+
+def beside(*levels: int, before: tuple[int, ...] = (5, 5, 6, 8, 10)) -> list[Reading]:
+    """Return what is confirmed of a heap that stood still and tensors beside it."""
+    steps = [10, 50, 100, 150, 200]
+    tensors = Reading("tensors", steps, list(before), fit(steps, before))
+    inquiry = Confirmation([HEAP], 200, 100, [tensors])
+    for step, level in zip((200, 250, 300), levels, strict=True):
+        inquiry.taken.append(step, 0.0, {"host.heap": 0, "tensors": level})
+    return inquiry.confirmed(Watched(int))
+
+
+def test_tensors_that_never_fell_are_confirmed_even_if_what_was_suspected_is_not():
+    assert [one.resource for one in beside(10, 15, 20)] == ["tensors"]
+
+
+def test_tensors_that_rose_by_a_few_or_fell_before_prove_nothing_alone():
+    assert beside(10, 14, 19) == []
+    assert beside(10, 15, 20, before=(5, 9, 6, 8, 10)) == []
+    assert beside(9, 15, 20) == []
+
+
+def test_a_window_is_long_enough_for_additions_that_come_several_at_once():
+    steps = [67, 118, 180, 240]
+    slow = Series()
+    for step, count in zip(steps, (37, 42, 47, 52), strict=True):
+        slow.append(step, 0.0, {"tensors": count})
+    line = fit([*steps, 300], (37, 42, 47, 52, 57))
+    assert line is not None
+    reading = Reading("tensors", steps, [37, 42, 47, 52], replace(line, per_step=0.1))
+
+    assert _steps_apart(reading, slow) == 50
+    slow.append(300, 0.0, {"tensors": 58})  # something else came beside them
+    assert _steps_apart(reading, slow) == 10

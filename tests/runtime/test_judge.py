@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from leakcheck.runtime.judge import evenly, read, suspicious
+from leakcheck.runtime.judge import evenly, read, read_last, still_climbing, suspicious
 from leakcheck.runtime.series import Series
 
 TOLERANCE_BYTES = 1024
@@ -65,3 +65,50 @@ def test_a_line_with_one_jump_is_even_for_all_other_steps():
     assert reading is not None
     assert reading.even
     assert not reading.line.straight
+
+
+@pytest.mark.parametrize(
+    ("begins", "found"), [(700, True), (850, True), (980, False), (1001, False)]
+)
+def test_growth_that_begins_late_is_suspected_before_a_loop_is_called_steady(begins, found):
+    late = heap_of(lambda step: 10**8 + 2000 * max(0, step - begins), steps=1010)
+
+    assert [one.resource for one in suspicious([late], 20)] == ["host.heap"] * found
+
+
+def test_noise_is_not_suspected_of_late_growth():
+    def noise(step: int) -> float:
+        return 10**8 + random.Random(step).uniform(0, 50_000)
+
+    assert [suspicious([heap_of(noise, steps=steps)], 10) for steps in (400, 700, 1010)] == [[]] * 3
+
+
+def counted(counts: dict[int, int]) -> Series:
+    series = Series()
+    for step, count in counts.items():
+        series.append(step, step / 100, {"tensors": count})
+    return series
+
+
+RARE = {10: 5, 42: 6, 118: 8, 240: 9, 320: 12, 427: 15, 569: 19, 759: 27, 1010: 36}
+
+
+def test_tensors_that_come_at_random_are_in_the_way_of_a_steady_verdict():
+    assert [one.resource for one in still_climbing([counted(RARE)], 1024.0)] == ["tensors"]
+
+
+@pytest.mark.parametrize(
+    "change", [{1010: 27}, {1010: 26}, {1010: 400}, {569: 27, 759: 28, 1010: 29}]
+)
+def test_those_that_stopped_fell_or_jumped_are_not(change):
+    assert still_climbing([counted(RARE | change)], 1024.0) == []
+
+
+def test_what_is_counted_too_seldom_to_have_settled_is_told_by_its_last_points():
+    seldom = counted({10: 5, 15: 5, 20: 5, 30: 5, 42: 5, 2000: 5, 8000: 5})
+    assert read(seldom, "tensors") is None
+
+    reading = read_last(seldom, "tensors")
+
+    assert reading is not None
+    assert (reading.steps, reading.line.per_step) == ([20, 30, 42, 2000, 8000], 0.0)

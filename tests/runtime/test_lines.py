@@ -47,6 +47,12 @@ def test_nothing_is_named_where_nothing_was_gained():
     assert culprit(Counter()) == culprit(Counter({FORWARD: 10, ZERO_GRAD: -10})) == {}
 
 
+def test_nothing_is_named_where_what_grows_was_not_added_meanwhile():
+    credits = Counter({FORWARD: 16_000, ZERO_GRAD: -16_000})
+
+    assert culprit(credits, expected=19_200) == {}
+
+
 @given(
     leak=st.integers(100, 10**6),
     passing=st.lists(st.integers(1, 10**9), max_size=6),

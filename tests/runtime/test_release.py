@@ -45,6 +45,18 @@ def test_what_is_there_in_part_stopped_growing():
     assert judged((400, 1200)) == [STOPPED]
 
 
+def test_blocks_that_the_end_of_an_epoch_leaves_behind_do_not_count_beside_tensors():
+    blocks = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
+    release = Release([GROWING, blocks], 70, 1.0, may_fill_up=False)
+
+    (told,) = [release.judge(200, {"tensors": 90, "python.blocks": 5000})]
+
+    assert told == Notice(
+        "epoch-sawtooth",
+        "tensors, python.blocks grow inside the enclosing loop and are released at its end",
+    )
+
+
 @pytest.mark.parametrize(
     ("step", "elapsed_s", "overdue"), [(1070, 11.0, True), (1069, 11.0, False), (1070, 10.9, False)]
 )
