@@ -19,7 +19,6 @@ from leakcheck.runtime.judge import (
     counters_that_rise,
     read,
     read_last,
-    still_climbing,
 )
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
@@ -150,7 +149,7 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
             f"{', '.join(rising)} rose at every look; {steps} steps are too few to say",
         )
     if course.stage != "steady":
-        climbing = still_climbing(course.watch.sources, course.tolerance_bytes)
+        climbing = course.excuses.still_climbing(course.watch.sources, course.tolerance_bytes)
         for reading in climbing:
             rate = _amount(reading.line.second_half, unit_of(reading.resource))
             return "unclear", f"{reading.resource} still climbs {rate} a step, not regularly"

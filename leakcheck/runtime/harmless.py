@@ -8,7 +8,7 @@ from math import inf
 
 from leakcheck.model import Notice
 from leakcheck.runtime import flight_recorder
-from leakcheck.runtime.judge import Reading
+from leakcheck.runtime.judge import Reading, still_climbing
 from leakcheck.runtime.series import Series
 from leakcheck.units import format_bytes
 
@@ -62,6 +62,10 @@ class Excuses:
     def without(self, readings: list[Reading]) -> list[Reading]:
         """Return the readings that have no excuse."""
         return [reading for reading in readings if reading.resource not in self._until]
+
+    def still_climbing(self, sources: Iterable[Series], tolerance_bytes: int) -> list[Reading]:
+        """Return what climbs at the end, not regularly, and has no excuse."""
+        return self.without(still_climbing(sources, tolerance_bytes))
 
     def ended_before(self, step: int) -> int:
         """End the excuses that are over at `step`; returns when the last of them was, else 0."""

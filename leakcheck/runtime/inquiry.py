@@ -17,6 +17,7 @@ from leakcheck.runtime.guards import may_end, without_limit
 from leakcheck.runtime.judge import Reading
 from leakcheck.runtime.meters import unit_of
 from leakcheck.runtime.series import Series
+from leakcheck.runtime.trace import OUTSIDE
 
 WINDOW_STEPS = 24
 WINDOW_S = (
@@ -46,6 +47,10 @@ def _steps_apart(reading: Reading, slow: Series) -> float:
     _, values = slow.column(reading.resource)
     at_once = math.gcd(*(now - past for past, now in pairwise(values) if now > past))
     return max(1, at_once) / reading.line.per_step
+
+
+def _is_unheld(suspect: Suspect) -> bool:
+    return not suspect.holder or suspect.holder.startswith(OUTSIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,9 @@ class Findings:
         if not self.suspects:
             heap_alone = all(reading.resource.startswith("host.") for reading in grown)
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
-        if any(one.kind in ("tensor", "object") and not one.holder for one in self.suspects):
+        if any(one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects):
             return patience.UNHELD_STEPS
-        unheld = soon and not all(suspect.holder for suspect in self.suspects)
+        unheld = soon and any(map(_is_unheld, self.suspects))
         may_fill_up = unheld or ((soon or early) and self.keyed)
         return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
 

@@ -7,7 +7,7 @@ correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
@@ -43,6 +43,7 @@ COMPANION_RATES = {
 COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_RISEN = 5  # tensors or Nodes
+NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 LATE_STEPS = 150  # that a leak which began late must have gone on for
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
@@ -140,35 +141,43 @@ def read_last(series: Series, resource: str) -> Reading | None:
     return Reading(resource, steps, values, line) if line else None
 
 
-def suspicious(sources: Sequence[Series], look: int, after: int = 0) -> list[Reading]:
+def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Reading]:
     """Return the judged resources that grow at this look (counted from 1).
 
-    If nothing has since `after`, what grows in the last third or sixth of the steps: a leak may
-    begin at any of them. A smaller level is spent on each, so that all looks together still spend
-    the rate.
+    If nothing has since `after`, what grows in the last third or sixth of the steps, beyond all
+    levels before: a leak may begin at any of them. A smaller level is spent on each, so that all
+    looks together still spend the rate.
     """
+    sources = tuple(sources)
+    found = [one for series in sources for one in _growing(series, look, after)]
     newest = max(series.last_step for series in sources)
-    for share, stricter in ((1, 1), (3, 2), (6, 3)):
+    for share, stricter in ((3, 2), (6, 3)):
         since = newest - (newest - after) // share
-        if share == 1 or newest - since >= LATE_STEPS:
-            found = _growing(sources, stricter * look, since)
-            if found:
-                return found
-    return []
-
-
-def _growing(sources: Sequence[Series], look: int, after: int) -> list[Reading]:
-    found = []
-    for series in sources:
-        for resource in series.resources:
-            judge = judge_of(resource)
-            reading = read(series, resource, after) if judge else None
-            if judge is None or reading is None or reading.line.steps < judge.span_steps:
-                continue
-            even_floor = judge.even_floor if reading.even else None
-            if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
-                found.append(reading)
+        if not found and newest - since >= LATE_STEPS:
+            for series in sources:
+                late = _growing(series, stricter * look, since)
+                found += [one for one in late if _is_new_high(one, series, after)]
     return found
+
+
+def _growing(series: Series, look: int, after: int) -> list[Reading]:
+    found = []
+    for resource in series.resources:
+        judge = judge_of(resource)
+        reading = read(series, resource, after) if judge else None
+        if judge is None or reading is None or reading.line.steps < judge.span_steps:
+            continue
+        even_floor = judge.even_floor if reading.even else None
+        if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
+            found.append(reading)
+    return found
+
+
+def _is_new_high(late: Reading, series: Series, after: int) -> bool:
+    """Say whether most of a late climb is above all that was read since `after`, unlike a saw."""
+    steps, values = series.column(late.resource, after=after)
+    before = [value for step, value in zip(steps, values, strict=True) if step < late.steps[0]]
+    return late.values[-1] - max(before, default=0) >= NEW_SHARE * late.line.total
 
 
 def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:

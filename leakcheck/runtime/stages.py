@@ -42,7 +42,7 @@ class Course:
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self._excuses = Excuses()
+        self.excuses = Excuses()
         self.limited: Limited | None = None
         self.fills_beside = False  # something with a limit grew in the window too
         self._phase_begins, self._phase_step = False, 0
@@ -178,10 +178,10 @@ class Course:
 
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
-        climbing = judge.still_climbing(self.watch.sources, self.tolerance_bytes)
+        climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited.until
         enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS and not self.watch.rises
-        return enough and not self._excuses.without(climbing)
+        return enough and not climbing
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
         self.watch.checkpoint(step, sparing=sparing)
@@ -190,7 +190,7 @@ class Course:
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
-        self._after = max(self._after, self._excuses.ended_before(step))
+        self._after = max(self._after, self.excuses.ended_before(step))
         found = self._suspicious()
         if self._by_phase:
             # steps inside a phase confirm nothing: what is released at its end grows in them
@@ -210,7 +210,7 @@ class Course:
 
     def _suspicious(self) -> list[Reading]:
         found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
-        return self._excuses.without(found)
+        return self.excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -268,7 +268,7 @@ class Course:
         self._add(outcome)
         self._by_phase, self.established, self.suspects = True, [], ()
         self.watch.slow.clear()
-        self._excuses.add(["host.heap"])  # its quick readings are not at one phase
+        self.excuses.add(["host.heap"])  # its quick readings are not at one phase
         self._watch_again(step)
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
@@ -277,7 +277,7 @@ class Course:
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless, step=step)
-                self._excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
+                self.excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
@@ -335,7 +335,7 @@ class Course:
         self._wait_or_establish(step)
 
     def _excuse_until(self, step: int, until: float) -> None:
-        self._excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
+        self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
         self.established = []
         self._watch_again(step)
 
