@@ -20,7 +20,7 @@ from leakcheck.runtime.growth import Growth
 from leakcheck.runtime.inquest import Inquest
 from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap, unobserved
-from leakcheck.runtime.suspects import suspects_from
+from leakcheck.runtime.suspects import is_unheld, suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
@@ -87,6 +87,9 @@ class Window:
         self.full_in_steps = inquest.full_in_steps
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
+        if any(notice.kind == "bounded" for notice in inquest.notices):
+            # what fills up may keep tensors in ways that are not seen
+            leads = [lead for lead in leads if not is_unheld(lead)]
         self.found = bool(leads)
         if not leads and not inquest.notices and "tensors" in self._growing:
             leads = inquest.doubtful

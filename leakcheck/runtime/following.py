@@ -72,7 +72,7 @@ class Follower:
         for beside, known in self._siblings:
             if id(target) in beside:
                 return replace(known)
-        chain = self._roots.chain_to(target, self.until_s)
+        chain = self._roots.chain_to(target, self.until_s, self._growing)
         found = Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.own_limit = _limit_of(target, chain)
         for holder in chain.objects[:-1]:
@@ -134,6 +134,7 @@ def weighed(container: Any) -> tuple[list[Any], Weight]:
     elements = objects.newest(container, NEWEST)
     length = max(1, (objects.length_reader(type(container)) or len)(container))
     of_each = len(elements) / min(NEWEST, length)  # of a dictionary the key and the value
-    one = weigh_each(elements)
+    pairs = len(elements) > min(NEWEST, length)
+    one = weigh_each(elements, group=2 if pairs else 1)
     in_bytes = one.in_bytes * of_each + own_bytes(container) / length
     return elements, Weight(in_bytes, one.blocks * of_each)

@@ -44,6 +44,7 @@ class Local:
     function: str
     own: bool
     path: str = ""
+    suspended: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -120,13 +121,15 @@ def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
 def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
     """Return id -> local name for everything a running function names; the user's names win."""
     found: dict[int, Local] = {}
+    now = {id(frame) for frame in running()}
     for frame in running(suspended):
+        waits = id(frame) not in now
         function = frame.f_code.co_name
         own = is_own(frame.f_code.co_filename)
         for name, value in locals_of(frame).items():
             known = found.get(id(value))
             if not name.startswith(".") and (known is None or (own and not known.own)):
-                found[id(value)] = Local(name, function, own, frame.f_code.co_filename)
+                found[id(value)] = Local(name, function, own, frame.f_code.co_filename, waits)
     return found
 
 

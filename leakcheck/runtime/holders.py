@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Set
 from dataclasses import dataclass, field
 from time import thread_time
 from types import FrameType, FunctionType, ModuleType
@@ -16,12 +17,16 @@ from typing import Any
 
 from leakcheck.runtime import frames
 from leakcheck.runtime.frames import Local
+from leakcheck.runtime.hidden import Hidden
+from leakcheck.runtime.linked import climb
 from leakcheck.runtime.objects import Heap, is_ours
 
 # before 3.11 the dictionary of every object is a level of its own
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
 LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
+LEVELS_AROUND_SUSPENDED = 6  # a generator in a list, or a task in a set
+CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be linked by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class Root:
     owner: str
     own: bool
     path: str = ""
+    suspended: bool = False  # the function that the local is of
 
     @property
     def text(self) -> str:
@@ -60,35 +66,52 @@ class Roots:
         for module in list(sys.modules.values()):
             if type(module) is ModuleType:
                 self._modules[id(module.__dict__)] = module
-        self._grads = _grads(heap.tensors())
-        self._skipped = {id(self._locals), id(self._modules), id(self._grads)}
+        self._hidden = Hidden(heap.tensors())
+        self._skipped = {id(self._locals), id(self._modules)}
         self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
 
-    def chain_to(self, target: Any, until_s: float) -> Chain:
-        """Return the shortest chain to `target`; no root when nothing in Python holds it."""
+    def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
+        """Return the shortest chain to `target`; no root when nothing in Python holds it.
+
+        A local of a suspended function is the root unless a container that grows, whose id is in
+        `growing`, keeps the function suspended.
+        """
+        chain = self._search(target, until_s, growing)
+        if chain.root is None and self._hidden.is_in_array(target):
+            chain = self._search(target, until_s, growing)
+        return chain
+
+    def _search(self, target: Any, until_s: float, growing: Set[int]) -> Chain:
         seen = {id(target): target}
         holds: dict[int, int] = {}
         level = [target]
-        second_best: tuple[Root, Any] | None = None
+        best: Chain | None = None
         levels_left = DEEPEST
-        while level and levels_left and thread_time() < until_s:
+        while level and levels_left > 0 and thread_time() < until_s:
             for thing in level:
                 root = self._root(thing)
-                if root is not None and root.own:
-                    return _chain(root, thing, seen, holds)
-                if root is not None and second_best is None:
-                    second_best = (root, thing)
-                    levels_left = min(levels_left, LEVELS_AFTER_LIBRARY_ROOT)
-            level = self._holders(level, seen, holds)
+                if root is None or (best is not None and not root.own):
+                    continue
+                chain = _chain(root, thing, seen, holds)
+                if _is_final(chain, best, growing):
+                    return chain
+                if best is None or not _is_own(best):
+                    best, levels_left = chain, min(levels_left, _levels_beyond(root))
             levels_left -= 1
-        if second_best is not None:
-            return _chain(*second_best, seen, holds)
-        return _chain(None, _telling(seen, target), seen, holds)
+            if levels_left == CLIMB_FROM and best is None:
+                level = climb(level, seen, holds)
+                rooted = [thing for thing in level if self._root(thing) is not None]
+                if rooted:
+                    level = rooted
+                    continue
+            level = self._holders(level[-WIDEST:], seen, holds)
+        return best or _chain(None, _telling(seen, target), seen, holds)
 
     def _root(self, thing: Any) -> Root | None:
         local = self._locals.get(id(thing))
         if local is not None:
-            return Root("local", local.name, local.function, local.own, local.path)
+            of_whom = (local.name, local.function, local.own, local.path)
+            return Root("local", *of_whom, suspended=local.suspended)
         if id(thing) in self._modules:
             module = self._modules[id(thing)]
             path = getattr(module, "__file__", None) or module.__name__
@@ -101,9 +124,10 @@ class Roots:
     def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
         inside = {id(thing) for thing in level}
         found = gc.get_referrers(*level)
+        skipped = self._skipped | self._hidden.ids
         following: list[Any] = []
         for holder in found:
-            if holder is level or holder is seen or id(holder) in self._skipped | seen.keys():
+            if holder is level or holder is seen or id(holder) in skipped | seen.keys():
                 continue
             if type(holder) is FrameType and id(holder) in self._running:
                 continue
@@ -112,11 +136,26 @@ class Roots:
                 seen[id(holder)], holds[id(holder)] = holder, child
                 following.append(holder)
         for thing in level:
-            for holder in self._grads.get(id(thing), ()):
+            for holder in self._hidden.holders(thing):
                 if id(holder) not in seen:
                     seen[id(holder)], holds[id(holder)] = holder, id(thing)
                     following.append(holder)
         return following[:WIDEST]
+
+
+def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
+    """Say whether no better root need be looked for than that of `chain`."""
+    if chain.root is None or not chain.root.own or chain.root.suspended:
+        return False
+    return best is None or not _is_own(best) or not growing.isdisjoint(map(id, chain.objects))
+
+
+def _is_own(chain: Chain) -> bool:
+    return chain.root is not None and chain.root.own
+
+
+def _levels_beyond(root: Root) -> int:
+    return LEVELS_AROUND_SUSPENDED if root.suspended else LEVELS_AFTER_LIBRARY_ROOT
 
 
 def _part_in(holder: Any, level: set[int]) -> int | None:
@@ -148,19 +187,3 @@ def _chain(root: Root | None, top: Any, seen: dict[int, Any], holds: dict[int, i
     while id(chain.objects[-1]) in holds:
         chain.objects.append(seen[holds[id(chain.objects[-1])]])
     return chain
-
-
-def _grads(tensors: list[Any]) -> dict[int, list[Any]]:
-    """Map a gradient to the parameter that holds it in C++, where the collector can't see."""
-    if not tensors:
-        return {}
-    torch = sys.modules["torch"]
-    read = torch._C.TensorBase.grad.__get__
-    is_leaf = torch._C.TensorBase.is_leaf.__get__
-    found: dict[int, list[Any]] = {}
-    with torch._C.DisableTorchFunction():
-        for tensor in tensors:
-            grad = read(tensor) if is_leaf(tensor) else None
-            if grad is not None:
-                found.setdefault(id(grad), []).append(tensor)
-    return found

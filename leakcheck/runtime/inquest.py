@@ -36,6 +36,7 @@ MOST_LEADS = 6
 MOST_GROWERS = 16
 MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
+MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
 
 
@@ -164,8 +165,7 @@ class Inquest:
 
     def _tensor_lead(self, what: str, tensors: list[Any], *, last: bool) -> list[Any]:
         """Follow tensors that are alike; return those that another container holds."""
-        target = tensors[len(tensors) // 2]
-        found = self._follow(target)
+        target, found = self._telling(tensors)
         beside = self._follower.beside(target) if found.grows else set()
         mine = [each for each in tensors if id(each) in beside]
         if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
@@ -174,13 +174,28 @@ class Inquest:
             self._note_filling(found)
         elif len(mine) >= FEWEST_TENSORS:
             per_step = len(mine) / self._growth.survivors_span_steps
-            weight = per_step * weigh_each(mine[:1]).in_bytes
+            weight = per_step * weigh_each(mine[:MOST_WEIGHED]).in_bytes
             if found.retained_bytes:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", what, found, per_step, weight)
             (self.leads if found.piles_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
         return [each for each in tensors if id(each) not in told]
+
+    def _telling(self, tensors: list[Any]) -> tuple[Any, Found]:
+        """Follow tensors that are alike until one leads to a container that grows or has a limit.
+
+        What a batch was sampled from holds it too, further away than the batch does.
+        """
+        middle = tensors[len(tensors) // 2]
+        first = self._follow(middle)
+        found, target = first, middle
+        for other in (tensors[0], tensors[-1]):
+            if found.grows or found.bounded is not None:
+                return target, found
+            found, target = self._follow(other), other
+        telling = found.grows or found.bounded is not None
+        return (target, found) if telling else (middle, first)
 
     def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
         found = self._follow(thing)
@@ -213,7 +228,8 @@ class Inquest:
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
-        self.leads.append(replace(lead, blocks_per_step=grower.per_step * each.blocks))
+        blocks = grower.per_step * each.blocks
+        self.leads.append(replace(lead, blocks_per_step=blocks, whole=True))
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)

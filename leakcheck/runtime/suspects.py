@@ -43,6 +43,7 @@ class Lead:
     objects_per_step: float | None = None
     bytes_per_step: float | None = None
     blocks_per_step: float = 0.0  # of Python's allocator
+    whole: bool = False  # the bytes are all that a container gains, whatever is in it
     scalar: bool = False
     evidence: str = ""
 
@@ -88,6 +89,9 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
     ours, theirs = known.told.edges, lead.told.edges
     if ours[0] == theirs[0] == OUTSIDE:
         return known.kind == lead.kind
+    alike = known.kind == lead.kind and known.told.holder == lead.told.holder != ""
+    if alike and known.lines and known.lines.keys() == lead.lines.keys():
+        return True  # one line adds to several lists, as of each layer
     shorter = min(len(ours), len(theirs))
     return ours[:shorter] == theirs[:shorter] and (shorter > 1 or len(ours) == len(theirs))
 
@@ -98,6 +102,7 @@ def _merge(known: Lead, lead: Lead) -> Lead:
     # two containers, or tensors of two shapes: else it is the same things, seen in two ways
     apart = known.kind == lead.kind and None not in (known.objects_per_step, lead.objects_per_step)
     both = sum if apart else max
+    within = known.whole and known.told.grows_at == lead.told.grows_at
     counts = [each.objects_per_step for each in (known, lead) if each.objects_per_step is not None]
     sizes = [each.bytes_per_step for each in (known, lead) if each.bytes_per_step is not None]
     return replace(
@@ -107,19 +112,24 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         made_at=known.made_at + lead.made_at,
         held_at=known.held_at or lead.held_at,
         objects_per_step=(sum(counts) if apart else counts[0]) if counts else None,
-        bytes_per_step=both(sizes) if sizes else None,
+        bytes_per_step=(max if within else both)(sizes) if sizes else None,
         blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
     )
 
 
 def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
-    worse = [known for known in leads if RANKS.index(known.kind) < RANKS.index(lead.kind)]
-    held = [known for known in leads if known.told.trace.root != OUTSIDE]
-    if lead.told.trace.root == OUTSIDE and lead.kind == "tensor" and (worse or held):
-        return True  # the graph, or a view, holds these in C++
+    held = [known for known in leads if not is_unheld(known)]
+    if is_unheld(lead) and held:
+        return True  # the graph holds these in C++
+    worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
     if lead.told.library and any(not known.told.library for known in leads):
         return lead.kind == "object"
     return bool(worse) and lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
+
+
+def is_unheld(lead: Lead) -> bool:
+    """Say whether a lead is of tensors that no Python object is known to hold."""
+    return lead.kind == "tensor" and lead.told.trace.root == OUTSIDE
 
 
 def _suspect(lead: Lead) -> Suspect:

@@ -13,11 +13,13 @@ from types import BuiltinMethodType, CellType, FrameType, FunctionType, MethodTy
 from typing import Any, NamedTuple
 
 from leakcheck.model import LeakTrace, Link
-from leakcheck.runtime import frames, objects
+from leakcheck.runtime import frames, hidden, objects
 from leakcheck.runtime.holders import Chain, Root
 
 OUTSIDE = "held outside Python"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
+A_KIND = "a "  # begins the name of a holder that is known by its type alone
+LONGEST_PERIOD = 3  # references from one object of a linked list to the next
 _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 
 
@@ -75,7 +77,8 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
     if chain.root.kind != "local" and hops:
         root = _named_root(chain.root, hops.pop(0))
     links = _folded(hops, chain.objects)
-    names = [hop.name for hop in hops if hop.name]
+    named = [hop.name for hop in hops if hop.name]
+    names = [name for name in named if not name.startswith(A_KIND)] or named
     holder = f"{names[-1]}, from {root}" if names else root
     return Told(LeakTrace(root, links), holder, not chain.root.own)
 
@@ -129,11 +132,13 @@ def _hops(chain: Chain, growing: Set[int]) -> list[_Hop]:
 def _folded(hops: list[_Hop], chain: list[Any]) -> tuple[Link, ...]:
     links: list[Link] = []
     for hop in hops:
-        link = Link(hop.edge, describe(chain[hop.to]), suspect=hop.grows)
-        if links and links[-1].edge == hop.edge and hop.name:
-            links[-1] = link  # a linked list: .next.next.next reads as one
-        else:
-            links.append(link)
+        links.append(Link(hop.edge, describe(chain[hop.to]), suspect=hop.grows))
+        for period in range(1, LONGEST_PERIOD + 1):  # .next.next.next reads as one
+            edges = [link.edge for link in links]
+            ahead = edges[-2 * period : -period]
+            if ahead == edges[-period:] and any(edge != POSITION for edge in ahead):
+                links[-2 * period : -period] = []
+                break
     return tuple(links)
 
 
@@ -149,6 +154,8 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
     if type(holder) is CellType:
         return _Hop("", "", at + 1, False)
+    if type(holder) is functools.partial and type(child) in (tuple, dict) and following is not None:
+        return _Hop("argument of a partial", "", at + 2, grows)
     edge, name = _other_edge(holder, child)
     return _Hop(edge, name, at + 1, grows)
 
@@ -206,8 +213,12 @@ def edge_to_element(container: Any) -> str:
 def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     kind = type(holder)
     tensor = objects.tensor_type()
+    if kind is hidden.array_type():
+        return ".base", ""
     if tensor is not None and issubclass(kind, tensor):
-        return (".grad", "gradient of a parameter")
+        if hidden.base_of(holder) is child:
+            return "._base", ""
+        return ".grad", "gradient of a parameter"
     if kind is objects.LruCache:
         return edge_to_element(holder), edge_to_element(holder)
     if kind is FrameType:
@@ -215,17 +226,25 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
         text = f"local {name} of {holder.f_code.co_name}(), kept by a traceback"
         return text, text
     if kind is functools.partial:
-        return "argument of a partial", "argument of a partial"
+        return "argument of a partial", ""
     if kind in (MethodType, BuiltinMethodType):
         return ".__self__", ""
     if kind in frames.SUSPENDABLE:
-        return f"suspended {holder.__name__}()", f"suspended {holder.__name__}()"
+        return f"suspended {holder.__name__}()", _suspended_name(holder, child)
     if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
         return POSITION, ""
     attribute = attribute_of(holder, child)
     if attribute:
         return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"
-    return f"in a {kind.__name__}", f"a {kind.__name__}"
+    return f"in a {kind.__name__}", f"{A_KIND}{kind.__name__}"
+
+
+def _suspended_name(holder: Any, child: Any) -> str:
+    frame = frames.suspended_frame(holder)
+    values = frames.locals_of(frame) if frame is not None else {}
+    name = next((name for name, value in values.items() if value is child), "")
+    text = f"{holder.__name__}()"
+    return f"local `{name}` in {text}" if name and name[0] != "." else f"suspended {text}"
 
 
 def attribute_of(holder: Any, child: Any) -> str:
