@@ -99,7 +99,7 @@ class StepClock:
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
         self._trusted = True
-        around = ticks.enclosing(sys._getframe(2))
+        around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
         self._chosen, self._outer = None, around[1] if len(around) > 1 else None
         if restart:
             waits = "all but graphs" if self._outer is not None else "nothing"
@@ -109,6 +109,7 @@ class StepClock:
         around = ticks.enclosing(sys._getframe(3))
         # a tick has the line of the statement after it, which may be another loop's
         around = around[around.index(ticking) :] if ticking in around else around
+        around = ticks.around_steps(around)
         busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
         if not busy or self._chosen in around or self._is_other_thread():
             return

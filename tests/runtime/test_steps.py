@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -12,25 +13,27 @@ from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.runtime.steps import StepClock
 
 
+def run(source: str, **names: object) -> Sentinel:
+    """Run a program whose loops tick; `stepped(optimizer)` is called as torch does."""
+    sentinel = Sentinel()
+    listener = StepClock(sentinel, lambda: None)
+    namespace = {"sentinel": sentinel, "stepped": listener.optimizer_stepped, **names}
+    ticks.give_names(namespace)
+    path = f"{len(ticks.loops)}/program.py"  # loops of earlier programs are still known
+    code = ticks.compile_with_ticks(textwrap.dedent(source), path)
+    ticks.listen(listener.ticked)
+    try:
+        exec(code, namespace)
+    finally:
+        listener.stop()
+        sentinel.stop()
+    return sentinel
+
+
 @pytest.fixture
 def clock_of() -> Iterator[object]:
     """Run a program whose loops tick, and return the clock that its steps are counted by."""
-
-    def clock(source: str) -> str:
-        sentinel = Sentinel()
-        listener = StepClock(sentinel, lambda: None)
-        namespace: dict[str, object] = {}
-        ticks.give_names(namespace)
-        code = ticks.compile_with_ticks(textwrap.dedent(source), "program.py")
-        ticks.listen(listener.ticked)
-        try:
-            exec(code, namespace)
-        finally:
-            listener.stop()
-            sentinel.stop()
-        return sentinel.clock
-
-    yield clock
+    yield lambda source: re.sub(r"\d+/", "", run(source).clock)
     ticks.stop_listening()
 
 
@@ -189,3 +192,67 @@ def test_only_the_very_first_optimizer_restarts_the_watch(monkeypatch):
     counted_steps([Optimizer() for _ in range(3)] * 3)
 
     assert len(restarts) == 1
+
+
+def test_a_loop_that_takes_items_from_a_generator_comes_before_the_generator_s(clock_of):
+    clock = clock_of("""
+        def numbers():
+            n = 0
+            while True:
+                yield n
+                n += 1
+        for _, n in zip(range(100), numbers()):
+            pass
+    """)
+    assert clock == "iterations of the loop at program.py:7"
+
+
+def test_a_generator_s_loop_counts_where_no_loop_takes_its_items(clock_of):
+    clock = clock_of("""
+        def numbers():
+            n = 0
+            while True:
+                yield n
+                n += 1
+        source = numbers()
+        [next(source) for _ in range(100)]
+    """)
+    assert clock == "iterations of the loop at program.py:4"
+
+
+def test_what_a_generator_makes_is_in_doubt_as_long_as_the_program_runs():
+    pytest.importorskip("torch")
+    stages: list[str] = []
+    run(
+        """
+        import torch
+        def batches():
+            while True:
+                yield torch.zeros(1000)
+        source = batches()
+        seen = [next(source) for _ in range(500)]
+        stages.append(sentinel.state[1])
+        """,
+        stages=stages,
+    )
+
+    assert stages == ["waiting"]
+
+
+def test_the_loop_around_a_generator_that_steps_is_not_the_one_that_takes_its_items(monkeypatch):
+    monkeypatch.setattr(Sentinel, "phase", lambda self: phases.append(None))
+    phases: list[None] = []
+    run(
+        """
+        def training():
+            for batch in range(50):
+                stepped(optimizer)
+                yield batch
+        for epoch in range(4):
+            for loss in training():
+                pass
+        """,
+        optimizer=Optimizer(),
+    )
+
+    assert len(phases) == 3
