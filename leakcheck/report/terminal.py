@@ -64,7 +64,8 @@ def headline(report: Report) -> str:
 def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterator[str]:
     owner = "library leak" if suspect.library else "leak"
     yield f"{owner} ({suspect.kind}): {TITLES[suspect.kind]}"
-    yield from _row("what", suspect.what, width)
+    if suspect.what != TITLES[suspect.kind]:  # nothing more is known of it
+        yield from _row("what", suspect.what, width)
     yield from _row("grows", growth_text(suspect), width)
     for place in suspect.locations[:3]:
         yield from _row("line", place_text(place), width)

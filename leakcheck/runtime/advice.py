@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.model import Kind
+from leakcheck.model import Kind, Suspect
 
 _CARRIED = "detach what is carried over: {target} = {target}.detach()"
 _GENERIC = {
     "graph": "keep numbers: .item() for a scalar, .detach() for a tensor",
     "tensor": "keep a number (.item()) or a bounded window, or move it to disk",
     "object": "bound the container (deque(maxlen=...)) or clear it when it has been used",
+    "threads": "let each thread end (a stop flag and .join()), or use a pool of a fixed size",
+    "descriptors": "close each when it has been used: a with block, or .close()",
+    "processes": "wait for each child to end (.wait() or .join()), or use a pool of a fixed size",
 }
-_HOOK_ADVICE = "keep the handle that {method}() returns and call its .remove() after use"
+_HOOK_ADVICE = "keep the handle that {method} returns and call its .remove() after use"
+_REGISTERED_ADVICE = (
+    "what is registered in a module or an optimizer stays there: register it once, "
+    "or take it out (del) after use"
+)
+_REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
     "backward(create_graph=True) ties each parameter to its gradient in C++: use "
     "torch.autograd.grad(..., create_graph=True), or set .grad = None after use"
@@ -31,7 +39,20 @@ def fix_for(code: str, kind: Kind, *, scalar: bool) -> str:
         if rewritten:
             return rewritten
     method = _registers_hook(statement)
-    return _HOOK_ADVICE.format(method=method) if method else _GENERIC.get(kind, "")
+    return _HOOK_ADVICE.format(method=f"{method}()") if method else _GENERIC.get(kind, "")
+
+
+def fitting(suspect: Suspect) -> str:
+    """Return the fix of a suspect, another one if what grows is where torch registers things."""
+    links = suspect.trace.links if suspect.trace else ()
+    at = next((place for place, link in enumerate(links) if link.suspect), None)
+    if at is None or suspect.kind not in ("tensor", "object"):
+        return suspect.fix
+    grown_in = links[at - 1].edge if at else ""
+    if grown_in.endswith("_hooks") and ".remove()" not in suspect.fix:
+        return _HOOK_ADVICE.format(method="registering a hook")
+    is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
+    return _REGISTERED_ADVICE if grown_in in _REGISTERS or is_parameter else suspect.fix
 
 
 def _registers_hook(statement: ast.stmt | None) -> str:

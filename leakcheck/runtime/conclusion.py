@@ -7,7 +7,9 @@ import sys
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.runtime.advice import fitting
 from leakcheck.runtime.categories import is_category
+from leakcheck.runtime.counted import as_counted
 from leakcheck.runtime.device_growth import place_of
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.harmless import BLOCK_BYTES
@@ -32,9 +34,9 @@ KINDS: dict[str, Kind] = {
     "tensors": "tensor",
     "hooks": "object",
     "python.blocks": "object",
+    "processes": "processes",
     "threads": "threads",
     "descriptors": "descriptors",
-    "processes": "processes",
     "host.heap": "native",
     "host.rss-heap": "fragmentation",
 }
@@ -45,14 +47,14 @@ LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 # kinds whose suspects are only told if this counter was found to grow
 COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
 WHAT: dict[Kind, str] = {
-    "graph": "autograd Nodes of past steps stay reachable",
+    "graph": "the autograd graph of past steps stays reachable",
     "tensor": "tensors pile up",
     "object": "Python objects pile up",
     "native": "heap memory in use grows, Python objects do not",
-    "device": "device memory grows, no tensor accounts for it",
-    "threads": "threads pile up",
-    "descriptors": "file descriptors pile up",
+    "device": "device memory grows and no tensor accounts for it",
     "processes": "child processes pile up",
+    "threads": "threads pile up",
+    "descriptors": "open file descriptors pile up",
     "external": "the process uses more of the device, torch's allocator does not",
     "fragmentation": "memory outside the allocator's count grows: held back, or mapped past it",
 }
@@ -208,7 +210,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     rates = {reading.resource: reading.line.per_step for reading in course.established}
     kinds = [_kind_of(resource) for resource in rates]
     leading = min(kinds, key=list(WHAT).index)
-    suspects = _worth_telling(course.suspects, rates)
+    suspects = as_counted(_worth_telling(course.suspects, rates), rates)
     if not suspects:
         allocated_at = (place_of(memory) for memory in course.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
@@ -216,7 +218,9 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
     age = course.watch.oldest_node_age_steps
-    return tuple(replace(each, evidence=_evidence(each, rates, age)) for each in suspects)
+    return tuple(
+        replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
+    )
 
 
 def _kind_of(resource: str) -> Kind:

@@ -48,9 +48,9 @@ def of_resource(resource: str) -> Probe | None:
 
 
 _KINDS: dict[str, tuple[Kind, str]] = {
+    "processes": ("processes", "child processes that are started and never end"),
     "threads": ("threads", "threads that are started and never end"),
     "descriptors": ("descriptors", "files or sockets that are opened and never closed"),
-    "processes": ("processes", "child processes that are started and never end"),
     "python.blocks": ("object", "Python objects"),
     "host.heap": ("native", "heap memory that no Python object accounts for"),
     "host.rss-heap": (

@@ -3,7 +3,7 @@
 torch calls a global hook after every optimizer step; it fires once a step in plain, compiled,
 LBFGS, Lightning, Accelerate, Ignite and Hugging Face loops. While no optimizer steps, the user's
 own loops tick, and one of them is chosen: the outermost one that has run eight times. With several
-optimizers (a GAN) the first one counts.
+optimizers (a GAN) one of them counts; one that is made anew now and then takes over at once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from types import ModuleType
 
@@ -26,6 +27,8 @@ SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
 OTHER_OPTIMIZER_AFTER = OTHER_LOOP_AFTER = 200
+MOST_OPTIMIZERS = 16  # of each sort that are remembered
+RETURNS_THAT_SETTLE = 2  # of an optimizer; what is new beside it is its companion from then on
 
 
 class StepClock:
@@ -35,6 +38,7 @@ class StepClock:
         self._sentinel = sentinel
         self._on_step = on_step
         self._optimizer: weakref.ref[object] | None = None
+        self._beside = OptimizersBeside()
         self._others = 0
         self._counts: dict[int, int] = {}
         self._chosen: int | None = None
@@ -51,7 +55,8 @@ class StepClock:
         counted = self._optimizer() if self._optimizer is not None else None
         if counted is not optimizer:
             self._others += 1
-            if counted is not None and self._others < OTHER_OPTIMIZER_AFTER:
+            idle = counted is None or self._others >= OTHER_OPTIMIZER_AFTER
+            if not self._beside.makes_way(optimizer, idle=idle):
                 return
             self._take_optimizer(optimizer, restart=self._optimizer is None)
         self._others = self._idle_ticks = 0
@@ -94,7 +99,7 @@ class StepClock:
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
         self._trusted = True
-        around = ticks.enclosing(sys._getframe(2))
+        around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
         self._chosen, self._outer = None, around[1] if len(around) > 1 else None
         if restart:
             waits = "all but graphs" if self._outer is not None else "nothing"
@@ -104,6 +109,7 @@ class StepClock:
         around = ticks.enclosing(sys._getframe(3))
         # a tick has the line of the statement after it, which may be another loop's
         around = around[around.index(ticking) :] if ticking in around else around
+        around = ticks.around_steps(around)
         busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
         if not busy or self._chosen in around or self._is_other_thread():
             return
@@ -168,7 +174,61 @@ class StepClock:
         around = ticks.enclosing(sys._getframe(2))
         if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
             self._optimizer = None
+            self._beside = OptimizersBeside()
             self._counts.clear()
+
+
+@dataclass(slots=True)
+class _Counted:
+    """An optimizer that counts or did, and how often it stepped again after others took over."""
+
+    optimizer: weakref.ref[object]
+    returns: int = 0
+
+
+class OptimizersBeside:
+    """Knows the optimizers beside the one that counts: those before it, and its companions.
+
+    One that was never seen takes over at once. When one that counted before steps again, it counts
+    again, and those since are companions: of a GAN's two, one counts after the first round. All are
+    foreign objects: never kept alive, and compared by identity.
+    """
+
+    def __init__(self) -> None:
+        self._line: list[_Counted] = []  # in the order they took over; the last one counts
+        self._companions: list[weakref.ref[object]] = []
+
+    def makes_way(self, optimizer: object, *, idle: bool) -> bool:
+        """Say whether `optimizer`, which does not count, does from now on.
+
+        `idle`: the one that counts is gone, or has not stepped for long.
+        """
+        line = [each for each in self._line if each.optimizer() is not None]
+        for place, each in enumerate(line):
+            if each.optimizer() is optimizer:
+                each.returns += 1
+                self._accompany([later.optimizer for later in line[place + 1 :]])
+                self._line = line[: place + 1]
+                return True
+        known = [one for one in self._companions if one() is optimizer]
+        settled = bool(line) and line[-1].returns >= RETURNS_THAT_SETTLE
+        if not idle and known:
+            return False
+        if not idle and settled:
+            self._accompany([weakref.ref(optimizer)])
+            return False
+        if known or settled:  # they change places
+            self._companions = [one for one in self._companions if one() is not optimizer]
+            self._accompany([gone.optimizer for gone in line[-1:]])
+            line = line[:-1]
+        # the first one may be what returns after many others
+        line = line[:1] + line[1:][-(MOST_OPTIMIZERS - 2) :]
+        self._line = [*line, _Counted(weakref.ref(optimizer))]
+        return True
+
+    def _accompany(self, new: Sequence[weakref.ref[object]]) -> None:
+        alive = [one for one in (*self._companions, *new) if one() is not None]
+        self._companions = alive[-MOST_OPTIMIZERS:]
 
 
 class GraphsMade:

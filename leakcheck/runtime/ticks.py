@@ -25,17 +25,23 @@ SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
 _COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
 _NOT_THE_USERS = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python3[^\\/]*)[\\/]")
 _MODULE_LOOPS = re.compile(r"fit|train|run|main|loop|epoch|learn|optim|valid|eval|test")
+_ELSEWHERE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop of the user's: where it is, and what it goes over (forever, while, range, data)."""
+    """A loop of the user's: where it is, and what it goes over (forever, while, range, data).
+
+    One whose body yields is a source of data, whatever it goes over: it runs while the loop that
+    asks for its items does.
+    """
 
     path: str
     line: int
     end_line: int
     first_line: int  # of the function around it; 0 in a module
     over: str
+    is_source: bool = False
 
 
 class _Switches(list[bool]):
@@ -94,6 +100,14 @@ def enclosing(frame: FrameType | None) -> list[int]:
         found.extend(reversed(inside))
         frame = frame.f_back
     return found
+
+
+def around_steps(around: Sequence[int]) -> list[int]:
+    """Return those of the loops around a place whose iterations may be steps, or hold steps.
+
+    A loop that yields is one only if no other loop runs around it: else that one asks for items.
+    """
+    return [loop for loop in around if not loops[loop].is_source] or list(around)
 
 
 def is_own(path: str, folder: Path) -> bool:
@@ -185,7 +199,9 @@ class _Ticking(ast.NodeTransformer):
     def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> ast.AST:
         number = len(loops)
         end_line = node.end_lineno or node.lineno
-        loops.append(Loop(self._path, node.lineno, end_line, self._first_line, _over(node)))
+        loops.append(
+            Loop(self._path, node.lineno, end_line, self._first_line, _over(node), _yields(node))
+        )
         _on.append(_listener is not None)
         self.generic_visit(node)
         first = ast.parse(f"if {SWITCHES}[{number}]: {TICK}({number})").body[0]
@@ -203,9 +219,23 @@ class _Ticking(ast.NodeTransformer):
 
 def _over(node: ast.For | ast.AsyncFor | ast.While) -> str:
     if isinstance(node, ast.While):
-        return "forever" if isinstance(node.test, ast.Constant) else "while"
+        # who asks for items decides how many a generator makes
+        endless = isinstance(node.test, ast.Constant) and not _yields(node)
+        return "forever" if endless else "while"
     text = ast.unparse(node.iter)
     return "range" if re.match(r"(range|trange|tqdm\.trange)\(", text) else "data"
+
+
+def _yields(loop: ast.AST) -> bool:
+    """Say whether the body of a loop yields, not counting functions that are defined in it."""
+    inside = [loop]
+    while inside:
+        node = inside.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, _ELSEWHERE):
+            inside.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _first_line(code: CodeType) -> int:

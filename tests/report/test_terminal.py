@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from leakcheck.model import Overhead, Report, Run
+from leakcheck.model import Overhead, Report, Run, Suspect
 from leakcheck.report import terminal
 
 GROWING = """\
@@ -80,4 +80,16 @@ def test_closer_looks_are_told_apart_from_what_each_step_costs(growing_run):
 
     assert "  cost     50 us a step; looking closer took 10.9 s of 31.2 s" in (
         " ".join(terminal.render(short, width=200).splitlines())
+    )
+
+
+def test_of_what_nothing_more_is_known_is_said_once():
+    suspect = Suspect("tensor", "tensors pile up", objects_per_step=2)
+
+    assert terminal.render(Report(verdict="growing", suspects=(suspect,))) == (
+        "leakcheck: growing: 1 leak\n"
+        "\n"
+        "leak (tensor): tensors pile up\n"
+        "  grows    2 tensors a step\n"
+        f"  id       {suspect.fingerprint}"
     )

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.advice import fix_for
+from leakcheck.model import LeakTrace, Link, Suspect
+from leakcheck.runtime.advice import fitting, fix_for
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,39 @@ def test_a_hook_that_is_never_removed_is_told_how_to_be():
     assert fix_for(line, "object", scalar=False) == (
         "keep the handle that register_forward_hook() returns and call its .remove() after use"
     )
+
+
+NUMBER = "keep a number (.item()) or a bounded window, or move it to disk"
+REGISTERED = (
+    "what is registered in a module or an optimizer stays there: register it once, "
+    "or take it out (del) after use"
+)
+
+
+def held(*edges: str, what: str = "Tensor (4) float32", growing: str = "[x]") -> Suspect:
+    """Return a suspect whose trace has these references, the growing one marked."""
+    links = tuple(Link(edge, "", suspect=edge == growing) for edge in edges)
+    return Suspect("tensor", what, trace=LeakTrace("global `net`", links), fix=NUMBER)
+
+
+def test_a_tensor_that_a_hook_holds_is_freed_by_removing_the_hook():
+    advice = "keep the handle that registering a hook returns and call its .remove() after use"
+
+    assert fitting(held(".fc1", "._forward_hooks", "[x]", "closure cell mask")) == advice
+
+
+@pytest.mark.parametrize("where", ["._parameters", "._buffers", "._modules", ".param_groups"])
+def test_what_is_registered_again_and_again_is_to_be_registered_once(where):
+    assert fitting(held(".table", where, "[x]")) == REGISTERED
+
+
+def test_so_is_a_parameter_that_is_an_attribute():
+    suspect = held(".table", ".user_7", what="Parameter (256) float32", growing=".user_7")
+
+    assert fitting(suspect) == REGISTERED
+
+
+def test_what_is_held_elsewhere_keeps_its_advice():
+    assert fitting(held(".table", ".seen", "[x]")) == NUMBER
+    assert fitting(held("[x]", what="Parameter (256) float32")) == NUMBER
+    assert fitting(Suspect("tensor", "tensors pile up", fix=NUMBER)) == NUMBER

@@ -92,6 +92,29 @@ def test_code_run_under_other_globals_still_ticks(run_ticking, tmp_path):
     assert heard == [2, 2]
 
 
+def test_a_loop_that_yields_is_a_source_and_never_forever(run_ticking):
+    before = len(ticks.loops)
+    run_ticking(
+        "def batches():\n"
+        "    while True:\n"
+        "        for i in range(3):\n"
+        "            yield i\n"
+        "def train():\n"
+        "    while True:\n"
+        "        def inner(): yield 1\n"
+        "        key = lambda: (yield)\n"
+        "        for i in batches(): pass\n"
+    )
+
+    loops = [(loop.line, loop.over, loop.is_source) for loop in ticks.loops[before:]]
+    assert loops == [
+        (2, "while", True),
+        (3, "range", True),
+        (6, "forever", False),
+        (9, "data", False),
+    ]
+
+
 def test_the_loops_around_a_frame_are_found_innermost_first(run_ticking):
     found: list[list[int]] = []
     namespace, _ = run_ticking(
