@@ -111,13 +111,13 @@ class Course:
         self._next_read = self.watch.read(step)
         if self._phase_begins:
             self._begin_phase(step)
-        elif self.stage == "watching":
+        if self.stage == "watching":
             self._look_if_due(step)
         elif self.stage == "confirming":
             self._confirm(step)
         elif self.stage == "waiting":
             self._wait(step)
-        else:
+        elif self.stage != "attributing":
             self._keep_watch(step)
 
     def phase(self) -> None:
