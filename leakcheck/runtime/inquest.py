@@ -56,7 +56,7 @@ class Inquest:
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
-        ours = _inside(tracer, growth)
+        ours = _inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_GROWERS))
         self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
@@ -266,5 +266,5 @@ class Inquest:
 
 def _inside(*observers: object) -> set[int]:
     """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
-    values = [value for observer in observers for value in vars(observer).values()]
+    values = [*observers, *(value for each in observers for value in vars(each).values())]
     return {id(part) for part in (*values, *gc.get_referents(*values))}

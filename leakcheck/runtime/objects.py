@@ -143,6 +143,12 @@ def is_ours(kind: type) -> bool:
     return isinstance(module, str) and module.startswith("leakcheck.")
 
 
+def our_caches(heap: Heap) -> list[Any]:
+    """Return the lru_caches of leakcheck's own functions."""
+    caches = heap.pick({id(LruCache)})
+    return [each for each in caches if each.__module__.startswith("leakcheck.")]
+
+
 class Sieve:
     """Finds the living objects of wanted kinds, again and again, in one pass over the heap.
 
