@@ -48,6 +48,16 @@ class Found:
         return self.grower is not None
 
     @property
+    def tells_limit(self) -> bool:
+        """Whether a container on the way grows or has a limit."""
+        return self.grows or self.bounded is not None
+
+    @property
+    def in_local(self) -> bool:
+        """Whether the root is a local, which may be of this step alone."""
+        return self.told.trace.root.startswith("local ")
+
+    @property
     def outside(self) -> bool:
         """Whether nothing in Python holds it."""
         return self.told.trace.root == OUTSIDE
@@ -120,7 +130,7 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
         return limit
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
     # an object's attributes may be a dictionary in between, and a file another
-    counts = (objects.capacity_of(owner, kind) for owner in chain.objects[max(0, at - 3) : at])
+    counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 3) : at])
     count = next((count for count in counts if count and length(container) <= count), None)
     if count is None:
         return None

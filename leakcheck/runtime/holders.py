@@ -104,7 +104,8 @@ class Roots:
                 if rooted:
                     level = rooted
                     continue
-            level = self._holders(level[-WIDEST:], seen, holds)
+                del level[:-WIDEST], rooted
+            level = self._holders(level, seen, holds)
         return best or _chain(None, _telling(seen, target), seen, holds)
 
     def _root(self, thing: Any) -> Root | None:

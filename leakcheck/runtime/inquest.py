@@ -23,6 +23,7 @@ from leakcheck.runtime.holders import Roots
 from leakcheck.runtime.lines import LineTracer, culprit
 from leakcheck.runtime.objects import Heap
 from leakcheck.runtime.probes import traced_steps
+from leakcheck.runtime.resources import resources_in
 from leakcheck.runtime.retention import Keepers, keepers
 from leakcheck.runtime.suspects import Lead
 from leakcheck.runtime.trace import describe, edge_to_element
@@ -46,6 +47,7 @@ class Inquest:
     def __init__(self, tracer: LineTracer, growth: Growth, heap: Heap) -> None:
         self.leads: list[Lead] = []
         self.notices: list[Notice] = []
+        self._weak: list[Lead] = []  # of weak references: others hold what these refer to
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self.full_in_steps = 0
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
@@ -54,7 +56,7 @@ class Inquest:
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
-        ours = _inside(tracer, growth)
+        ours = _inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_GROWERS))
         self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
@@ -75,6 +77,8 @@ class Inquest:
         self._tensor_leads(explained)
         for grower in self._growers:
             self._container_lead(grower)
+        if not self.leads:
+            self.leads += self._weak
         if not self.leads and not self.notices:
             for thing, bytes_per_step in extended:
                 self._extended_lead(thing, bytes_per_step)
@@ -189,13 +193,12 @@ class Inquest:
         """
         middle = tensors[len(tensors) // 2]
         first = self._follow(middle)
-        found, target = first, middle
-        for other in (tensors[0], tensors[-1]):
-            if found.grows or found.bounded is not None:
-                return target, found
-            found, target = self._follow(other), other
-        telling = found.grows or found.bounded is not None
-        return (target, found) if telling else (middle, first)
+        if first.in_local and not first.tells_limit:
+            for other in (tensors[0], tensors[-1]):
+                found = self._follow(other)
+                if found.tells_limit:
+                    return other, found
+        return middle, first
 
     def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
         found = self._follow(thing)
@@ -229,7 +232,8 @@ class Inquest:
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
         blocks = grower.per_step * each.blocks
-        self.leads.append(replace(lead, blocks_per_step=blocks, whole=True))
+        lead = replace(lead, blocks_per_step=blocks, whole=True, resources=resources_in(elements))
+        (self._weak if objects.all_weak(elements) else self.leads).append(lead)
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
@@ -262,5 +266,5 @@ class Inquest:
 
 def _inside(*observers: object) -> set[int]:
     """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
-    values = [value for observer in observers for value in vars(observer).values()]
+    values = [*observers, *(value for each in observers for value in vars(each).values())]
     return {id(part) for part in (*values, *gc.get_referents(*values))}

@@ -143,6 +143,12 @@ def is_ours(kind: type) -> bool:
     return isinstance(module, str) and module.startswith("leakcheck.")
 
 
+def our_caches(heap: Heap) -> list[Any]:
+    """Return the lru_caches of leakcheck's own functions."""
+    caches = heap.pick({id(LruCache)})
+    return [each for each in caches if each.__module__.startswith("leakcheck.")]
+
+
 class Sieve:
     """Finds the living objects of wanted kinds, again and again, in one pass over the heap.
 
@@ -220,20 +226,27 @@ def limit_of(container: Any) -> int | None:
     return None
 
 
-def capacity_of(owner: Any, kind: type) -> int | None:
-    """Return how much an object keeps at most in its container of a kind, None if it doesn't say.
+def capacity_of(owner: Any, container: Any) -> int | None:
+    """Return how much an object keeps at most in a container of its own, None if it doesn't say.
 
     A dataset of torch's keeps one of each sample that it reads, by index; a queue, a handler of
     logging's that collects records and a temporary file that begins in memory know their sizes.
     """
+    kind = type(container)
     for module, name, kept_in, capacity in _CAPACITIES:
         cls = getattr(sys.modules.get(module), name, None)
         if cls is not None and issubclass(type(owner), cls) and issubclass(kind, kept_in):
             try:
-                return capacity(owner) or None
+                limit = capacity(owner) or None
+                return limit if kept_in is not dict or _is_by_index(container, limit) else None
             except Exception:  # an iterable dataset, or one not yet set up
                 return None
     return None
+
+
+def _is_by_index(kept: dict[Any, Any], limit: int | None) -> bool:
+    """Say whether every key is an index below a limit: of (index, seed) there is no end."""
+    return all(type(key) is int and 0 <= key < (limit or 0) for key in list(dict.keys(kept)))
 
 
 _CAPACITIES: tuple[tuple[str, str, type, Callable[[Any], int]], ...] = (
@@ -295,6 +308,12 @@ def is_scalar(thing: Any) -> bool:
     """Say whether an object is a tensor with one element."""
     tensor = tensor_type()
     return tensor is not None and issubclass(type(thing), tensor) and thing.numel() == 1
+
+
+def all_weak(things: list[Any]) -> bool:
+    """Say whether objects are weak references, or numbers and text that are keys to such."""
+    kinds = {type(thing) for thing in things} - {int, str}
+    return bool(kinds) and all(issubclass(kind, weakref.ref) for kind in kinds)
 
 
 def has_tensor(things: Iterable[Any]) -> bool:

@@ -130,8 +130,14 @@ class Unready(torch.utils.data.Dataset):
 def test_only_what_knows_its_size_has_a_capacity():
     owners = [Samples(), Unready(), torch.utils.data.Dataset(), Owner(), [1, 2]]
 
-    assert [capacity_of(owner, dict) for owner in owners] == [4800, None, None, None, None]
-    assert capacity_of(Samples(), list) is None  # a log of what was read
-    assert capacity_of(queue.Queue(180), deque) == 180
-    assert capacity_of(queue.Queue(), deque) is None
-    assert capacity_of(logging.handlers.MemoryHandler(300), list) == 300
+    assert [capacity_of(owner, {0: "a"}) for owner in owners] == [4800, None, None, None, None]
+    assert capacity_of(Samples(), []) is None  # a log of what was read
+    assert capacity_of(queue.Queue(180), deque()) == 180
+    assert capacity_of(queue.Queue(), deque()) is None
+    assert capacity_of(logging.handlers.MemoryHandler(300), []) == 300
+
+
+def test_a_dictionary_of_a_dataset_is_limited_if_its_keys_are_indices_of_samples():
+    kept = [{0: "a", 4799: "b"}, {4800: "a"}, {(0, 17): "a"}, {"name": "a"}, {-1: "a"}]
+
+    assert [capacity_of(Samples(), each) for each in kept] == [4800, None, None, None, None]
