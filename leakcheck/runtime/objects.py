@@ -146,7 +146,9 @@ def is_ours(kind: type) -> bool:
 def our_caches(heap: Heap) -> list[Any]:
     """Return the lru_caches of leakcheck's own functions."""
     caches = heap.pick({id(LruCache)})
-    return [each for each in caches if each.__module__.startswith("leakcheck.")]
+    return [
+        each for each in caches if str(getattr(each, "__module__", "")).startswith("leakcheck.")
+    ]
 
 
 class Sieve:
