@@ -24,6 +24,7 @@ from leakcheck.runtime.suspects import is_unheld, suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
+FEWEST_KEPT, LEAST_KEPT = 3, 0.5  # tensors expected of the first steps, and the share to be found
 
 
 class Window:
@@ -91,12 +92,22 @@ class Window:
             # what fills up may keep tensors in ways that are not seen
             leads = [lead for lead in leads if not is_unheld(lead)]
         self.found = bool(leads)
-        if not leads and not inquest.notices and "tensors" in self._growing:
+        notices = [*inquest.notices, *([] if leads else self._renewed())]
+        if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful
-        alone = not leads and not inquest.notices
+        alone = not leads and not notices
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         blocks = self._growing.get("python.blocks", 0.0)
-        return suspects_from(leads, blocks), tuple(inquest.notices)
+        return suspects_from(leads, blocks), tuple(notices)
+
+    def _renewed(self) -> list[Notice]:
+        """Tell that tensors grow in number and not in age: longer episodes, and none is kept."""
+        if "graph.nodes" in self._growing:
+            return []
+        kept = self._growing.get("tensors", 0.0) * self._growth.survivors_span_steps
+        if kept < FEWEST_KEPT or len(self._growth.survivors()) >= LEAST_KEPT * kept:
+            return []
+        return [Notice("bounded", "tensors grow in number, but those of past steps are released")]
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

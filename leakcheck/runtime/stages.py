@@ -117,7 +117,7 @@ class Course:
             self._confirm(step)
         elif self.stage == "waiting":
             self._wait(step)
-        elif self.stage != "attributing":
+        elif self._attribution is None:
             self._keep_watch(step)
 
     def phase(self) -> None:

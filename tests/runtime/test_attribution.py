@@ -252,3 +252,20 @@ def test_a_program_that_traces_itself_is_left_alone():
 
     assert still is theirs
     assert suspect.holder.startswith("local `kept`")
+
+
+def test_tensors_that_grow_in_number_and_are_renewed_are_kept_by_nobody():
+    episode: list[torch.Tensor] = []
+    window = Window({"tensors": 2.0})
+    window.open()
+    for step in range(STEPS):
+        if step % 6 == 0:  # each episode is longer than the one before
+            episode.clear()
+        episode.extend(torch.zeros(3) for _ in range(4 + step))
+        window.step()
+    episode.clear()
+
+    suspects, (notice,) = window.close()
+
+    assert suspects == ()
+    assert notice.message == "tensors grow in number, but those of past steps are released"
