@@ -24,14 +24,20 @@ from leakcheck.runtime.suspects import is_unheld, suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
-FEWEST_KEPT, LEAST_KEPT = 3, 0.5  # tensors expected of the first steps, and the share to be found
+FEWEST_KEPT, LEAST_KEPT = 3, 0.5  # additions in the first steps, and the share that must be found
 
 
 class Window:
-    """One attribution window; `growing` are the resources known to grow and by how much a step."""
+    """One attribution window; `growing` are the resources known to grow and by how much a step.
 
-    def __init__(self, growing: Mapping[str, float] | None = None) -> None:
+    `apart_steps` lie between two additions, as far as is known.
+    """
+
+    def __init__(
+        self, growing: Mapping[str, float] | None = None, apart_steps: float = 0.0
+    ) -> None:
         self._growing = growing or {}
+        self._apart_steps = apart_steps
         self._tracer = LineTracer()
         self._growth = Growth()
         self._marks = array("Q")
@@ -104,8 +110,10 @@ class Window:
         """Tell that tensors grow in number and not in age: longer episodes, and none is kept."""
         if "graph.nodes" in self._growing:
             return []
-        kept = self._growing.get("tensors", 0.0) * self._growth.survivors_span_steps
-        if kept < FEWEST_KEPT or len(self._growth.survivors()) >= LEAST_KEPT * kept:
+        span_steps = self._growth.survivors_span_steps
+        kept = self._growing.get("tensors", 0.0) * span_steps
+        too_short = span_steps < FEWEST_KEPT * self._apart_steps or kept < FEWEST_KEPT
+        if too_short or len(self._growth.survivors()) >= LEAST_KEPT * kept:
             return []
         return [Notice("bounded", "tensors grow in number, but those of past steps are released")]
 

@@ -131,7 +131,8 @@ class Confirmation:
             return None
         if not any(self._rose_at_times(one) for one in heap):
             return None
-        return Confirmation(heap, step + 1, max(LONGEST_CONFIRMATION_STEPS, step // 2))
+        length = max(LONGEST_CONFIRMATION_STEPS, step // 2)
+        return Confirmation(heap, step + 1, length, self.along)
 
     def _rose_at_times(self, reading: Reading) -> bool:
         begin, middle, end = self._levels(reading.resource) or (0, 0, 0)

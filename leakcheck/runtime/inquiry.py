@@ -116,7 +116,8 @@ class Attribution:
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
         self._found: Findings | None = None
-        self._window = Window(rates)
+        self._apart_steps = apart
+        self._window = Window(rates, apart)
         self._window.open()
         self._devices = DeviceGrowth(tuple(rates))
 
@@ -146,7 +147,7 @@ class Attribution:
             return True
         self._found = None
         self._first_step, self._last_step = step, self._last_step + FEWEST_WINDOW_STEPS
-        self._window = type(self._window)(self._rates)
+        self._window = type(self._window)(self._rates, self._apart_steps)
         self._window.open()
         return False
 
