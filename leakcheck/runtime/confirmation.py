@@ -93,6 +93,16 @@ class Confirmation:
             self.taken.column(one.resource)[1][:1] < one.values[:1] for one in self.suspected
         )
 
+    @property
+    def in_doubt(self) -> list[Reading]:
+        """What may yet be confirmed if the run ends now: not what was mostly garbage."""
+        return [reading for reading in self.suspected if self._is_left(reading)]
+
+    def _is_left(self, reading: Reading) -> bool:
+        collected = self.taken.column(reading.resource)[1][:1]
+        least = AGREES_FROM * reading.line.total
+        return not collected or collected[0] - reading.values[0] >= least
+
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""
         confirmed = [one for one in self.suspected if self._went_on(one, watch)]

@@ -80,7 +80,7 @@ class Course:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         found = self._suspicious() if self.stage == "watching" and not self._by_phase else []
         if self.stage == "confirming" and self._confirmation is not None:
-            found = self._confirmation.suspected
+            found = self._confirmation.in_doubt
         return [] if excuse(found, self.tolerance_bytes) else found
 
     def restart(self, step: int) -> None:

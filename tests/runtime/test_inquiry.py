@@ -77,6 +77,12 @@ def test_what_a_collection_takes_away_was_garbage():
     assert not blocks().was_garbage  # not yet read
 
 
+def test_what_a_collection_took_most_of_is_not_in_doubt_when_a_run_ends():
+    assert blocks(STEPS[0] + 20).in_doubt == []
+    assert blocks(STEPS[-1]).in_doubt == [BLOCKS]
+    assert blocks().in_doubt == [BLOCKS]  # not yet read
+
+
 def heap(*levels: int) -> Confirmation:
     inquiry = Confirmation([HEAP], 500, 100)
     for step, level in zip((500, 550, 600), levels, strict=True):
