@@ -20,7 +20,7 @@ from leakcheck.runtime.judge import (
     as_trend,
     counters_that_rise,
     read,
-    read_last,
+    read_known,
 )
 from leakcheck.runtime.limits import host_room_bytes
 from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
@@ -174,8 +174,7 @@ def _trends(course: Course) -> tuple[Trend, ...]:
     trends = []
     for source in reversed(watch.sources):
         for resource in source.resources:
-            reading = growing.get(resource) or read(source, resource)
-            reading = reading or read_last(source, resource)
+            reading = growing.get(resource) or read_known(source, resource)
             if reading is None or resource == "garbage" or is_category(resource):
                 continue
             verdict: Verdict = "unclear" if resource in doubted else "steady"

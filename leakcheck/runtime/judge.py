@@ -130,11 +130,14 @@ def read(series: Series, resource: str, after: int = 0, until: float = inf) -> R
     return Reading(resource, steps, values, line) if line else None
 
 
-def read_last(series: Series, resource: str) -> Reading | None:
-    """Fit the last few points of what is counted too seldom for as many to have settled.
+def read_known(series: Series, resource: str) -> Reading | None:
+    """Fit the settled points, or the last few of what is counted too seldom for as many.
 
     Not for verdicts: once nothing rises, counts are taken at a few steps only.
     """
+    settled = read(series, resource)
+    if settled is not None:
+        return settled
     steps, values = series.column(resource, after=FEWEST_WARMUP_STEPS)
     steps, values = steps[-FEWEST_POINTS:], values[-FEWEST_POINTS:]
     line = fit(steps, values)
@@ -198,7 +201,7 @@ def companions(slow: Series, found: list[Reading]) -> list[Reading]:
     """
     known = {reading.resource for reading in found}
     others = [name for name in COMPANION_RATES if name not in known]
-    readings = [read(slow, name) or read_last(slow, name) for name in others]
+    readings = [read_known(slow, name) for name in others]
     return [
         replace(one, line=replace(one.line, per_step=COMPANION_RATES[one.resource]))
         for one in readings

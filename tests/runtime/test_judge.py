@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from leakcheck.runtime.judge import evenly, read, read_last, still_climbing, suspicious
+from leakcheck.runtime.judge import evenly, read, read_known, still_climbing, suspicious
 from leakcheck.runtime.series import Series
 
 TOLERANCE_BYTES = 1024
@@ -108,7 +108,7 @@ def test_what_is_counted_too_seldom_to_have_settled_is_told_by_its_last_points()
     seldom = counted({10: 5, 15: 5, 20: 5, 30: 5, 42: 5, 2000: 5, 8000: 5})
     assert read(seldom, "tensors") is None
 
-    reading = read_last(seldom, "tensors")
+    reading = read_known(seldom, "tensors")
 
     assert reading is not None
     assert (reading.steps, reading.line.per_step) == ([20, 30, 42, 2000, 8000], 0.0)

@@ -194,29 +194,33 @@ def test_only_the_very_first_optimizer_restarts_the_watch(monkeypatch):
     assert len(restarts) == 1
 
 
-def test_a_loop_that_takes_items_from_a_generator_comes_before_the_generator_s(clock_of):
-    clock = clock_of("""
+NUMBERS = """
         def numbers():
             n = 0
             while True:
                 yield n
-                n += 1
+                n += 1"""
+
+
+def test_a_loop_that_takes_items_from_a_generator_comes_before_the_generator_s(clock_of):
+    clock = clock_of(
+        NUMBERS
+        + """
         for _, n in zip(range(100), numbers()):
             pass
-    """)
+    """
+    )
     assert clock == "iterations of the loop at program.py:7"
 
 
 def test_a_generator_s_loop_counts_where_no_loop_takes_its_items(clock_of):
-    clock = clock_of("""
-        def numbers():
-            n = 0
-            while True:
-                yield n
-                n += 1
+    clock = clock_of(
+        NUMBERS
+        + """
         source = numbers()
         [next(source) for _ in range(100)]
-    """)
+    """
+    )
     assert clock == "iterations of the loop at program.py:4"
 
 
