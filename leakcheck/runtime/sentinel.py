@@ -27,6 +27,7 @@ from typing import TypeVar
 
 from leakcheck.model import Report, Sample
 from leakcheck.runtime.conclusion import Ending, conclude, summary
+from leakcheck.runtime.harmless import BLOCK_BYTES
 from leakcheck.runtime.judge import FEWEST_STEPS, read
 from leakcheck.runtime.limits import Limits
 from leakcheck.runtime.recording import Recorder
@@ -78,8 +79,9 @@ class Sentinel:
         """Begin to watch; a second call changes nothing."""
         if self._watch is None:
             self._pid = os.getpid()
-            self._watch = Watch()
-            self._course = Course(self._watch, *self._settings)
+            steps, tolerance_bytes = self._settings
+            self._watch = Watch(fine=tolerance_bytes < BLOCK_BYTES)
+            self._course = Course(self._watch, steps, tolerance_bytes)
         return self
 
     def stop(self, *, cut_short: bool = False) -> None:

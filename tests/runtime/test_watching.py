@@ -60,6 +60,28 @@ def test_a_collected_checkpoint_always_has_them(watch, monkeypatch):
     assert [reading["tensors"] for reading in readings] == [5, 5]
 
 
+@pytest.mark.parametrize(("fine", "shows"), [(False, True), (True, False)])
+def test_what_free_lists_hold_does_not_show_where_every_block_counts(fine, shows):
+    watch = Watch(fine=fine)
+    watch.checkpoint(10)
+    before = watch.checkpoint(11)["python.blocks"]
+    tuples = [(n, *range(300, 318)) for n in range(1500)]
+    del tuples  # up to 2,000 of one length wait to be used again
+
+    grown = watch.checkpoint(12)["python.blocks"] - before
+
+    watch.close()
+    assert (grown > 1000) is shows
+
+
+@pytest.mark.parametrize(("fine", "next_step"), [(False, 240), (True, 195)])
+def test_checkpoints_stay_close_where_every_block_counts(fine, next_step):
+    watch = Watch(fine=fine)
+    watch.close()
+
+    assert watch.next_checkpoint(180) == next_step
+
+
 @pytest.mark.parametrize(
     ("step_s", "reading_us", "stride"),
     [(0.02, 12, 1), (0.02, 40, 4), (0.001, 12, 8), (2.0, 100, 1)],
