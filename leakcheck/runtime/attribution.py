@@ -17,27 +17,33 @@ from time import thread_time
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import frames, graph, probes
 from leakcheck.runtime.growth import Growth
-from leakcheck.runtime.inquest import Inquest
+from leakcheck.runtime.inquest import FEWEST_ADDITIONS, Inquest
 from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap, unobserved
 from leakcheck.runtime.suspects import is_unheld, suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
-FEWEST_KEPT, LEAST_KEPT = 3, 0.5  # additions in the first steps, and the share that must be found
+RENEWED = "tensors grow in number, but those of past steps are released"
+LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 
 
 class Window:
     """One attribution window; `growing` are the resources known to grow and by how much a step.
 
-    `apart_steps` lie between two additions, as far as is known.
+    `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
+    the step of one more look at the heap, after which nothing that is born counts.
     """
 
     def __init__(
-        self, growing: Mapping[str, float] | None = None, apart_steps: float = 0.0
+        self,
+        growing: Mapping[str, float] | None = None,
+        apart_steps: float = 0.0,
+        last_look: int = 0,
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
+        self._looks = (*LOOKS, last_look)
         self._tracer = LineTracer()
         self._growth = Growth()
         self._marks = array("Q")
@@ -67,7 +73,7 @@ class Window:
         self._step += 1
         self._mark()
         self._watch()
-        if self._step in LOOKS:
+        if self._step in self._looks:
             began_s = thread_time()
             self._tracer.settle()
             with unobserved():
@@ -89,7 +95,8 @@ class Window:
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
-        inquest = Inquest(self._tracer, self._growth, heap)
+        tensors_per_step = self._growing.get("tensors", 0.0)
+        inquest = Inquest(self._tracer, self._growth, heap, tensors_per_step, self._apart_steps)
         inquest.find(self._marks)
         self.full_in_steps = inquest.full_in_steps
         self.keyed, self.memo = inquest.keyed, inquest.memo
@@ -98,7 +105,9 @@ class Window:
             # what fills up may keep tensors in ways that are not seen
             leads = [lead for lead in leads if not is_unheld(lead)]
         self.found = bool(leads)
-        notices = [*inquest.notices, *([] if leads else self._renewed())]
+        notices = inquest.notices
+        if not leads and (inquest.renewed or self._are_released()):
+            notices = [*notices, Notice("bounded", RENEWED)]
         if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful
         alone = not leads and not notices
@@ -106,16 +115,14 @@ class Window:
         blocks = self._growing.get("python.blocks", 0.0)
         return suspects_from(leads, blocks), tuple(notices)
 
-    def _renewed(self) -> list[Notice]:
-        """Tell that tensors grow in number and not in age: longer episodes, and none is kept."""
+    def _are_released(self) -> bool:
+        """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""
         if "graph.nodes" in self._growing:
-            return []
+            return False
         span_steps = self._growth.survivors_span_steps
         kept = self._growing.get("tensors", 0.0) * span_steps
-        too_short = span_steps < FEWEST_KEPT * self._apart_steps or kept < FEWEST_KEPT
-        if too_short or len(self._growth.survivors()) >= LEAST_KEPT * kept:
-            return []
-        return [Notice("bounded", "tensors grow in number, but those of past steps are released")]
+        too_short = span_steps < FEWEST_ADDITIONS * self._apart_steps or kept < FEWEST_ADDITIONS
+        return not too_short and len(self._growth.survivors()) < LEAST_KEPT * kept
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

@@ -43,6 +43,11 @@ def _largest(tensors: list[Any]) -> dict[_Form, Any]:
     return found
 
 
+def _alive(born: list[list[weakref.ref[Any]]]) -> list[Any]:
+    alive = [ref() for refs in born for ref in refs]
+    return [tensor for tensor in alive if tensor is not None]
+
+
 class Growth:
     """Compares looks at the heap, the first of them being the state before the window."""
 
@@ -97,8 +102,14 @@ class Growth:
 
     def survivors(self) -> list[Any]:
         """Return the living tensors that were born in the window, but for its newest steps."""
-        alive = [ref() for refs in self._born[1 : self._settled + 1] for ref in refs]
-        return [tensor for tensor in alive if tensor is not None]
+        return _alive(self._born[1 : self._settled + 1])
+
+    def are_recent(self, survivors: list[Any]) -> bool:
+        """Say whether none of these was born in the first half of the steps that count."""
+        half = self._steps[0] + self.survivors_span_steps / 2
+        early = sum(step <= half for step in self._steps)
+        older = {id(tensor) for tensor in _alive(self._born[1:early])}
+        return older.isdisjoint(map(id, survivors))
 
     @property
     def steps(self) -> int:

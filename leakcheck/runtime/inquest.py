@@ -39,12 +39,25 @@ MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
+FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
+RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
 
 
 class Inquest:
-    """Finds leads and notices in the heap as it is at one moment."""
+    """Finds leads and notices in the heap as it is at one moment.
 
-    def __init__(self, tracer: LineTracer, growth: Growth, heap: Heap) -> None:
+    `tensors_per_step`: how many more there were measured to be, 0 if their number does not grow;
+    `apart_steps`: how far apart those come, as far as is known.
+    """
+
+    def __init__(
+        self,
+        tracer: LineTracer,
+        growth: Growth,
+        heap: Heap,
+        tensors_per_step: float = 0.0,
+        apart_steps: float = 0.0,
+    ) -> None:
         self.leads: list[Lead] = []
         self.notices: list[Notice] = []
         self._weak: list[Lead] = []  # of weak references: others hold what these refer to
@@ -52,6 +65,9 @@ class Inquest:
         self.full_in_steps = 0
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
+        self.renewed = False  # tensors of past steps are released, and as many made anew
+        self._tensors_per_step, self._apart_steps = tensors_per_step, apart_steps
+        self._turnover = False  # many more tensors survive than their number grew by
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
         self._growth = growth
@@ -158,9 +174,11 @@ class Inquest:
 
     def _tensor_leads(self, explained: set[int]) -> None:
         alike: dict[str, list[Any]] = {}
-        for tensor in self._growth.survivors():
-            if id(tensor) not in explained:
-                alike.setdefault(describe(tensor), []).append(tensor)
+        survivors = [each for each in self._growth.survivors() if id(each) not in explained]
+        for tensor in survivors:
+            alike.setdefault(describe(tensor), []).append(tensor)
+        gained = self._tensors_per_step * self._growth.survivors_span_steps
+        self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for what, tensors in ranked[:MOST_LEADS]:
             for left in reversed(range(MOST_HOLDERS)):
@@ -176,6 +194,8 @@ class Inquest:
             mine = tensors
         if found.bounded is not None:
             self._note_filling(found)
+        elif not found.grows and self._may_be_renewed(mine):
+            self.renewed = True
         elif len(mine) >= FEWEST_TENSORS:
             per_step = len(mine) / self._growth.survivors_span_steps
             weight = per_step * weigh_each(mine[:MOST_WEIGHED]).in_bytes
@@ -185,6 +205,12 @@ class Inquest:
             (self.leads if found.piles_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
         return [each for each in tensors if id(each) not in told]
+
+    def _may_be_renewed(self, tensors: list[Any]) -> bool:
+        """Say whether these may be a buffer made anew: none is old, or too few steps were seen."""
+        span_steps = self._growth.survivors_span_steps
+        short = span_steps < FEWEST_ADDITIONS * self._apart_steps
+        return self._turnover and (short or self._growth.are_recent(tensors))
 
     def _telling(self, tensors: list[Any]) -> tuple[Any, Found]:
         """Follow tensors that are alike until one leads to a container that grows or has a limit.

@@ -110,14 +110,16 @@ class Attribution:
 
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
-        self._last_step = step + max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        self._last_step = step + length
         self._budget_s = WINDOW_S if wanted <= WINDOW_STEPS else LONG_WINDOW_S
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
         self._found: Findings | None = None
         self._apart_steps = apart
-        self._window = Window(rates, apart)
+        last_look = length - SPARE_STEPS if length > WINDOW_STEPS else 0
+        self._window = Window(rates, apart, last_look)
         self._window.open()
         self._devices = DeviceGrowth(tuple(rates))
 

@@ -269,3 +269,32 @@ def test_tensors_that_grow_in_number_and_are_renewed_are_kept_by_nobody():
 
     assert suspects == ()
     assert notice.message == "tensors grow in number, but those of past steps are released"
+
+
+def test_a_buffer_made_anew_in_the_window_is_no_leak_however_much_it_holds():
+    trainer = Trainer()
+    window = Window({"tensors": 0.4})
+    window.open()
+    for step in range(STEPS):
+        if step == 8:
+            trainer.history = [torch.zeros(3) for _ in range(60)]
+        window.step()
+
+    suspects, (notice,) = window.close()
+
+    assert suspects == ()
+    assert notice.message == "tensors grow in number, but those of past steps are released"
+
+
+def test_a_window_longer_than_usual_sees_what_comes_late_in_it():
+    trainer = Trainer()
+    window = Window({"tensors": 0.2}, apart_steps=10.0, last_look=30)
+    window.open()
+    for step in range(35):
+        if step % 10 == 8:  # in a holder that shows no growth of its own
+            setattr(trainer, f"at_{step}", torch.zeros(3))
+        window.step()
+
+    (suspect,), _ = window.close()
+
+    assert (suspect.kind, suspect.objects_per_step) == ("tensor", 0.1)
