@@ -20,6 +20,7 @@ from leakcheck.runtime.growth import Growth
 from leakcheck.runtime.inquest import FEWEST_ADDITIONS, Inquest
 from leakcheck.runtime.lines import LineTracer
 from leakcheck.runtime.objects import Heap, unobserved
+from leakcheck.runtime.resources import as_counted
 from leakcheck.runtime.suspects import is_unheld, suspects_from
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
@@ -113,7 +114,7 @@ class Window:
         alone = not leads and not notices
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         blocks = self._growing.get("python.blocks", 0.0)
-        return suspects_from(leads, blocks), tuple(notices)
+        return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
 
     def _are_released(self) -> bool:
         """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""

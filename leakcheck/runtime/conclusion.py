@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.advice import fitting
 from leakcheck.runtime.categories import is_category
-from leakcheck.runtime.counted import as_counted
 from leakcheck.runtime.device_growth import place_of
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.harmless import BLOCK_BYTES
@@ -209,7 +208,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     rates = {reading.resource: reading.line.per_step for reading in course.established}
     kinds = [_kind_of(resource) for resource in rates]
     leading = min(kinds, key=list(WHAT).index)
-    suspects = as_counted(_worth_telling(course.suspects, rates), rates)
+    suspects = _worth_telling(course.suspects, rates)
     if not suspects:
         allocated_at = (place_of(memory) for memory in course.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()

@@ -269,7 +269,8 @@ class Inquest:
         weight = per_step * own_bytes(newest)
         if found.rebound_at is None:
             found.lines = self._culprit("python.blocks")
-        self.leads.append(self._lead("object", kind.__name__, found, per_step, weight))
+        lead = self._lead("object", kind.__name__, found, per_step, weight)
+        self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
         self, kind: Kind, what: str, found: Found, per_step: float | None, bytes_per_step: float

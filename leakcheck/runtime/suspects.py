@@ -44,7 +44,7 @@ class Lead:
     bytes_per_step: float | None = None
     blocks_per_step: float = 0.0  # of Python's allocator
     whole: bool = False  # the bytes are all that a container gains, whatever is in it
-    resources: frozenset[str] = frozenset()  # kinds of leads that what is held stands for
+    resources: frozenset[Kind] = frozenset()  # what the objects stand for
     scalar: bool = False
     evidence: str = ""
 
@@ -61,7 +61,6 @@ def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Susp
             merged.append(lead)
         else:
             merged[same] = _merge(merged[same], lead)
-    merged = [_with_holder(lead, merged) for lead in merged]
     kept = [lead for lead in merged if not _is_explained(lead, merged)]
     if len(kept) == 1 and kept[0].blocks_per_step:
         kept = [_to_scale(kept[0], blocks_per_step)]
@@ -117,16 +116,6 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         bytes_per_step=(max if within else both)(sizes) if sizes else None,
         blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
     )
-
-
-def _with_holder(lead: Lead, leads: list[Lead]) -> Lead:
-    """Give threads, files and processes the holder of the objects that stand for them."""
-    if lead.told.holder:
-        return lead
-    stand = [each for each in leads if lead.kind in each.resources and not each.told.library]
-    if len(stand) != 1:
-        return lead
-    return replace(lead, told=stand[0].told, held_at=stand[0].held_at)
 
 
 def _is_explained(lead: Lead, leads: list[Lead]) -> bool:

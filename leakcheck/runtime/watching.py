@@ -30,7 +30,7 @@ FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
 CHECKPOINT_RATIO = 4 / 3
 ALWAYS_COUNTED_STEPS = 42  # of a loop: a graph that grows is known by then
 RISING_RATIO = 13 / 12  # while a count rises: what is added now and then needs more points
-RISING_CENSUSES = 3
+RISING_CENSUSES = 2  # in a row that each found more than there ever was
 LEVEL_CENSUSES = 4  # one more in ten steps shows in fewer
 FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
 USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
@@ -182,8 +182,8 @@ class Watch:
 
     @property
     def rises(self) -> bool:
-        """Whether the last two censuses each found more than there ever was."""
-        return self._rising >= 2
+        """Whether the last censuses each found more than there ever was."""
+        return self._rising >= RISING_CENSUSES
 
     def _count_anew(self) -> None:
         self._highest, self._level, self._rising = {}, 0, 0
@@ -194,7 +194,7 @@ class Watch:
         for first in FIRST_CHECKPOINTS:
             if first > done:
                 return self._dense_from + first
-        closely = self._fine or self._rising >= RISING_CENSUSES
+        closely = self._fine or self.rises
         return self._dense_from + round(done * (RISING_RATIO if closely else CHECKPOINT_RATIO))
 
     def next_before(self, step: int, after: int, settled: int) -> int:

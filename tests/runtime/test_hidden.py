@@ -7,7 +7,6 @@ from collections import deque
 import pytest
 import torch
 
-from leakcheck.runtime.resources import resources_in
 from leakcheck.runtime.weight import own_bytes, weigh_each
 from tests.runtime.test_attribution import through_a_window
 
@@ -100,10 +99,3 @@ def test_what_the_first_of_many_has_more_than_the_others_is_shared_by_all():
     shared = list(range(1000, 2000))
 
     assert weigh_each([[1000.5 + i, shared] for i in range(8)]).in_bytes < 200
-
-
-def test_a_container_of_threads_stands_for_threads():
-    import threading
-
-    assert resources_in([{"worker": (threading.Thread(target=print),)}]) == {"threads"}
-    assert resources_in([[1, "text", print]]) == set()
