@@ -20,8 +20,8 @@ import pytest
 
 if TYPE_CHECKING:
     from leakcheck.model import Report
+    from leakcheck.runtime.clock.steps import StepClock
     from leakcheck.runtime.sentinel import Sentinel
-    from leakcheck.runtime.steps import StepClock
 
 Item = TypeVar("Item")
 MARKER = (
@@ -106,7 +106,7 @@ class _OptimizerSteps:
         self._clock: StepClock | None = None
 
     def count_for(self, sentinel: Sentinel) -> None:
-        from leakcheck.runtime.steps import StepClock, hook_optimizers
+        from leakcheck.runtime.clock.steps import StepClock, hook_optimizers
 
         if not self._hooked:
             hook_optimizers(self._stepped)

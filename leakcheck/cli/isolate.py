@@ -112,7 +112,7 @@ def command(
 def _isolate(plan: Plan, json_path: Path | None) -> int:
     from leakcheck.cli.stages import run_stages
     from leakcheck.model import Isolation
-    from leakcheck.runtime.isolation import conclude
+    from leakcheck.runtime.isolation.experiment import conclude
 
     signal.signal(signal.SIGTERM, _leave)  # so that the running stage is ended too
     runs: list[StageRun] = []

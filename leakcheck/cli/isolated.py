@@ -19,11 +19,11 @@ import msgspec
 from leakcheck.cli.session import Session, Settings
 from leakcheck.errors import LeakcheckError
 from leakcheck.model import Report
-from leakcheck.runtime.isolation import AS_IT_IS
-from leakcheck.runtime.isolation_changes import Loaders, Open, without_backward
-from leakcheck.runtime.isolation_silence import without_logging
+from leakcheck.runtime.clock.steps import StepClock, TimeClock
+from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
+from leakcheck.runtime.isolation.experiment import AS_IT_IS
+from leakcheck.runtime.isolation.silence import without_logging
 from leakcheck.runtime.script import Outcome, Program, StopRun, find_module, find_script
-from leakcheck.runtime.steps import StepClock, TimeClock
 
 CHANGES_BY_STEP = 200  # a stage that has changed nothing by then does not apply
 MOST_DRAINED = 10  # times --steps: what is unclear by then stays so

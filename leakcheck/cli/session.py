@@ -16,14 +16,14 @@ from types import FrameType
 from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.model import Report
 from leakcheck.proof import proved
-from leakcheck.runtime import ticks
+from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.clock.steps import StepClock, TimeClock, hook_optimizers
 from leakcheck.runtime.conclusion import Ending
-from leakcheck.runtime.limits import Limits
 from leakcheck.runtime.live import LiveLine
+from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program
 from leakcheck.runtime.sentinel import Sentinel
-from leakcheck.runtime.steps import StepClock, TimeClock, hook_optimizers
 
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
 NO_STEPS = (

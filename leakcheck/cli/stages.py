@@ -16,7 +16,13 @@ import msgspec
 from leakcheck.cli.isolated import Notes, Order
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.model import Report, StageRun
-from leakcheck.runtime.isolation import AS_IT_IS, NOT_APPLICABLE, STAGES, judged, steps_of
+from leakcheck.runtime.isolation.experiment import (
+    AS_IT_IS,
+    NOT_APPLICABLE,
+    STAGES,
+    judged,
+    steps_of,
+)
 from leakcheck.runtime.recording import read_recordings
 
 # -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there

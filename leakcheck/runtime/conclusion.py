@@ -7,12 +7,11 @@ import sys
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Kind, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
-from leakcheck.runtime.advice import fitting
-from leakcheck.runtime.categories import is_category
-from leakcheck.runtime.device_growth import place_of
+from leakcheck.runtime.attribution.advice import fitting
+from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.explanation import explained
-from leakcheck.runtime.harmless import BLOCK_BYTES
-from leakcheck.runtime.judge import (
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
     SHORT_RUN_STEPS,
     Reading,
@@ -21,10 +20,11 @@ from leakcheck.runtime.judge import (
     read,
     read_known,
 )
-from leakcheck.runtime.limits import host_room_bytes
-from leakcheck.runtime.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.judgement.trend import even_rate
+from leakcheck.runtime.readings.categories import is_category
+from leakcheck.runtime.readings.limits import host_room_bytes
+from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.stages import Course
-from leakcheck.runtime.trend import even_rate
 from leakcheck.units import format_bytes, format_count
 
 # a growing resource -> the kind of leak it shows, the most telling first

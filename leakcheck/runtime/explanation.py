@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from leakcheck.memory.ledger import CATEGORIES, CATEGORY_MARK, END_OF_STEP
 from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
-from leakcheck.runtime.categories import is_category, resource_of
-from leakcheck.runtime.judge import read
-from leakcheck.runtime.series import Series
+from leakcheck.runtime.judgement.judge import read
+from leakcheck.runtime.readings.categories import is_category, resource_of
+from leakcheck.runtime.readings.series import Series
 
 SURE = 0.01  # of a category's rise, where the memory of its place was found to grow
 LEAST_SHARE = 0.01  # of the place's growth, for a category

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime import patience
-from leakcheck.runtime.device_growth import DeviceGrowth
-from leakcheck.runtime.guards import may_end, without_limit
-from leakcheck.runtime.judge import Reading
-from leakcheck.runtime.meters import unit_of
-from leakcheck.runtime.series import Series
-from leakcheck.runtime.trace import OUTSIDE
+from leakcheck.runtime.attribution.device_growth import DeviceGrowth
+from leakcheck.runtime.attribution.guards import may_end, without_limit
+from leakcheck.runtime.attribution.trace import OUTSIDE
+from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.readings.meters import unit_of
+from leakcheck.runtime.readings.series import Series
 
 WINDOW_STEPS = 24
 WINDOW_S = (
@@ -106,7 +106,7 @@ class Attribution:
 
     def __init__(self, step: int, growing: list[Reading], slow: Series) -> None:
         # imported now: most runs never get here
-        from leakcheck.runtime.attribution import Window
+        from leakcheck.runtime.attribution.window import Window
 
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS

@@ -7,9 +7,8 @@ from dataclasses import replace
 from statistics import median
 
 from leakcheck.model import Notice, Report, Suspect, Trend, Verdict
-from leakcheck.runtime.categories import is_category
 from leakcheck.runtime.explanation import explained
-from leakcheck.runtime.judge import (
+from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
     FEWEST_WARMUP_STEPS,
     as_trend,
@@ -17,8 +16,9 @@ from leakcheck.runtime.judge import (
     read,
     suspicious,
 )
+from leakcheck.runtime.readings.categories import is_category
+from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.recording import Recording
-from leakcheck.runtime.series import Series
 from leakcheck.units import format_bytes, format_count
 
 DIVERGES_FROM = 1.5  # ranks whose rates differ by more than this factor are told apart

@@ -25,7 +25,7 @@ import msgspec
 
 from leakcheck.errors import RecordingError
 from leakcheck.model import Report, Run, Sample
-from leakcheck.runtime.watching import Watch
+from leakcheck.runtime.readings.watching import Watch
 
 FORMAT = 1
 DENSE_STEPS = 512

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from leakcheck.errors import UsageError
-from leakcheck.runtime import ticks
+from leakcheck.runtime.clock import ticks
 
 
 class StopRun(SystemExit):

@@ -27,12 +27,12 @@ from typing import TypeVar
 
 from leakcheck.model import Report, Sample
 from leakcheck.runtime.conclusion import Ending, conclude, summary
-from leakcheck.runtime.harmless import BLOCK_BYTES
-from leakcheck.runtime.judge import FEWEST_STEPS, read
-from leakcheck.runtime.limits import Limits
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
+from leakcheck.runtime.readings.limits import Limits
+from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.stages import Course, Waits
-from leakcheck.runtime.watching import Watch
 from leakcheck.units import format_bytes
 
 Item = TypeVar("Item")

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime import judge, patience
-from leakcheck.runtime.confirmation import Confirmation, confirmation
-from leakcheck.runtime.guards import limited_by_program
-from leakcheck.runtime.harmless import PLAIN, Excuses, Limited, dated, excuse
+from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.inquiry import Attribution
-from leakcheck.runtime.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
-from leakcheck.runtime.meters import HELD_BACK
-from leakcheck.runtime.release import Release, stopped
-from leakcheck.runtime.vigil import Vigil
-from leakcheck.runtime.watching import FREE_CHECKPOINT_S, Watch
+from leakcheck.runtime.judgement import judge, patience
+from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
+from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, Limited, dated, excuse
+from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
+from leakcheck.runtime.judgement.release import Release, stopped
+from leakcheck.runtime.judgement.vigil import Vigil
+from leakcheck.runtime.readings.meters import HELD_BACK
+from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
@@ -180,7 +180,7 @@ class Course:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = self.limited is None or not steps or steps[-1] >= self.limited.until
-        enough = full and len(steps) >= patience.FEWEST_CHECKPOINTS and not self.watch.rises
+        enough = full and len(steps) >= FEWEST_CHECKPOINTS and not self.watch.rises
         return enough and not climbing
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:

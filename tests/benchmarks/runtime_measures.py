@@ -88,7 +88,7 @@ for step in range(STEPS):
 TIMED = """\
 import atexit, sys, time
 from leakcheck.cli import session
-from leakcheck.runtime import attribution
+from leakcheck.runtime.attribution.window import window
 spent = {"window": 0.0, "report": 0.0}
 def timed(kind, owner, name):
     run = getattr(owner, name)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
 from leakcheck.runtime.explanation import explained
-from leakcheck.runtime.series import Series
+from leakcheck.runtime.readings.series import Series
 
 STEPS = (10, 15, 20, 25, 30, 36, 42, 50)
 

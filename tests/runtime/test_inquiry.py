@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.confirmation import Confirmation
 from leakcheck.runtime.inquiry import Findings, _steps_apart
-from leakcheck.runtime.judge import Reading
-from leakcheck.runtime.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
-from leakcheck.runtime.series import Series
-from leakcheck.runtime.trend import fit
+from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.judgement.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
+from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.readings.series import Series
 
 STEPS = list(range(10, 70, 5))
 TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))

@@ -10,7 +10,7 @@ import pytest
 
 import leakcheck
 from leakcheck.model import Report
-from leakcheck.runtime.heap import heap_reader
+from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.sentinel import LeakWarning, Sentinel, watch
 
 

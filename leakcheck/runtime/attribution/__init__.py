@@ -1,0 +1,1 @@
+"""Who holds what grows, and which line adds to it."""

@@ -1,0 +1,150 @@
+"""Who holds a thing that was found to grow, and what the containers on the way tell of it."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter, defaultdict
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from leakcheck.runtime.attribution.holders import Chain, Roots
+from leakcheck.runtime.attribution.places import held_at, rebound_at
+from leakcheck.runtime.attribution.trace import OUTSIDE, POSITION, Told, is_namespace, tell
+from leakcheck.runtime.attribution.weight import Weight, own_bytes, weigh_each
+from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.buffers import size_readers
+from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.readings.limits import host_room_bytes
+
+NEWEST = 8  # elements weighed to estimate what one costs
+
+
+@dataclass(slots=True)
+class Found:
+    """Who holds something, and what the containers on the way tell."""
+
+    told: Told
+    held_at: tuple[Site, ...] = ()
+    rebound_at: Site | None = None
+    lines: Counter[Site] = field(default_factory=Counter)  # that add to the container that grows
+    grower: Any = None  # the container on the way that grows
+    retained_bytes: int = 0  # by the container that grows
+    bounded: Any = None  # the container on the way that has a limit
+    limit: int = 0  # the most it holds
+    own_limit: int | None = None  # of the target itself
+    memo: bool = False  # what grows on the way makes what it is asked for
+    keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
+    in_fixed_container: bool = False
+
+    def note_kind(self, container: Any) -> None:
+        """Note what kind of container grows."""
+        self.keyed |= isinstance(container, (dict, set))
+        self.memo |= type(container) in (objects.LruCache, defaultdict)
+
+    @property
+    def grows(self) -> bool:
+        """Whether a container on the way grows."""
+        return self.grower is not None
+
+    @property
+    def tells_limit(self) -> bool:
+        """Whether a container on the way grows or has a limit."""
+        return self.grows or self.bounded is not None
+
+    @property
+    def in_local(self) -> bool:
+        """Whether the root is a local, which may be of this step alone."""
+        return self.told.trace.root.startswith("local ")
+
+    @property
+    def outside(self) -> bool:
+        """Whether nothing in Python holds it."""
+        return self.told.trace.root == OUTSIDE
+
+    @property
+    def piles_up(self) -> bool:
+        """Whether no container on the way keeps it to a number."""
+        return self.bounded is None and (self.grows or not self.in_fixed_container)
+
+
+class Follower:
+    """Follows live objects to the roots that hold them; `growing` are ids of containers."""
+
+    def __init__(self, roots: Roots, growing: Set[int]) -> None:
+        self.until_s = 0.0  # of the thread's processor time, for searches
+        self._roots = roots
+        self._growing = growing
+        self._siblings: list[tuple[set[int], Found]] = []  # ids in one container, who holds them
+
+    def follow(self, target: Any) -> Found:
+        """Return who holds an object, and what its holders tell."""
+        for beside, known in self._siblings:
+            if id(target) in beside:
+                return replace(known)
+        chain = self._roots.chain_to(target, self.until_s, self._growing)
+        found = Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
+        found.own_limit = _limit_of(target, chain)
+        for holder in chain.objects[:-1]:
+            self._note_container(found, chain, holder)
+        self._note_siblings(chain, found)
+        return found
+
+    def beside(self, target: Any) -> set[int]:
+        """Return the ids of what the container holds that holds an object followed before."""
+        return next((beside for beside, _ in self._siblings if id(target) in beside), set())
+
+    def _note_siblings(self, chain: Chain, found: Found) -> None:
+        # of fifty lists in one dictionary each took a search
+        if len(chain.objects) < 2 or found.told.edges[-1] != POSITION:
+            return
+        holder = chain.objects[-2]
+        if objects.length_reader(type(holder)) is not None and found.own_limit is None:
+            beside = {id(part) for part in gc.get_referents(holder)}
+            self._siblings.append((beside, replace(found)))
+
+    def _note_container(self, found: Found, chain: Chain, holder: Any) -> None:
+        if objects.length_reader(type(holder)) is None:
+            return
+        limit = _limit_of(holder, chain)
+        if limit is not None:
+            found.bounded, found.limit = holder, limit
+        if id(holder) in self._growing:
+            found.grower = holder
+            found.note_kind(holder)
+            if found.bounded is not None and limit is None:
+                # lists in a ring that may yet turn, and give them up
+                found.bounded, found.memo = None, True
+            length = objects.length_reader(type(holder)) or len
+            found.retained_bytes = round(weighed(holder)[1].in_bytes * length(holder))
+        elif not is_namespace(chain, holder):
+            found.in_fixed_container = True
+
+
+def _limit_of(container: Any, chain: Chain) -> int | None:
+    """Return the most a container holds: its own limit, or the capacity of the object around."""
+    limit = objects.limit_of(container)
+    kind = type(container)
+    length = objects.content_reader(kind)
+    if limit is not None or length is None:
+        return limit
+    at = next(i for i, thing in enumerate(chain.objects) if thing is container)
+    # an object's attributes may be a dictionary in between, and a file another
+    counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 3) : at])
+    count = next((count for count in counts if count and length(container) <= count), None)
+    if count is None:
+        return None
+    each_bytes = 1.0 if kind in size_readers() else weighed(container)[1].in_bytes
+    still_to_come_bytes = (count - length(container)) * each_bytes
+    return count if still_to_come_bytes <= host_room_bytes() else None
+
+
+def weighed(container: Any) -> tuple[list[Any], Weight]:
+    """Return the newest elements of a container, and what one of them and its place weigh."""
+    elements = objects.newest(container, NEWEST)
+    length = max(1, (objects.length_reader(type(container)) or len)(container))
+    of_each = len(elements) / min(NEWEST, length)  # of a dictionary the key and the value
+    pairs = len(elements) > min(NEWEST, length)
+    one = weigh_each(elements, group=2 if pairs else 1)
+    in_bytes = one.in_bytes * of_each + own_bytes(container) / length
+    return elements, Weight(in_bytes, one.blocks * of_each)

@@ -1,0 +1,160 @@
+"""What grew between looks at the heap: containers, by length; tensors, by who outlives whom.
+
+Only ids, lengths and weak references are kept between two looks.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.buffers import Extended
+from leakcheck.runtime.introspection.objects import Heap
+
+FEWEST_ELEMENTS = 2
+FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
+SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
+
+
+_Form = tuple[str, int]  # of a tensor: data type, number of dimensions
+
+
+@dataclass(frozen=True, slots=True)
+class Grower:
+    """A container that grew between all looks; a live object, to be dropped soon."""
+
+    container: Any
+    length: int
+    per_step: float
+
+
+def _largest(tensors: list[Any]) -> dict[_Form, Any]:
+    found: dict[_Form, Any] = {}
+    for tensor in tensors:
+        form = objects.form(tensor)
+        # of a tensor and a view of it the view, which is made later, is the one with a name
+        if form not in found or objects.numel(tensor) >= objects.numel(found[form]):
+            found[form] = tensor
+    return found
+
+
+def _alive(born: list[list[weakref.ref[Any]]]) -> list[Any]:
+    alive = [ref() for refs in born for ref in refs]
+    return [tensor for tensor in alive if tensor is not None]
+
+
+class Growth:
+    """Compares looks at the heap, the first of them being the state before the window."""
+
+    def __init__(self) -> None:
+        self._steps: list[int] = []
+        self._first: dict[int, int] = {}
+        self._seen: list[dict[int, int]] = []  # lengths of what has not shrunk, a look each
+        self._counts: Counter[int] = Counter()
+        self._known: dict[int, weakref.ref[Any]] = {}
+        self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
+        self._buffers = Extended()
+        self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
+
+    def look(self, step: int, heap: Heap) -> dict[int, int]:
+        """Take a look; returns how much each container has grown so far, by its id."""
+        lengths = heap.lengths()
+        if not self._steps:
+            self._first, self._counts = lengths, heap.counts()
+        past = self._seen[-1] if self._seen else self._first
+        if self._steps:
+            never = sys.maxsize  # what is new since the first look is held by something older
+            kept = {key: now for key, now in lengths.items() if now >= past.get(key, never)}
+            self._seen.append(kept)
+        tensors = heap.tensors()
+        self._note_births(tensors)
+        self._largest.append({form: objects.numel(one) for form, one in _largest(tensors).items()})
+        self._buffers.look(step, heap.buffers)
+        self._steps.append(step)
+        newest = self._seen[-1] if self._seen else {}
+        grown = {key: length - self._first[key] for key, length in newest.items()}
+        return {key: growth for key, growth in grown.items() if growth > 0}
+
+    def growers(self, heap: Heap) -> list[Grower]:
+        """Return the containers that never shrank and grew in both halves, the fastest first."""
+        if len(self._seen) < 2:
+            return []
+        steps = self._steps[-1] - self._steps[0]
+        half = (self._steps[-1] + self._steps[0]) / 2
+        middle = min(range(1, len(self._steps) - 1), key=lambda i: abs(self._steps[i] - half))
+        early = self._seen[middle - 1]
+        found = {
+            key: length
+            for key, length in self._seen[-1].items()
+            if self._first[key] < early[key] < length
+            and length - self._first[key] >= FEWEST_ELEMENTS
+        }
+        growers = []
+        for thing in heap.containers(found.keys()) if found else ():
+            grown = found[id(thing)] - self._first[id(thing)]
+            growers.append(Grower(thing, found[id(thing)], grown / steps))
+        return sorted(growers, key=lambda grower: -grower.per_step)
+
+    def survivors(self) -> list[Any]:
+        """Return the living tensors that were born in the window, but for its newest steps."""
+        return _alive(self._born[1 : self._settled + 1])
+
+    def are_recent(self, survivors: list[Any]) -> bool:
+        """Say whether none of these was born in the first half of the steps that count."""
+        half = self._steps[0] + self.survivors_span_steps / 2
+        early = sum(step <= half for step in self._steps)
+        older = {id(tensor) for tensor in _alive(self._born[1:early])}
+        return older.isdisjoint(map(id, survivors))
+
+    @property
+    def steps(self) -> int:
+        """The number of steps between the first look and the last."""
+        return self._steps[-1] - self._steps[0]
+
+    @property
+    def survivors_span_steps(self) -> int:
+        """The number of steps in which `survivors` were born."""
+        return self._steps[self._settled] - self._steps[0]
+
+    @property
+    def _settled(self) -> int:
+        last = self._steps[-1] - SETTLING_STEPS
+        return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
+
+    def buffers_in_place(self, heap: Heap) -> list[Any]:
+        """Return the buffers that were extended and are still the same objects."""
+        return self._buffers.in_place(heap.buffers)
+
+    def extended(self, heap: Heap) -> list[tuple[Any, float]]:
+        """Return tensors and buffers that stand for ever larger ones, with their bytes more a step.
+
+        `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger.
+        """
+        steps = self._steps[-1] - self._steps[0] if len(self._largest) >= FEWEST_SIZES else 0
+        found = []
+        for form, tensor in _largest(heap.tensors()).items() if steps else ():
+            sizes = [look.get(form, 0) for look in self._largest]
+            if all(now > past > 0 for past, now in pairwise(sizes)):
+                found.append((tensor, (sizes[-1] - sizes[0]) / steps * tensor.element_size()))
+        return found + self._buffers.growing(heap.buffers)
+
+    def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
+        """Return the types of which more objects live than at the first look, most first."""
+        grown = [
+            (heap.kinds[key], count - self._counts[key]) for key, count in heap.counts().items()
+        ]
+        return sorted((pair for pair in grown if pair[1] > 0), key=lambda pair: -pair[1])
+
+    def _note_births(self, tensors: list[Any]) -> None:
+        born = []
+        for tensor in tensors:
+            known = self._known.get(id(tensor))
+            if known is None or known() is not tensor:
+                self._known[id(tensor)] = reference = weakref.ref(tensor)
+                born.append(reference)
+        self._born.append(born)

@@ -1,0 +1,249 @@
+"""Does the program itself limit what grows? `if len(heap) < 300: heap.append(x)`, by its source.
+
+A buffer that the program cuts back by hand looks like a leak until it is full for the first time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import (
+    CHANGES,
+    FUNCTIONS,
+    REMOVES,
+    handed_to,
+    is_around,
+    is_item,
+    name_of,
+    names_of,
+)
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def limited_by_program(suspects: Sequence[Suspect]) -> str:
+    """Say which limits the program sets to everything that grows; "" if something has none."""
+    places = [limiting_place(suspect) for suspect in suspects]
+    told = sorted({f"{each.path}:{each.line} ({each.code})" for each in places if each is not None})
+    if not told or None in places:
+        return ""
+    return (
+        f"{', '.join(suspect.holder for suspect in suspects)} grows, limited at {', '.join(told)}"
+    )
+
+
+def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
+    """Return the suspects that the program does not limit; all of them if it limits all."""
+    return tuple(one for one in suspects if limiting_place(one) is None) or suspects
+
+
+def limiting_place(suspect: Suspect) -> Place | None:
+    """Return where the program cuts back what grows, or adds to it only up to a length."""
+    for place in suspect.locations:
+        for name, within in names_of(suspect, place):
+            node = _limit_in(within, name, suspect.kind, parsed(place.path))
+            if node is not None:
+                code = node.test if isinstance(node, (ast.If, ast.While)) else node
+                line = node.lineno  # type: ignore[attr-defined]
+                return replace(place, line=line, code=ast.unparse(code))
+    return None
+
+
+def _limit_in(
+    within: ast.AST, name: str, kind: str, tree: ast.Module | None = None
+) -> ast.AST | None:
+    """Return what limits `name`; with `tree` also in the functions there that it is handed to.
+
+    A graph that is kept until a list is emptied is a leak until then, and often the whole run's.
+    """
+    for node in ast.walk(within):
+        if isinstance(node, (ast.If, ast.While)):
+            if _limits(node, name) or (kind != "graph" and _empties(node, name, within)):
+                return node
+        elif _cuts(node, name) or _wraps(node, name):
+            return node
+        elif tree is not None and isinstance(node, ast.Call):
+            for function, parameter in handed_to(node, name, tree):
+                if _limit_in(function, parameter, kind) is not None:
+                    return node
+    return None
+
+
+def _limits(branch: ast.If | ast.While, name: str) -> bool:
+    if _compares_length(branch.test, name):
+        return _changes(branch, name)
+    # a budget of bytes, or the length of what is kept beside it
+    return _compares_something(branch.test) and _removes(branch, name)
+
+
+def _compares_something(test: ast.expr) -> bool:
+    """Say whether a condition compares, and not with zero, None or nothing."""
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    sides = [side for node in compared for side in (node.left, *node.comparators)]
+    with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
+    return bool(compared) and not with_nothing
+
+
+def _removes(branch: ast.If | ast.While, name: str) -> bool:
+    for part in branch.body:
+        for node in ast.walk(part):
+            match node:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
+                    if method in REMOVES and name_of(changed) == name:
+                        return True
+                case ast.Delete(targets=targets):
+                    if any(name_of(target) == name for target in targets):
+                        return True
+    return False
+
+
+def _empties(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
+    """Say whether a branch that is taken again and again empties something, or calls what does.
+
+    `if step % 90 == 0: kept = []`, `if done: episode.clear()`, `if now - since > 60: self.flush()`;
+    not `if kept is None: kept = []`.
+    """
+    again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
+    flag = isinstance(branch.test, (ast.Name, ast.Attribute))
+    if not again and not flag and not _compares_something(branch.test):
+        return False
+    nodes = [node for part in branch.body for node in ast.walk(part)]
+    called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in ast.walk(within):
+        if isinstance(node, FUNCTIONS) and node.name in called and not _has_own(node, name):
+            nodes += ast.walk(node)
+    return any(_is_emptying(node, name) for node in nodes)
+
+
+def _has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """Say whether `name` is a parameter or a local of a function."""
+    nodes = list(ast.walk(function))
+    outer = [
+        each
+        for node in nodes
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for each in node.names
+    ]
+    made = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return name not in outer and name in made | {
+        node.arg for node in nodes if isinstance(node, ast.arg)
+    }
+
+
+def _is_emptying(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.While(test=drained):
+            return name_of(drained) == name and _removes(node, name)
+        case ast.Call(func=ast.Attribute(value=emptied, attr="clear")):
+            return name_of(emptied) == name and not is_item(emptied)
+        case ast.Assign(targets=targets, value=value):
+            parts = [part for each in targets for part in getattr(each, "elts", [each])]
+            values = getattr(value, "elts", []) if len(parts) > 1 else [value]
+            pairs = zip(parts, values, strict=False)
+            return any(
+                name_of(part) == name and not is_item(part) and _is_empty(one)
+                for part, one in pairs
+            )
+    return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Constant(value="" | b""):
+            return True
+        case ast.Call(func=ast.Name(), args=[]) | ast.Call(func=ast.Attribute(), args=[]):
+            return True  # list(), deque(maxlen=9), defaultdict()
+    return False
+
+
+def _wraps(node: ast.AST, name: str) -> bool:
+    """Say whether a statement fills a place again and again: `table[step % 300] = x`."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(slice=key) as target]):
+            wraps = any(isinstance(part, ast.Mod) for part in ast.walk(key))
+            return wraps and name_of(target) == name
+    return False
+
+
+def _cuts(node: ast.AST, name: str) -> bool:
+    """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
+    match node:
+        case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
+            bounded = part.lower is not None or part.upper is not None
+            whole = not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice)
+            return bounded and whole and name_of(target) == name
+        case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
+            return name_of(target) == name
+    return False
+
+
+def may_end(suspects: Sequence[Suspect]) -> bool:
+    """Say whether something grows only under a condition that may hold for a first while.
+
+    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`; but not
+    `if step % 10 == 0:`, which comes again for ever.
+    """
+    return any(_ends(node.test) for suspect in suspects for node in _conditions(suspect))
+
+
+def _conditions(suspect: Suspect) -> Iterator[ast.If]:
+    """Yield the conditions around the line that adds, inside the innermost loop or function."""
+    for place in suspect.locations[:1]:
+        around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
+        for node in reversed(around):  # a walk goes from the outside to the inside
+            if isinstance(node, (*_LOOPS, *FUNCTIONS)):
+                return
+            if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
+                yield node
+
+
+def _ends(test: ast.expr) -> bool:
+    if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
+        return False
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    first_of_all = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotIn, ast.Is)
+    if any(isinstance(operator, first_of_all) for node in compared for operator in node.ops):
+        return True
+    flag = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(flag, (ast.Name, ast.Attribute))
+
+
+def _compares_length(test: ast.expr, name: str) -> bool:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            sides = (node.left, node.comparators[0])
+            ordered = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq))
+            if ordered and any(_is_length(side, name) for side in sides):
+                return not any(isinstance(side, ast.Constant) and not side.value for side in sides)
+    return False
+
+
+def _is_length(node: ast.expr, name: str) -> bool:
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    if not called or node.func.id != "len" or len(node.args) != 1:  # type: ignore[attr-defined]
+        return False
+    return name_of(node.args[0]) == name  # type: ignore[attr-defined]
+
+
+def _changes(branch: ast.If | ast.While, name: str) -> bool:
+    for part in (*branch.body, *branch.orelse):
+        for node in ast.walk(part):
+            match node:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
+                    if method in CHANGES and name_of(changed) == name:
+                        return True
+                    if node.args and method.startswith("heap") and name_of(node.args[0]) == name:
+                        return True
+                case ast.Call(func=ast.Name(id=function), args=[changed, *_]):
+                    if function.startswith("heap") and name_of(changed) == name:
+                        return True
+                case ast.Delete(targets=targets) | ast.Assign(targets=targets):
+                    if any(name_of(target) == name for target in targets):
+                        return True
+    return False

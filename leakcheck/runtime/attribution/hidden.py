@@ -1,0 +1,164 @@
+"""References that the collector does not see: to gradients, to bases of views and of arrays.
+
+A parameter keeps its gradient in C++, and a view the tensor that it shows. An array made by
+`tensor.numpy()` keeps the tensor; arrays are not tracked, nor are tuples and dictionaries of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from leakcheck.runtime.introspection import frames, objects
+
+DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
+LONGEST_BASES = 4  # views of views of an array
+
+
+class Hidden:
+    """Who holds what in such ways, at one moment; drop it soon, it is all strong."""
+
+    def __init__(self, tensors: list[Any]) -> None:
+        self._grads = grads(tensors)
+        self._views = _views(tensors)
+        self._around: dict[int, list[Any]] | None = None
+        self.ids = {id(self._grads), id(self._views)}  # of what holds things here itself
+
+    def holders(self, thing: Any) -> list[Any]:
+        """Return who holds an object in such ways; by arrays, once they were searched for."""
+        around = self._around.get(id(thing), []) if self._around else []
+        if not objects.is_tensor(type(thing)):
+            return around
+        beside = self._views.get(storage_start(thing), ())
+        views = [view for view in beside if base_of(view) is thing]
+        return [*self._grads.get(id(thing), ()), *views, *around]
+
+    def is_in_array(self, thing: Any) -> bool:
+        """Search for arrays made of tensors (0.2 s, once); say whether one was made of this."""
+        if not objects.is_tensor(type(thing)) or "numpy" not in sys.modules:
+            return False
+        if self._around is None:
+            self._around = _around_arrays()
+            self.ids.add(id(self._around))
+        return id(thing) in self._around
+
+
+def base_of(thing: Any) -> Any:
+    """Return what a view of a tensor or an array keeps alive, None for other objects."""
+    if type(thing) is array_type():
+        return array_type().base.__get__(thing)
+    if not _is_plain(type(thing)):
+        return None
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        is_view = torch._C.TensorBase._is_view(thing)
+        return torch._C.TensorBase._base.__get__(thing) if is_view else None
+
+
+def array_type() -> Any:
+    """Return numpy.ndarray if the program has imported numpy."""
+    return getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
+def storage_start(tensor: Any) -> int:
+    """Return where a tensor's storage begins, without an object of Python's for it; 0 if nowhere.
+
+    What has no memory of its own (meta, sparse, nested, wrapped tensors) begins nowhere.
+    """
+    if not _is_plain(type(tensor)):
+        return 0
+    torch = sys.modules["torch"]
+    base = torch._C.TensorBase
+    with torch._C.DisableTorchFunction():
+        try:
+            begin = int(base.data_ptr(tensor))
+            return begin and begin - base.storage_offset(tensor) * base.element_size(tensor)
+        except (RuntimeError, NotImplementedError, TypeError):
+            return 0
+
+
+def grads(tensors: list[Any]) -> dict[int, list[Any]]:
+    """Map a gradient to the parameters that hold it."""
+    if not tensors:
+        return {}
+    torch = sys.modules["torch"]
+    read = torch._C.TensorBase.grad.__get__
+    is_leaf = torch._C.TensorBase.is_leaf.__get__
+    found: dict[int, list[Any]] = {}
+    with torch._C.DisableTorchFunction():
+        for tensor in tensors:
+            grad = read(tensor) if is_leaf(tensor) else None
+            if grad is not None:
+                found.setdefault(id(grad), []).append(tensor)
+    return found
+
+
+def _is_plain(kind: type) -> bool:
+    torch = sys.modules.get("torch")
+    parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
+    return kind is objects.tensor_type() or (parameter is not None and kind is parameter)
+
+
+def _views(tensors: list[Any]) -> dict[int, list[Any]]:
+    """Sort the views by where their storage begins.
+
+    Their bases are not asked for here: of one that no Python object refers to that makes one.
+    """
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    if tensors:
+        torch = sys.modules["torch"]
+        plain = [tensor for tensor in tensors if _is_plain(type(tensor))]
+        with torch._C.DisableTorchFunction():
+            for tensor in plain:
+                start = storage_start(tensor) if torch._C.TensorBase._is_view(tensor) else 0
+                if start:
+                    found[start].append(tensor)
+    return dict(found)
+
+
+def _around_arrays() -> dict[int, list[Any]]:
+    """Map tensors to the arrays made of them, and these to what holds them and is not tracked."""
+    parts = gc.get_referents(*gc.get_objects())
+    parts.extend(frames.local_values(()))
+    array = array_type()
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    arrays: dict[int, Any] = {}
+    around: dict[int, Any] = {}
+    for _ in range(DEEPEST_UNTRACKED):
+        arrays |= {id(part): part for part in parts if type(part) is array}
+        new = {id(part): part for part in _untracked(parts) if id(part) not in around}
+        around |= new
+        parts = gc.get_referents(*new.values())
+    for one in arrays.values():
+        for holder, held in _bases(one):
+            found[id(held)].append(holder)
+    if found:
+        inside = arrays.keys() | around.keys()
+        for holder in around.values():
+            for part in gc.get_referents(holder):
+                if id(part) in inside:
+                    found[id(part)].append(holder)
+    return dict(found)
+
+
+def _untracked(parts: Iterable[Any]) -> Iterator[Any]:
+    for part in parts:
+        if (type(part) is tuple or type(part) is dict) and not gc.is_tracked(part):
+            yield part
+
+
+def _bases(array: Any) -> list[tuple[Any, Any]]:
+    """Return the pairs of array and base from an array down to a tensor; none without a tensor."""
+    pairs = []
+    for _ in range(LONGEST_BASES):
+        base = base_of(array) if type(array) is array_type() else None
+        if base is None:
+            return []
+        pairs.append((array, base))
+        if objects.is_tensor(type(base)):
+            return pairs
+        array = base
+    return []

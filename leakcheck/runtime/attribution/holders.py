@@ -1,0 +1,190 @@
+"""Who holds an object: the shortest chain of references to it from a root.
+
+Roots are the locals of running and suspended functions, the globals of modules and the attributes
+of classes; the user's own come first. The search goes backwards, level by level, by one
+`gc.get_referrers` over the whole heap for each level (15-30 ms once torch is loaded).
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Set
+from dataclasses import dataclass, field
+from time import thread_time
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from leakcheck.runtime.attribution.hidden import Hidden
+from leakcheck.runtime.attribution.linked import climb
+from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.frames import Local
+from leakcheck.runtime.introspection.objects import Heap, is_ours
+
+# before 3.11 the dictionary of every object is a level of its own
+DEEPEST = 24 if sys.version_info >= (3, 11) else 48
+WIDEST = 3000  # referrers followed a level; more means that everything refers to it
+LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
+LEVELS_AROUND_SUSPENDED = 6  # a generator in a list, or a task in a set
+CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be linked by hand
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where a chain begins: a local name, a module's global or a class attribute."""
+
+    kind: str  # "local", "module", "class"
+    name: str
+    owner: str
+    own: bool
+    path: str = ""
+    suspended: bool = False  # the function that the local is of
+
+    @property
+    def text(self) -> str:
+        """The root in words."""
+        if self.kind == "local":
+            return f"local `{self.name}` in {self.owner}()"
+        return f"{self.kind} `{self.owner}`"
+
+
+@dataclass(slots=True)
+class Chain:
+    """A root and the live objects from it to the target; drop it as soon as it is told."""
+
+    root: Root | None
+    objects: list[Any] = field(default_factory=list)
+
+
+class Roots:
+    """Every root of the process at one moment, by the id of what it names."""
+
+    def __init__(self, heap: Heap) -> None:
+        suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+        self._locals: dict[int, Local] = frames.named_values(suspended)
+        self._modules: dict[int, ModuleType] = {}
+        for module in list(sys.modules.values()):
+            if type(module) is ModuleType:
+                self._modules[id(module.__dict__)] = module
+        self._hidden = Hidden(heap.tensors())
+        self._skipped = {id(self._locals), id(self._modules)}
+        self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
+
+    def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
+        """Return the shortest chain to `target`; no root when nothing in Python holds it.
+
+        A local of a suspended function is the root unless a container that grows, whose id is in
+        `growing`, keeps the function suspended.
+        """
+        chain = self._search(target, until_s, growing)
+        if chain.root is None and self._hidden.is_in_array(target):
+            chain = self._search(target, until_s, growing)
+        return chain
+
+    def _search(self, target: Any, until_s: float, growing: Set[int]) -> Chain:
+        seen = {id(target): target}
+        holds: dict[int, int] = {}
+        level = [target]
+        best: Chain | None = None
+        levels_left = DEEPEST
+        while level and levels_left > 0 and thread_time() < until_s:
+            for thing in level:
+                root = self._root(thing)
+                if root is None or (best is not None and not root.own):
+                    continue
+                chain = _chain(root, thing, seen, holds)
+                if _is_final(chain, best, growing):
+                    return chain
+                if best is None or not _is_own(best):
+                    best, levels_left = chain, min(levels_left, _levels_beyond(root))
+            levels_left -= 1
+            if levels_left == CLIMB_FROM and best is None:
+                level = climb(level, seen, holds)
+                rooted = [thing for thing in level if self._root(thing) is not None]
+                if rooted:
+                    level = rooted
+                    continue
+                del level[:-WIDEST], rooted
+            level = self._holders(level, seen, holds)
+        return best or _chain(None, _telling(seen, target), seen, holds)
+
+    def _root(self, thing: Any) -> Root | None:
+        local = self._locals.get(id(thing))
+        if local is not None:
+            of_whom = (local.name, local.function, local.own, local.path)
+            return Root("local", *of_whom, suspended=local.suspended)
+        if id(thing) in self._modules:
+            module = self._modules[id(thing)]
+            path = getattr(module, "__file__", None) or module.__name__
+            return Root("module", "", module.__name__, frames.is_own(path), path)
+        if issubclass(type(thing), type):
+            path = path_of_class(thing)
+            return Root("class", "", thing.__name__, path == "" or frames.is_own(path), path)
+        return None
+
+    def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
+        inside = {id(thing) for thing in level}
+        found = gc.get_referrers(*level)
+        skipped = self._skipped | self._hidden.ids
+        following: list[Any] = []
+        for holder in found:
+            if holder is level or holder is seen or id(holder) in skipped | seen.keys():
+                continue
+            if type(holder) is FrameType and id(holder) in self._running:
+                continue
+            child = None if _is_ours(holder) else _part_in(holder, inside)
+            if child is not None:
+                seen[id(holder)], holds[id(holder)] = holder, child
+                following.append(holder)
+        for thing in level:
+            for holder in self._hidden.holders(thing):
+                if id(holder) not in seen:
+                    seen[id(holder)], holds[id(holder)] = holder, id(thing)
+                    following.append(holder)
+        return following[:WIDEST]
+
+
+def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
+    """Say whether no better root need be looked for than that of `chain`."""
+    if chain.root is None or not chain.root.own or chain.root.suspended:
+        return False
+    return best is None or not _is_own(best) or not growing.isdisjoint(map(id, chain.objects))
+
+
+def _is_own(chain: Chain) -> bool:
+    return chain.root is not None and chain.root.own
+
+
+def _levels_beyond(root: Root) -> int:
+    return LEVELS_AROUND_SUSPENDED if root.suspended else LEVELS_AFTER_LIBRARY_ROOT
+
+
+def _part_in(holder: Any, level: set[int]) -> int | None:
+    return next((id(part) for part in gc.get_referents(holder) if id(part) in level), None)
+
+
+def _is_ours(holder: Any) -> bool:
+    if type(holder) is FrameType:
+        return frames.is_ours(holder.f_code)
+    return is_ours(type(holder))
+
+
+def path_of_class(kind: type) -> str:
+    """Return the file of the module that defines a class, "" if there is none."""
+    name = type.__dict__["__dict__"].__get__(kind).get("__module__")
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return getattr(module, "__file__", None) or ""
+
+
+def _telling(seen: dict[int, Any], target: Any) -> Any:
+    """Pick what tells most of a chain without a root: a function of the user's, if there is one."""
+    functions = (thing for thing in seen.values() if type(thing) is FunctionType)
+    own = (each for each in functions if frames.is_own(each.__code__.co_filename))
+    return next(own, target)
+
+
+def _chain(root: Root | None, top: Any, seen: dict[int, Any], holds: dict[int, int]) -> Chain:
+    chain = Chain(root, [top])
+    while id(chain.objects[-1]) in holds:
+        chain.objects.append(seen[holds[id(chain.objects[-1])]])
+    return chain

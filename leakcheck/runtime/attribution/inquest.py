@@ -1,0 +1,297 @@
+"""The search at the end of a window: graphs, tensors, containers and plain objects that grew.
+
+Each is followed to its holder. What sits in a container whose size does not change (a full ring
+buffer, the optimizer's state) is no leak, and a container with a limit is only filling up.
+"""
+
+from __future__ import annotations
+
+import gc
+from array import array
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from time import thread_time
+from typing import Any
+
+from leakcheck.model import Kind, Link, Notice
+from leakcheck.runtime.attribution.following import Follower, Found, weighed
+from leakcheck.runtime.attribution.growth import Grower, Growth
+from leakcheck.runtime.attribution.holders import Roots
+from leakcheck.runtime.attribution.lines import LineTracer, culprit
+from leakcheck.runtime.attribution.probes import traced_steps
+from leakcheck.runtime.attribution.resources import resources_in
+from leakcheck.runtime.attribution.retention import Keepers, keepers
+from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.attribution.trace import describe, edge_to_element
+from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
+from leakcheck.runtime.introspection import graph, objects
+from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.objects import Heap
+from leakcheck.units import format_count
+
+SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
+SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
+LARGEST_FACTOR = 4.0
+MOST_LEADS = 6
+MOST_GROWERS = 16
+MOST_HOLDERS = 3  # of tensors that are alike
+FEWEST_TENSORS = 2
+MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
+FEWEST_OBJECTS = 3
+FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
+RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
+
+
+class Inquest:
+    """Finds leads and notices in the heap as it is at one moment.
+
+    `tensors_per_step`: how many more there were measured to be, 0 if their number does not grow;
+    `apart_steps`: how far apart those come, as far as is known.
+    """
+
+    def __init__(
+        self,
+        tracer: LineTracer,
+        growth: Growth,
+        heap: Heap,
+        tensors_per_step: float = 0.0,
+        apart_steps: float = 0.0,
+    ) -> None:
+        self.leads: list[Lead] = []
+        self.notices: list[Notice] = []
+        self._weak: list[Lead] = []  # of weak references: others hold what these refer to
+        self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
+        self.full_in_steps = 0
+        self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
+        self.keyed = False  # some lead is held by a container that finds things by key
+        self.renewed = False  # tensors of past steps are released, and as many made anew
+        self._tensors_per_step, self._apart_steps = tensors_per_step, apart_steps
+        self._turnover = False  # many more tensors survive than their number grew by
+        self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
+        self._tracer = tracer
+        self._growth = growth
+        self._heap = heap
+        ours = _inside(tracer, growth, *objects.our_caches(heap))
+        growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
+        self._growers = list(islice(growers, MOST_GROWERS))
+        self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
+        factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
+        self._search_s = SEARCH_S * factor
+
+    def find(self, marks: array[int]) -> None:
+        """Follow up graphs, tensors, containers, and last the types that grew."""
+        groups = self._keepers(marks)
+        explained = {id(each) for group in groups for each in (*group.tensors, *group.inner)}
+        kinds = self._growing_kinds()
+        extended = self._growth.extended(self._heap)
+        self._heap.drop()
+        self._follower.until_s = thread_time() + self._search_s
+        for group in groups[:MOST_LEADS]:
+            self._graph_lead(group)
+        del groups
+        self._tensor_leads(explained)
+        for grower in self._growers:
+            self._container_lead(grower)
+        if not self.leads:
+            self.leads += self._weak
+        if not self.leads and not self.notices:
+            for thing, bytes_per_step in extended:
+                self._extended_lead(thing, bytes_per_step)
+        if not self.leads and not self.notices:
+            # what was searched for in vain before must not cost these their turn
+            until_s = thread_time() + self._search_s / 2
+            self._follower.until_s = max(self._follower.until_s, until_s)
+            for kind, grown, newest in kinds:
+                self._object_lead(kind, grown, newest)
+
+    def _keepers(self, marks: array[int]) -> list[Keepers]:
+        tensors, nodes = self._heap.tensors(), self._heap.nodes()
+        pairs = [*graph.grad_fns(tensors), *((node, node) for node in nodes)] if tensors else []
+        return keepers(pairs, marks, self._tracer.made_by)
+
+    def _growing_kinds(self) -> list[tuple[type, int, Any]]:
+        found: list[tuple[type, int, Any]] = []
+        for kind, grown in self._growth.growing_kinds(self._heap):
+            plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
+            plain = plain and not objects.is_ours(kind)
+            if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
+                found.append((kind, grown, objects.first_held(self._heap.pick({id(kind)}))))
+        return found
+
+    def _follow(self, target: Any) -> Found:
+        found = self._follower.follow(target)
+        if found.grows:
+            found.lines = self._lines_of(found.grower)
+        return found
+
+    def _lines_of(self, container: Any) -> Counter[Site]:
+        return self._tracer.credits.get(str(id(container)), Counter())
+
+    def _graph_lead(self, group: Keepers) -> None:
+        middle = group.tensors[len(group.tensors) // 2]
+        found = self._follow(middle)
+        for other in (*group.tensors[:2], *group.inner[:4]):
+            if not found.outside:
+                break
+            found = self._follow(other)
+        if found.bounded is not None:
+            self._note_filling(found)
+            return
+        if len(group.tensors) > 1 and not found.piles_up and not group.reaches_back:
+            return  # each holds its own step's graph, in a container of a fixed size
+        names = ", ".join(name for name, _ in group.names.most_common(4))
+        self.leads.append(
+            Lead(
+                kind="graph",
+                what=f"{describe(middle)}, keeping Nodes of past steps: {names}",
+                told=found.told,
+                lines=found.lines,
+                made_at=Counter({group.site: group.nodes} if group.site else {}),
+                held_at=found.held_at,
+                objects_per_step=group.nodes_per_step,
+                scalar=objects.is_scalar(middle),
+                evidence=f"{format_count(group.nodes_per_step)} Nodes of each past step are alive",
+            )
+        )
+
+    def _note_filling(self, found: Found, per_step: float = 0.0) -> None:
+        its_own = objects.limit_of(found.bounded) is not None
+        if found.told.library and its_own:  # a cache of torch's or our own: no concern
+            return
+        read = objects.content_reader(type(found.bounded))
+        length, limit = read(found.bounded) if read else 0, found.limit
+        grown = (one.per_step for one in self._growers if one.container is found.bounded)
+        per_step = per_step or next(grown, 0.0)  # absent once it is full
+        steps = round(max(0, limit - length) / per_step) if per_step else 0
+        self.full_in_steps = max(self.full_in_steps, steps)
+        if id(found.bounded) in self._told:
+            return
+        self._told.add(id(found.bounded))
+        full = f"full in {steps} steps" if length < limit else "full now"
+        held = f"{found.told.holder} holds {length} of at most {limit}"
+        self.notices.append(Notice("bounded", f"{held} and is {full}"))
+
+    def _tensor_leads(self, explained: set[int]) -> None:
+        alike: dict[str, list[Any]] = {}
+        survivors = [each for each in self._growth.survivors() if id(each) not in explained]
+        for tensor in survivors:
+            alike.setdefault(describe(tensor), []).append(tensor)
+        gained = self._tensors_per_step * self._growth.survivors_span_steps
+        self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
+        ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
+        for what, tensors in ranked[:MOST_LEADS]:
+            for left in reversed(range(MOST_HOLDERS)):
+                if tensors:
+                    tensors = self._tensor_lead(what, tensors, last=not left)
+
+    def _tensor_lead(self, what: str, tensors: list[Any], *, last: bool) -> list[Any]:
+        """Follow tensors that are alike; return those that another container holds."""
+        target, found = self._telling(tensors)
+        beside = self._follower.beside(target) if found.grows else set()
+        mine = [each for each in tensors if id(each) in beside]
+        if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
+            mine = tensors
+        if found.bounded is not None:
+            self._note_filling(found)
+        elif not found.grows and self._may_be_renewed(mine):
+            self.renewed = True
+        elif len(mine) >= FEWEST_TENSORS:
+            per_step = len(mine) / self._growth.survivors_span_steps
+            weight = per_step * weigh_each(mine[:MOST_WEIGHED]).in_bytes
+            if found.retained_bytes:
+                found.told = found.told.weighed(found.retained_bytes)
+            lead = self._lead("tensor", what, found, per_step, weight)
+            (self.leads if found.piles_up else self.doubtful).append(lead)
+        told = {id(each) for each in mine}
+        return [each for each in tensors if id(each) not in told]
+
+    def _may_be_renewed(self, tensors: list[Any]) -> bool:
+        """Say whether these may be a buffer made anew: none is old, or too few steps were seen."""
+        span_steps = self._growth.survivors_span_steps
+        short = span_steps < FEWEST_ADDITIONS * self._apart_steps
+        return self._turnover and (short or self._growth.are_recent(tensors))
+
+    def _telling(self, tensors: list[Any]) -> tuple[Any, Found]:
+        """Follow tensors that are alike until one leads to a container that grows or has a limit.
+
+        What a batch was sampled from holds it too, further away than the batch does.
+        """
+        middle = tensors[len(tensors) // 2]
+        first = self._follow(middle)
+        if first.in_local and not first.tells_limit:
+            for other in (tensors[0], tensors[-1]):
+                found = self._follow(other)
+                if found.tells_limit:
+                    return other, found
+        return middle, first
+
+    def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
+        found = self._follow(thing)
+        if found.outside or found.told.library:
+            return
+        if found.own_limit is not None:
+            found.bounded, found.limit = thing, found.own_limit
+            self._note_filling(found, bytes_per_step)
+            return
+        found.lines = self._lines_of(thing)
+        kind: Kind = "tensor" if objects.has_tensor([thing]) else "object"
+        what = f"{describe(thing)}, larger at each look"
+        self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
+
+    def _container_lead(self, grower: Grower) -> None:
+        found = self._follow(grower.container)
+        elements, each = weighed(grower.container)
+        if found.own_limit is not None and not found.outside:
+            found.bounded, found.limit = grower.container, found.own_limit
+            self._note_filling(found)
+        if found.outside or found.bounded is not None or not elements:
+            return
+        found.note_kind(grower.container)
+        kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
+        newest = describe(elements[-1])
+        retained_bytes = round(each.in_bytes * grower.length)
+        edge = edge_to_element(grower.container)
+        found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
+        found.lines = self._lines_of(grower.container)
+        what = f"{type(grower.container).__name__} of {newest}"
+        count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
+        lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
+        blocks = grower.per_step * each.blocks
+        lead = replace(lead, blocks_per_step=blocks, whole=True, resources=resources_in(elements))
+        (self._weak if objects.all_weak(elements) else self.leads).append(lead)
+
+    def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
+        found = self._follow(newest)
+        if found.outside or found.told.library or not found.piles_up:
+            return
+        per_step = grown / self._growth.steps
+        weight = per_step * own_bytes(newest)
+        if found.rebound_at is None:
+            found.lines = self._culprit("python.blocks")
+        lead = self._lead("object", kind.__name__, found, per_step, weight)
+        self.leads.append(replace(lead, resources=resources_in([newest])))
+
+    def _lead(
+        self, kind: Kind, what: str, found: Found, per_step: float | None, bytes_per_step: float
+    ) -> Lead:
+        made_at = Counter[Site]()
+        if not found.lines and found.rebound_at is not None and not found.outside:
+            made_at[found.rebound_at] = 1
+        elif not found.lines:
+            made_at = self._culprit("host.heap", bytes_per_step)
+        self.keyed |= found.keyed
+        self.memo |= found.memo
+        return Lead(
+            kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
+        )
+
+    def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
+        expected = per_step * traced_steps(resource, self._growth.steps)
+        return culprit(self._tracer.credits.get(resource, Counter()), expected)
+
+
+def _inside(*observers: object) -> set[int]:
+    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
+    values = [*observers, *(value for each in observers for value in vars(each).values())]
+    return {id(part) for part in (*values, *gc.get_referents(*values))}

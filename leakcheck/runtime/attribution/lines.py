@@ -1,0 +1,181 @@
+"""Which line of the user's did it: every counter that changed is credited to the line that ran.
+
+While the tracer is on, each line event in the user's own files reads the autograd sequence number,
+so that every Node made is dated to a line, and a few probes such as the length of a list that
+grows. Library code gets call events only: what it does is credited to the user's line that called
+it. A program that traces itself (a debugger, coverage) is left alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import Any
+
+from leakcheck.runtime.introspection import frames, graph
+from leakcheck.runtime.introspection.frames import Site
+
+Probe = Callable[[], int]
+_NOWHERE = Site("", 0)
+BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
+_EVENTS_BETWEEN_CHECKS = 2048
+_EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
+LEAST_SHARE, MOST_SHARE = 0.5, 1.5  # of all that a counter gained, in the line that is to blame
+
+
+class LineTracer:
+    """Credits changes to lines between `start` and `stop`, in the thread that starts it."""
+
+    def __init__(self) -> None:
+        self.credits: dict[str, Counter[Site]] = {}
+        self._probes: dict[str, tuple[Probe, int]] = {}
+        self._numbers = array("Q")
+        self._made_by: list[Site] = []
+        self._own: dict[CodeType, bool] = {}
+        self._number = 0
+        self._site: Site | None = None
+        self._next_number: Callable[[], int] = graph.sequence_number
+        self._events = 0
+        self._stop_at_s = 0.0
+        self._on = False
+
+    @property
+    def spent_s(self) -> float:
+        """About how long the trace functions have run, in seconds."""
+        return self._events * _EVENT_S
+
+    def start(self) -> bool:
+        """Begin; False when something else traces this thread."""
+        if sys.gettrace() is not None:
+            return False
+        self._next_number = graph.sequence_reader()
+        self._number = self._next_number()
+        self._stop_at_s = perf_counter() + 60 * BUDGET_S
+        frame = frames.own_caller(sys._getframe(1))
+        self._site = _site(frame) if frame else None
+        while frame is not None:
+            if frames.is_own(frame.f_code.co_filename):
+                frame.f_trace = self._line
+            frame = frame.f_back
+        self._on = True
+        sys.settrace(self._call)
+        return True
+
+    def stop(self) -> None:
+        """End, and leave neither a trace function nor a copy of locals in the running frames."""
+        self._probes.clear()
+        if self._on:
+            self._on = False
+            sys.settrace(None)
+
+    def forget(self, suspended: Iterable[Any]) -> None:
+        """Remove what tracing left in the frames that still run or are suspended."""
+        for frame in frames.running(suspended):
+            if getattr(frame.f_trace, "__self__", None) is self:
+                frame.f_trace = None
+                frames.locals_of(frame)
+
+    def watch(self, key: str, probe: Probe) -> None:
+        """Credit every change of `probe()` from now on under `key`."""
+        if self._on and key not in self._probes:
+            self._probes[key] = (probe, probe())
+            self.credits[key] = Counter()
+
+    def settle(self) -> None:
+        """Credit what changed so far; what happens until `resume` is ours and nobody's."""
+        if self._on:
+            self._settle()
+            sys.settrace(None)  # or every instruction of ours takes twice as long
+
+    def resume(self) -> None:
+        """Go on from what the probes read now."""
+        if self._on:
+            sys.settrace(self._call)
+        self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
+
+    def made_by(self, number: int) -> Site | None:
+        """Return the line that made the Node with this sequence number, None if unseen."""
+        index = bisect_left(self._numbers, number + 1)
+        site = self._made_by[index] if 0 < index < len(self._made_by) else _NOWHERE
+        return site if site.path else None
+
+    def _call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        own = self._own.get(frame.f_code)
+        if own is None:
+            own = self._own[frame.f_code] = frames.is_own(frame.f_code.co_filename)
+        if not own or not self._on:
+            return None
+        self._settle()
+        self._site = _site(frame)
+        return self._line
+
+    def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if not self._on:
+            return None
+        self._settle()
+        if event == "line":
+            self._site = _site(frame)
+        elif event == "return":
+            caller = frames.own_caller(frame.f_back)
+            self._site = _site(caller) if caller else None
+        return self._line
+
+    def _settle(self) -> None:
+        number = self._next_number()
+        if number != self._number:
+            self._note_nodes(number)
+        for key, (probe, before) in self._probes.items():
+            value = probe()
+            if value != before:
+                self._probes[key] = (probe, value)
+                if self._site is not None:
+                    self.credits[key][self._site] += value - before
+        self._events += 1
+        if self._events % _EVENTS_BETWEEN_CHECKS == 0:
+            self._keep_to_budget()
+
+    def _note_nodes(self, number: int) -> None:
+        if not self._numbers:
+            self._numbers.append(self._number)
+            self._made_by.append(_NOWHERE)
+        if number > self._number:
+            self._numbers.append(number)
+            self._made_by.append(self._site or _NOWHERE)
+        self._number = number
+
+    def _keep_to_budget(self) -> None:
+        if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
+            self._on = False
+            sys.settrace(None)
+
+
+def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
+    """Return the line to which a counter's growth is due; empty if none clearly is.
+
+    A forward pass adds far more memory than leaks, and backward frees it on another line. So the
+    line is looked for that added about `expected`, or what all lines together added if that is
+    not known; else it is the only one that added much.
+    """
+    seen = float(sum(credits.values()))
+    gained = expected if expected > 0 else seen
+    if gained <= 0 or seen < LEAST_SHARE * gained:  # what grows was not added meanwhile
+        return Counter()
+    ranked = sorted(credits.items(), key=lambda each: abs(each[1] - gained))
+    near = [(site, n) for site, n in ranked if LEAST_SHARE * gained <= n <= MOST_SHARE * gained]
+    if near:
+        off = [abs(added - gained) for _, added in near]
+        alone = len(near) == 1 or off[1] > AS_NEAR * off[0] + AS_GOOD * gained
+        return Counter(dict(near[:1])) if alone else Counter()
+    adding = [each for each in credits.items() if each[1] > (1 - LEAST_SHARE) * gained]
+    return Counter(dict(adding)) if len(adding) == 1 else Counter()
+
+
+def _site(frame: FrameType) -> Site:
+    code = frame.f_code
+    return Site(code.co_filename, frame.f_lineno or 0, code.co_name)

@@ -1,0 +1,63 @@
+"""From inside a chain that is linked by hand to its head, without a search of the heap a link.
+
+Each level outwards takes a search; a batch in a chain of closures, each with the one before, may be
+a hundred levels away from what holds the newest.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import defaultdict
+from typing import Any
+
+from leakcheck.runtime.introspection import objects
+
+WIDEST = 8  # objects at one level: more are no chain
+FARTHEST = 20_000  # objects
+
+
+def climb(level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
+    """Follow holders of the kinds in `seen` outwards at once; returns what was found, heads last.
+
+    `seen` and `holds` (the id of a holder -> of what it holds) come to know what is on the way.
+    """
+    kinds = {id(type(thing)) for thing in seen.values()}
+    kinds -= {id(kind) for kind in (dict, *_frames(seen))}
+    if len(level) > WIDEST:
+        return level
+    holders = _holders_of(kinds, seen)
+    heads: list[Any] = []
+    passed: list[Any] = []
+    front = level
+    while front and len(seen) < FARTHEST:
+        following: list[Any] = []
+        for thing in front:
+            new = [each for each in holders.get(id(thing), ()) if id(each) not in seen]
+            for holder in new:
+                seen[id(holder)], holds[id(holder)] = holder, id(thing)
+            following += new
+            if not new:
+                heads.append(thing)
+        passed += following
+        front = following
+    return [*passed, *heads][-FARTHEST:] if heads else level
+
+
+def _holders_of(kinds: set[int], seen: dict[int, Any]) -> dict[int, list[Any]]:
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    everything = gc.get_objects()
+    for holder in [thing for thing in everything if id(type(thing)) in kinds]:
+        if not objects.is_ours(type(holder)):
+            for part in gc.get_referents(holder):
+                if id(type(part)) in kinds:
+                    found[id(part)].append(holder)
+    return found
+
+
+def _frames(seen: dict[int, Any]) -> set[type]:
+    """Return the kinds that hold what is no link: lists, and frames with whatever they name."""
+    return {
+        type(thing)
+        for thing in seen.values()
+        if objects.length_reader(type(thing)) is not None or type(thing).__name__ == "frame"
+    }

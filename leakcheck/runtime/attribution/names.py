@@ -1,0 +1,129 @@
+"""By which names does the source know what grows? The holder's, the line's, and others it gets."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
+CHANGES = (
+    *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
+    *REMOVES,
+)
+_NAME = re.compile(r"`([\w.]+)`")
+
+
+def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what a place of growth may call what grows, with where to look for the name."""
+    tree = parsed(place.path)
+    for name, within in _own_names(suspect, place, tree):
+        yield name, within
+        yield from ((alias, tree) for alias in _aliases(name, tree))
+
+
+def _own_names(suspect: Suspect, place: Place, tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the name of the holder, and of what the line changes.
+
+    `recent = self.by_class.setdefault(key, []); recent.append(x)` is limited by `len(recent)`.
+    """
+    named = _NAME.search(suspect.holder)
+    owner, _, held = named.group(1).rpartition(".") if named else ("", "", "")
+    if held:
+        yield held, _of_class(tree, owner)
+    if held and place != suspect.locations[0]:  # only the line that adds knows it by another name
+        return
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    within = [node for node in functions if is_around(node, place.line)]
+    changed = [(node, name_of(node)) for node in _changed_at(place.line, tree)]
+    if any(name == held for _, name in changed):
+        return
+    for node, name in changed:
+        if name:
+            yield name, within[-1] if isinstance(node, ast.Name) and held and within else tree
+
+
+def _of_class(tree: ast.Module, owner: str) -> ast.Module:
+    """Return the tree without the classes that have nothing to do with `owner`, if it has that."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    if owner not in classes:
+        return tree
+    related, found = [owner], set[str]()
+    while related:
+        name = related.pop()
+        found.add(name)
+        bases = {name_of(base) for base in classes[name].bases}
+        related += (bases & classes.keys()) - found
+    others = [node for name, node in classes.items() if name not in found]
+    return ast.Module([node for node in tree.body if node not in others], [])
+
+
+def _changed_at(line: int, tree: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(tree):
+        if getattr(node, "lineno", 0) == line:
+            match node:
+                case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGES:
+                    yield value
+                case ast.Assign(targets=targets):
+                    yield from targets
+
+
+def handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the functions and classes of the file that a call hands `name`, and its name there."""
+    at = [i for i, arg in enumerate(call.args) if not is_item(arg) and name_of(arg) == name]
+    called = name_of(call.func) if at else ""
+    for node in ast.walk(tree) if called else ():
+        if getattr(node, "name", "") == called:
+            parameters = _parameters(node, method=isinstance(call.func, ast.Attribute))
+            yield from ((node, parameters[i]) for i in at if i < len(parameters))
+
+
+def _parameters(called: ast.AST, *, method: bool) -> list[str]:
+    made_by = getattr(called, "body", []) if isinstance(called, ast.ClassDef) else [called]
+    for node in made_by:
+        if isinstance(node, FUNCTIONS) and (node is called or node.name == "__init__"):
+            return [each.arg for each in node.args.args][method or node is not called :]
+    return []
+
+
+def _aliases(name: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the attributes in which objects keep `name` that are handed it when they are made.
+
+    `Writer(log.rows)` with `self.pending = rows` in its `__init__`.
+    """
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call):
+            for function, parameter in handed_to(call, name, tree):
+                for node in ast.walk(function):
+                    match node:
+                        case ast.Assign(
+                            targets=[ast.Attribute(attr=attribute)], value=ast.Name(id=value)
+                        ) if value == parameter and attribute != name:
+                            yield attribute
+
+
+def name_of(node: ast.expr) -> str:
+    """Return the last part of a name, whatever it is indexed by; "" for another expression."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, *_]):
+            return f"getattr({ast.unparse(owner)})"  # one of its attributes
+    return ""
+
+
+def is_item(node: ast.expr) -> bool:
+    """Say whether an expression is one element or slice of something."""
+    return isinstance(node, ast.Subscript)
+
+
+def is_around(node: ast.AST, line: int) -> bool:
+    """Say whether a line belongs to a statement."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    return isinstance(node, ast.stmt) and first <= line <= last

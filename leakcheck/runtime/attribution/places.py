@@ -1,0 +1,100 @@
+"""The lines that make a holder: the assignment of a root's name, an attribute, a function's def."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from types import FunctionType
+from typing import Any
+
+from leakcheck.runtime.attribution import assignments, trace
+from leakcheck.runtime.attribution.holders import Chain, Root, path_of_class
+from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection.frames import Site
+
+
+def held_at(chain: Chain) -> list[Site]:
+    """Return the user's lines that make the holders of a chain, the nearest to the leak first."""
+    sites = [_of_pair(*three) for three in _threes(chain)]
+    found = [site for site in reversed(sites) if site is not None]
+    root = _of_root(chain.root, chain.objects) if chain.root is not None else None
+    return [*found, root] if root is not None else found
+
+
+def rebound_at(chain: Chain) -> Site | None:
+    """Return the line that gives the name at the root its newest value, or an attribute after it.
+
+    None without one: of a name that is only given its value once, that line tells nothing.
+    """
+    root = chain.root
+    if root is None or not frames.is_own(root.path):
+        return None
+    nearest_first = reversed([*_threes(chain)])
+    sites = (_rebound_attribute(*three) for three in nearest_first)
+    attribute = next((site for site in sites if site is not None), None)
+    if attribute is not None or root.kind == "class":
+        return attribute
+    name, function = root.name, root.owner
+    if root.kind == "module":
+        name = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else ""
+        function = ""
+    line = assignments.last_of_name(root.path, function, name) if name else None
+    return Site(root.path, line, function or "<module>") if line else None
+
+
+def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Yield each object of a chain with the next one and, in a list, the one after that."""
+    for index, (holder, child) in enumerate(pairwise(chain.objects)):
+        yield holder, child, chain.objects[index + 2 : index + 3]
+
+
+def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | None:
+    owner, name = _attribute(holder, child, following)
+    path = path_of_class(owner) if owner else ""
+    if owner is None or not path or not frames.is_own(path):
+        return None
+    line = assignments.last_of_attribute(path, owner.__name__, name)
+    return Site(path, line, owner.__name__) if line else None
+
+
+def _of_root(root: Root, chain: list[Any]) -> Site | None:
+    name, function = root.name, root.owner
+    if root.kind == "module":
+        name, function = trace.key_of(chain[0], chain[1]) if len(chain) > 1 else "", ""
+    if root.kind == "class" or not frames.is_own(root.path):
+        return None
+    line = assignments.of_name(root.path, function, name)
+    return Site(root.path, line, function or "<module>") if line else None
+
+
+def _of_pair(holder: Any, child: Any, following: list[Any]) -> Site | None:
+    if type(holder) is FunctionType or type(holder) is objects.LruCache:
+        function = getattr(holder, "__wrapped__", holder)
+        return _of_definition(function)
+    owner, name = _attribute(holder, child, following)
+    return _of_attribute(owner, name) if owner and name else None
+
+
+def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | None, str]:
+    """Return the class and the attribute by which `holder` refers to what follows in the chain."""
+    if following and trace.is_namespace_of(child, holder):
+        owner = holder if issubclass(type(holder), type) else type(holder)
+        return owner, trace.key_of(child, following[0])
+    if objects.length_reader(type(holder)) is not None:
+        return None, ""
+    return type(holder), trace.attribute_of(holder, child)
+
+
+def _of_definition(function: Any) -> Site | None:
+    code = getattr(function, "__code__", None)
+    if code is None or not frames.is_own(code.co_filename):
+        return None
+    return Site(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def _of_attribute(owner: type, name: str) -> Site | None:
+    path = path_of_class(owner)
+    if not path or not frames.is_own(path):
+        return None
+    line = assignments.of_attribute(path, owner.__name__, name)
+    return Site(path, line, owner.__name__) if line else None

@@ -1,0 +1,96 @@
+"""Small readings that the line tracer takes after every line: lengths, heap, threads, files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from leakcheck.model import Kind, LeakTrace
+from leakcheck.runtime.attribution.lines import LineTracer, Probe, culprit
+from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.attribution.trace import Told
+from leakcheck.runtime.introspection.objects import content_reader
+from leakcheck.runtime.readings.heap import exact_heap_reader
+from leakcheck.runtime.readings.meters import mapped_bytes
+
+# Steps of the window after which a resource is credited, 0 if not here. A line traced for the
+# first time costs a table of its code: 46 KB of heap in the first step. If no container has grown
+# by then, lines are asked for blocks (40 us each).
+FROM_STEP = {"host.heap": 2, "host.rss-heap": 2, "python.blocks": 5}
+
+
+def traced_steps(resource: str, steps: int) -> int:
+    """Return in how many steps of a window lines were credited for a resource, at least one."""
+    return max(1, steps - FROM_STEP.get(resource, 0))
+
+
+def of_length(container: Any) -> Probe:
+    """Read how many elements a container has, or bytes a buffer."""
+    length = content_reader(type(container)) or len
+    return lambda: length(container)
+
+
+def of_resource(resource: str) -> Probe | None:
+    """Return a quick reading of a resource of the process, None if there is none."""
+    if resource == "host.heap":
+        return exact_heap_reader()
+    if resource == "host.rss-heap" and os.path.exists("/proc/self/statm"):
+        return mapped_bytes
+    if resource == "threads":
+        return threading.active_count
+    if resource == "descriptors" and os.path.isdir("/proc/self/fd"):
+        return lambda: len(os.listdir("/proc/self/fd"))
+    if resource == "processes":
+        return _child_count
+    return None
+
+
+_KINDS: dict[str, tuple[Kind, str]] = {
+    "processes": ("processes", "child processes that are started and never end"),
+    "threads": ("threads", "threads that are started and never end"),
+    "descriptors": ("descriptors", "files or sockets that are opened and never closed"),
+    "python.blocks": ("object", "Python objects"),
+    "host.heap": ("native", "heap memory that no Python object accounts for"),
+    "host.rss-heap": (
+        "fragmentation",
+        "memory outside the heap that no Python object accounts for",
+    ),
+}
+
+_EXACT = {"graph.nodes", "tensors", "hooks", "python.blocks"}
+_ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
+
+
+def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: bool) -> list[Lead]:
+    """Name the line that adds to each growing resource, where one line clearly does.
+
+    `growing`: the resources with their rates a step, 0 if unknown; `alone`: nothing else was found
+    that could account for the growth of the heap.
+    """
+    found = []
+    for resource, (kind, what) in _KINDS.items():
+        credits = tracer.credits.get(resource)
+        if resource not in growing or not credits or steps == 0:
+            continue
+        if resource in _ONLY_ALONE and not alone:
+            continue
+        if resource.startswith("host.") and not _EXACT.isdisjoint(growing):  # then it is not native
+            continue
+        in_bytes = resource.startswith("host.")
+        traced = traced_steps(resource, steps)
+        lines = culprit(credits, growing[resource] * traced)
+        if not lines:
+            continue
+        told = Told(LeakTrace(""), "", False)
+        per_step = growing[resource] or sum(credits.values()) / traced
+        counted, size = (None, per_step) if in_bytes else (per_step, None)
+        found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
+    return found
+
+
+def _child_count() -> int:
+    import multiprocessing
+
+    return len(multiprocessing.process._children)  # type: ignore[attr-defined]

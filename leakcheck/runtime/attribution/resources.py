@@ -1,0 +1,106 @@
+"""What stands for child processes, threads or open files is told as these, each leak once.
+
+A list of Popen objects is found as a list of objects, and the line that starts the children by
+their number: who reads the report minds the processes, and wants the line and the holder.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leakcheck.model import Kind
+from leakcheck.runtime.attribution.suspects import Lead
+
+# a child has pipes, and a pool of children has threads: processes come first
+_CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
+    "processes": (("subprocess", "Popen"), ("multiprocessing.process", "BaseProcess")),
+    "threads": (("threading", "Thread"),),
+    "descriptors": (
+        ("_socket", "socket"),
+        ("_io", "FileIO"),
+        ("select", "epoll"),
+        ("mmap", "mmap"),
+        ("selectors", "_BaseSelectorImpl"),
+    ),
+}
+DEEPEST = 4  # from an executor through its dictionary to the set of its threads
+MOST_PARTS = 60  # of one object that are looked at
+MOST_PER_CHILD = 4  # descriptors or threads that belong to one
+AS_MANY = 0.1  # apart, for two rates to be one leak's
+
+
+def resources_in(things: Iterable[Any]) -> frozenset[Kind]:
+    """Return what most of these objects are, or have one of their own inside."""
+    things = list(things)
+    found: dict[Kind, set[int]] = {kind: set() for kind in _CLASSES}
+    for part in (part for thing in things for part in _parts(thing)):
+        for kind, ids in found.items():
+            if _is_of(type(part), kind):
+                ids.add(id(part))
+    # of a dictionary the things are keys and values
+    return frozenset(kind for kind, ids in found.items() if 2 * len(ids) >= len(things) > 0)
+
+
+def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead]:
+    """Tell leads as what they stand for if that grows, by `growing`, and join line and holder."""
+    told = [_as_children(_named(lead, growing), growing) for lead in leads]
+    for kind in _CLASSES:
+        held = [lead for lead in told if lead.kind == kind and lead.told.holder]
+        added = [lead for lead in told if lead.kind == kind and not lead.told.holder]
+        for lead in added[1:]:  # the pipes of children, beside the children
+            told.remove(lead)
+        if added and len(held) == 1:
+            told[told.index(held[0])] = _joined(added[0], held[0])
+            told.remove(added[0])
+    return told
+
+
+def _named(lead: Lead, growing: Mapping[str, float]) -> Lead:
+    if lead.kind != "object" or not lead.told.holder or lead.told.library:
+        return lead
+    kinds = (kind for kind in _CLASSES if kind in growing and kind in lead.resources)
+    return replace(lead, kind=next(kinds, lead.kind))
+
+
+def _as_children(lead: Lead, growing: Mapping[str, float]) -> Lead:
+    """Tell the processes instead, if the descriptors or threads are as many as theirs would be."""
+    if lead.kind not in ("threads", "descriptors") or lead.told.holder:
+        return lead
+    children = growing.get("processes", 0.0)
+    of_each = growing.get(lead.kind, 0.0) / children if children else 0.0
+    if not 1 <= round(of_each) <= MOST_PER_CHILD or abs(of_each - round(of_each)) > AS_MANY:
+        return lead
+    what = "child processes that are started and never end"
+    return replace(lead, kind="processes", what=what, objects_per_step=children)
+
+
+def _joined(added: Lead, held: Lead) -> Lead:
+    """Join a line that adds to a counter with the objects that are held: the same things."""
+    made_at = held.lines + held.made_at
+    count = added.objects_per_step
+    return replace(held, lines=added.lines, made_at=made_at, objects_per_step=count)
+
+
+def _parts(thing: Any) -> list[Any]:
+    """Return an object and what it holds, a few levels deep; not what all programs share."""
+    seen = {id(thing)}
+    level, parts = [thing], [thing]
+    for _ in range(DEEPEST - 1):
+        held = gc.get_referents(*(part for part in level if not _is_shared(part)))
+        level = [part for part in held if id(part) not in seen][: MOST_PARTS - len(parts)]
+        seen.update(map(id, level))
+        parts += level
+    return parts
+
+
+def _is_of(cls: type, kind: Kind) -> bool:
+    bases = (getattr(sys.modules.get(module), name, None) for module, name in _CLASSES[kind])
+    return any(base is not None and issubclass(cls, base) for base in bases)
+
+
+def _is_shared(thing: Any) -> bool:
+    return issubclass(type(thing), (type, type(sys), type(_is_of)))

@@ -1,0 +1,183 @@
+"""Leads into suspects: grouped by what holds them, the same leak once, the worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from leakcheck.model import Kind, LeakTrace, Link, Place, Suspect
+from leakcheck.runtime.attribution.advice import OUTSIDE_ADVICE, fix_for
+from leakcheck.runtime.attribution.trace import OUTSIDE, Told
+from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.frames import Site
+
+RANKS: tuple[Kind, ...] = (
+    "graph",
+    "tensor",
+    "device",
+    "threads",
+    "descriptors",
+    "processes",
+    "object",
+    "native",
+    "external",
+    "fragmentation",
+)
+MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
+FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen,
+FEW_BLOCKS = 5.0  # and so many a step more or less: the forward pass leaves one or two
+MOST_PLACES = 3
+MOST_HOLDER_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """One thing that grows, as found; several leads may be one leak."""
+
+    kind: Kind
+    what: str
+    told: Told
+    lines: Counter[Site] = field(default_factory=Counter)  # that add to it
+    made_at: Counter[Site] = field(default_factory=Counter)
+    held_at: tuple[Site, ...] = ()  # where the holders themselves are made
+    objects_per_step: float | None = None
+    bytes_per_step: float | None = None
+    blocks_per_step: float = 0.0  # of Python's allocator
+    whole: bool = False  # the bytes are all that a container gains, whatever is in it
+    resources: frozenset[Kind] = frozenset()  # what the objects stand for
+    scalar: bool = False
+    evidence: str = ""
+
+
+def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Suspect, ...]:
+    """Merge leads that share a holder, drop what a worse one explains, rank the rest.
+
+    `blocks_per_step`: what Python's allocator was measured to gain, 0 if that is not known.
+    """
+    merged: list[Lead] = []
+    for lead in sorted(leads, key=_rank):
+        same = next((i for i, known in enumerate(merged) if _is_same_leak(known, lead)), None)
+        if same is None:
+            merged.append(lead)
+        else:
+            merged[same] = _merge(merged[same], lead)
+    kept = [lead for lead in merged if not _is_explained(lead, merged)]
+    if len(kept) == 1 and kept[0].blocks_per_step:
+        kept = [_to_scale(kept[0], blocks_per_step)]
+    return tuple(_suspect(lead) for lead in kept)
+
+
+def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
+    """Correct the rates of the only lead: of fifty lists that grow by turns a window sees a few."""
+    factor = blocks_per_step / lead.blocks_per_step
+    near = 1 / FEW_SEEN < factor < FEW_SEEN
+    near |= abs(blocks_per_step - lead.blocks_per_step) < FEW_BLOCKS
+    if lead.kind != "object" or near or not blocks_per_step:
+        return lead
+    known = (lead.objects_per_step, lead.bytes_per_step)
+    objects, in_bytes = (None if rate is None else rate * factor for rate in known)
+    return replace(lead, objects_per_step=objects, bytes_per_step=in_bytes)
+
+
+def _rank(lead: Lead) -> tuple[int, bool, float]:
+    outside = lead.told.trace.root == OUTSIDE
+    return RANKS.index(lead.kind), lead.told.library or outside, -(lead.bytes_per_step or 0.0)
+
+
+def _is_same_leak(known: Lead, lead: Lead) -> bool:
+    if known.told.grows_at and known.told.grows_at == lead.told.grows_at:
+        return True
+    ours, theirs = known.told.edges, lead.told.edges
+    if ours[0] == theirs[0] == OUTSIDE:
+        return known.kind == lead.kind
+    alike = known.kind == lead.kind and known.told.holder == lead.told.holder != ""
+    if alike and known.lines and known.lines.keys() == lead.lines.keys():
+        return True  # one line adds to several lists, as of each layer
+    shorter = min(len(ours), len(theirs))
+    return ours[:shorter] == theirs[:shorter] and (shorter > 1 or len(ours) == len(theirs))
+
+
+def _merge(known: Lead, lead: Lead) -> Lead:
+    """Keep the worse kind; the lines of whichever knows the place where it is added."""
+    longer = max(known.told, lead.told, key=lambda told: len(told.edges))
+    # two containers, or tensors of two shapes: else it is the same things, seen in two ways
+    apart = known.kind == lead.kind and None not in (known.objects_per_step, lead.objects_per_step)
+    both = sum if apart else max
+    within = known.whole and known.told.grows_at == lead.told.grows_at
+    counts = [each.objects_per_step for each in (known, lead) if each.objects_per_step is not None]
+    sizes = [each.bytes_per_step for each in (known, lead) if each.bytes_per_step is not None]
+    return replace(
+        known,
+        told=longer,
+        lines=known.lines or lead.lines,
+        made_at=known.made_at + lead.made_at,
+        held_at=known.held_at or lead.held_at,
+        objects_per_step=(sum(counts) if apart else counts[0]) if counts else None,
+        bytes_per_step=(max if within else both)(sizes) if sizes else None,
+        blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
+    )
+
+
+def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
+    held = [known for known in leads if not is_unheld(known)]
+    if is_unheld(lead) and held:
+        return True  # the graph holds these in C++
+    worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
+    if lead.told.library and any(not known.told.library for known in leads):
+        return lead.kind == "object"
+    return bool(worse) and lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
+
+
+def is_unheld(lead: Lead) -> bool:
+    """Say whether a lead is of tensors that no Python object is known to hold."""
+    return lead.kind == "tensor" and lead.told.trace.root == OUTSIDE
+
+
+def _suspect(lead: Lead) -> Suspect:
+    places = _places(lead)
+    code = places[0].code if places else ""
+    outside = lead.told.trace.root == OUTSIDE
+    fix = fix_for(code, lead.kind, scalar=lead.scalar)
+    if outside and lead.kind == "graph":
+        fix = OUTSIDE_ADVICE
+    return Suspect(
+        kind=lead.kind,
+        what=lead.what,
+        objects_per_step=lead.objects_per_step,
+        bytes_per_step=lead.bytes_per_step,
+        holder=lead.told.holder,
+        trace=_underlined(lead.told.trace),
+        locations=places,
+        fix=fix,
+        library=lead.told.library and not _held_by_user(lead),
+        evidence=lead.evidence,
+    )
+
+
+def _held_by_user(lead: Lead) -> bool:
+    # a trainer's frame may be the root of a module that the user wrote
+    adding = [site for site, count in lead.lines.items() if count > 0]
+    return any(frames.is_own(site.path) for site in (*adding, *lead.held_at))
+
+
+def _places(lead: Lead) -> tuple[Place, ...]:
+    places: list[Place] = []
+    for counts in (lead.lines, lead.made_at):
+        positive = Counter({site: count for site, count in counts.items() if count > 0})
+        total = positive.total() if hasattr(positive, "total") else sum(positive.values())
+        for site, count in positive.most_common(MOST_PLACES):
+            if all((each.line, each.function) != (site.line, site.function) for each in places):
+                places.append(frames.place(site, count / total))
+    known = {(each.line, each.code) for each in places}
+    holders = [frames.place(site) for site in lead.held_at]
+    new = [each for each in holders if (each.line, each.code) not in known]
+    return tuple(places[:MOST_PLACES] + new[:MOST_HOLDER_PLACES])
+
+
+def _underlined(trace: LeakTrace) -> LeakTrace:
+    """Mark the last reference as suspect if no container on the way was seen to grow."""
+    if not trace.links or any(link.suspect for link in trace.links):
+        return trace
+    last = trace.links[-1]
+    marked = Link(last.edge, last.holder, last.retained_bytes, suspect=True)
+    return LeakTrace(trace.root, (*trace.links[:-1], marked))

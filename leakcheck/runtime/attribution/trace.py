@@ -1,0 +1,284 @@
+"""A chain of live objects told in words: root, references, what leaks; no live object survives it.
+
+Positions in containers that grow are folded to [x], so that the same leak reads the same on every
+run and a thousand leaked tensors are one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from types import BuiltinMethodType, CellType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from leakcheck.model import LeakTrace, Link
+from leakcheck.runtime.attribution import hidden
+from leakcheck.runtime.attribution.holders import Chain, Root
+from leakcheck.runtime.introspection import frames, objects
+
+OUTSIDE = "held outside Python"
+POSITION = "[x]"  # whichever: of a key or an index in a container that grows
+A_KIND = "a "  # begins the name of a holder that is known by its type alone
+LONGEST_PERIOD = 3  # references from one object of a linked list to the next
+_MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A chain in words; `holder` is the name nearest to what leaks."""
+
+    trace: LeakTrace
+    holder: str
+    library: bool
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """What identifies the chain: its root and every reference."""
+        return (self.trace.root, *(link.edge for link in self.trace.links))
+
+    @property
+    def grows_at(self) -> tuple[str, ...]:
+        """The references down to the first container that grows; empty if there is none."""
+        for index, link in enumerate(self.trace.links):
+            if link.suspect:
+                return self.edges[: index + 2]
+        return ()
+
+    def extended(self, link: Link | None) -> Told:
+        """Return the chain with one more reference."""
+        if link is None:
+            return self
+        return replace(self, trace=LeakTrace(self.trace.root, (*self.trace.links, link)))
+
+    def weighed(self, retained_bytes: int) -> Told:
+        """Return the chain with what is kept alive by the reference that leaks."""
+        links = tuple(
+            replace(link, retained_bytes=retained_bytes) if link.suspect else link
+            for link in self.trace.links
+        )
+        return replace(self, trace=LeakTrace(self.trace.root, links))
+
+
+class _Hop(NamedTuple):
+    edge: str
+    name: str  # the edge with the class or function it belongs to, "" for a position
+    to: int  # index in the chain of the object it leads to
+    grows: bool
+
+
+def tell(chain: Chain, growing: Set[int]) -> Told:
+    """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
+    hops = _hops(chain, growing)
+    if chain.root is None:
+        holder = next((hop.name for hop in reversed(hops) if hop.name), "no Python object refers")
+        told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
+        return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
+    root = chain.root.text
+    if chain.root.kind != "local" and hops:
+        root = _named_root(chain.root, hops.pop(0))
+    links = _folded(hops, chain.objects)
+    named = [hop.name for hop in hops if hop.name]
+    names = [name for name in named if not name.startswith(A_KIND)] or named
+    holder = f"{names[-1]}, from {root}" if names else root
+    return Told(LeakTrace(root, links), holder, not chain.root.own)
+
+
+def describe(thing: Any) -> str:
+    """Name an object's type, and a tensor's shape, dtype and device."""
+    kind = type(thing).__name__
+    tensor = objects.tensor_type()
+    if tensor is None or not issubclass(type(thing), tensor):
+        return kind
+    shape = "x".join(map(str, tuple(thing.shape))) or "scalar"
+    device = "" if thing.device.type == "cpu" else f" on {thing.device}"
+    return f"{kind} ({shape}) {str(thing.dtype).removeprefix('torch.')}{device}"
+
+
+def is_namespace(chain: Chain, holder: Any) -> bool:
+    """Say whether a dictionary in the chain holds the names of a module, class or object."""
+    if not issubclass(type(holder), dict):
+        return False
+    if chain.objects[0] is holder and _starts_in_globals(chain):
+        return True
+    owners = zip(chain.objects, chain.objects[1:], strict=False)
+    return any(down is holder and is_namespace_of(holder, up) for up, down in owners)
+
+
+def _starts_in_globals(chain: Chain) -> bool:
+    return chain.root is not None and chain.root.kind == "module"
+
+
+def _named_root(root: Root, first: _Hop) -> str:
+    name = first.edge.lstrip(".")
+    if root.kind == "module":
+        return f"global `{name}`" if root.owner == "__main__" else f"global `{root.owner}.{name}`"
+    return f"class attribute `{root.owner}.{name}`"
+
+
+def _hops(chain: Chain, growing: Set[int]) -> list[_Hop]:
+    hops: list[_Hop] = []
+    at = 0
+    if _starts_in_globals(chain) and len(chain.objects) > 1:
+        hops.append(_Hop(f".{key_of(chain.objects[0], chain.objects[1])}", "", 1, False))
+        at = 1
+    while at < len(chain.objects) - 1:
+        hop = _hop(chain.objects, at, growing)
+        at = hop.to
+        if hop.edge:
+            hops.append(hop)
+    return hops
+
+
+def _folded(hops: list[_Hop], chain: list[Any]) -> tuple[Link, ...]:
+    links: list[Link] = []
+    for hop in hops:
+        links.append(Link(hop.edge, describe(chain[hop.to]), suspect=hop.grows))
+        for period in range(1, LONGEST_PERIOD + 1):  # .next.next.next reads as one
+            edges = [link.edge for link in links]
+            ahead = edges[-2 * period : -period]
+            if ahead == edges[-period:] and any(edge != POSITION for edge in ahead):
+                links[-2 * period : -period] = []
+                break
+    return tuple(links)
+
+
+def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
+    holder, child = chain[at], chain[at + 1]
+    following = chain[at + 2] if at + 2 < len(chain) else None
+    grows = id(holder) in growing
+    if type(holder) is FunctionType:
+        return _from_function(holder, chain, at)
+    if following is not None and type(child) is dict and is_namespace_of(child, holder):
+        return _from_namespace(type(holder), holder, chain, at + 1)
+    if issubclass(type(holder), dict):
+        return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
+    if type(holder) is CellType:
+        return _Hop("", "", at + 1, False)
+    if type(holder) is functools.partial and type(child) in (tuple, dict) and following is not None:
+        return _Hop("argument of a partial", "", at + 2, grows)
+    edge, name = _other_edge(holder, child)
+    return _Hop(edge, name, at + 1, grows)
+
+
+def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int) -> _Hop:
+    key = key_of(chain[at], chain[at + 1])
+    owner = holder.__name__ if issubclass(kind, type) else kind.__name__
+    table = chain[at + 1]
+    if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
+        key, at = key_of(table, chain[at + 2]), at + 1
+    return _Hop(f".{key}", f"attribute `{owner}.{key}`", at + 1, False)
+
+
+def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
+    name = function.__name__
+    following = chain[at + 1 : at + 4]
+    if following[0] is function.__closure__ and len(following) > 2:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        free = next((free for free, cell in cells if cell is following[1]), "?")
+        return _Hop(f"closure cell {free}", f"closure cell `{free}` of {name}()", at + 3, False)
+    if following[0] is function.__defaults__ and len(following) > 1:
+        argument = _default_name(function, following[1])
+        text = f"default argument `{argument}` of {name}()"
+        return _Hop(f"default argument {argument}", text, at + 2, False)
+    if type(following[0]) is dict and following[0] is not function.__globals__:
+        key = key_of(following[0], following[1]) if len(following) > 1 else "?"
+        return _Hop(f".{key}", f"attribute `{name}.{key}`", min(at + 2, len(chain) - 1), False)
+    return _Hop(f"function {name}()", "", at + 1, False)
+
+
+def _default_name(function: FunctionType, value: Any) -> str:
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    return next((n for n, each in zip(names, defaults, strict=False) if each is value), "?")
+
+
+def key_of(namespace: dict[Any, Any], child: Any) -> str:
+    """Return the name under which a dictionary holds `child`, "?" if there is none."""
+    keys = (key for key, value in dict.items(namespace) if value is child)
+    return next((key for key in keys if isinstance(key, str)), "?")
+
+
+def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:
+    key = key_of(holder, child)
+    return POSITION if grows or key == "?" else f'["{key}"]'
+
+
+def edge_to_element(container: Any) -> str:
+    """Return how references from a container to what is in it are written."""
+    if type(container) is not objects.LruCache:
+        return POSITION
+    return f"lru_cache of {getattr(container, '__name__', 'a function')}()"
+
+
+def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
+    kind = type(holder)
+    tensor = objects.tensor_type()
+    if kind is hidden.array_type():
+        return ".base", ""
+    if tensor is not None and issubclass(kind, tensor):
+        if hidden.base_of(holder) is child:
+            return "._base", ""
+        return ".grad", "gradient of a parameter"
+    if kind is objects.LruCache:
+        return edge_to_element(holder), edge_to_element(holder)
+    if kind is FrameType:
+        name = next((n for n, value in frames.locals_of(holder).items() if value is child), "?")
+        text = f"local {name} of {holder.f_code.co_name}(), kept by a traceback"
+        return text, text
+    if kind is functools.partial:
+        return "argument of a partial", ""
+    if kind in (MethodType, BuiltinMethodType):
+        return ".__self__", ""
+    if kind in frames.SUSPENDABLE:
+        return f"suspended {holder.__name__}()", _suspended_name(holder, child)
+    if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
+        return POSITION, ""
+    attribute = attribute_of(holder, child)
+    if attribute:
+        return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"
+    return f"in a {kind.__name__}", f"{A_KIND}{kind.__name__}"
+
+
+def _suspended_name(holder: Any, child: Any) -> str:
+    frame = frames.suspended_frame(holder)
+    values = frames.locals_of(frame) if frame is not None else {}
+    name = next((name for name, value in values.items() if value is child), "")
+    text = f"{holder.__name__}()"
+    return f"local `{name}` in {text}" if name and name[0] != "." else f"suspended {text}"
+
+
+def attribute_of(holder: Any, child: Any) -> str:
+    """Return the attribute or slot by which an object holds `child`, "" if there is none."""
+    for name, value in _namespace(holder).items():
+        if value is child:
+            return name
+    for base in type(holder).__mro__:
+        for name, slot in list(base.__dict__.items()):
+            if type(slot).__name__ == "member_descriptor" and _slot_holds(slot, holder, child):
+                return name
+    return ""
+
+
+def _namespace(thing: Any) -> dict[str, Any]:
+    try:
+        found = object.__getattribute__(thing, "__dict__")
+    except Exception:  # no dictionary, or a descriptor of the program's own
+        return {}
+    return found if type(found) is dict else {}
+
+
+def is_namespace_of(namespace: Any, thing: Any) -> bool:
+    """Say whether a dictionary holds the attributes of an object, class or module."""
+    if not issubclass(type(namespace), dict):
+        return False
+    if issubclass(type(thing), (type, ModuleType)):
+        return True
+    return not issubclass(type(thing), dict) and _namespace(thing) is namespace
+
+
+def _slot_holds(slot: Any, holder: Any, child: Any) -> bool:
+    try:
+        return slot.__get__(holder) is child
+    except Exception:  # an empty slot
+        return False

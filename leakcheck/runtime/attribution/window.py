@@ -1,0 +1,155 @@
+"""The short window opened when something grows: which lines make it, and who holds what they made.
+
+From `open` to `close` the user's lines are traced, the heap is looked at a few times, and every
+step boundary is marked. `close` compares the looks, walks the graph made in between, and follows
+references back to a root. The heap is searched with the collector's own tables; everything live is
+dropped before `close` returns.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from array import array
+from collections.abc import Mapping
+from time import thread_time
+
+from leakcheck.model import Notice, Suspect
+from leakcheck.runtime.attribution import probes
+from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.inquest import FEWEST_ADDITIONS, Inquest
+from leakcheck.runtime.attribution.lines import LineTracer
+from leakcheck.runtime.attribution.resources import as_counted
+from leakcheck.runtime.attribution.suspects import is_unheld, suspects_from
+from leakcheck.runtime.introspection import frames, graph
+from leakcheck.runtime.introspection.objects import Heap, unobserved
+
+LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
+MOST_PROBES = 24
+RENEWED = "tensors grow in number, but those of past steps are released"
+LEAST_KEPT = 0.5  # of what a counter gained, that must be found
+
+
+class Window:
+    """One attribution window; `growing` are the resources known to grow and by how much a step.
+
+    `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
+    the step of one more look at the heap, after which nothing that is born counts.
+    """
+
+    def __init__(
+        self,
+        growing: Mapping[str, float] | None = None,
+        apart_steps: float = 0.0,
+        last_look: int = 0,
+    ) -> None:
+        self._growing = growing or {}
+        self._apart_steps = apart_steps
+        self._looks = (*LOOKS, last_look)
+        self._tracer = LineTracer()
+        self._growth = Growth()
+        self._marks = array("Q")
+        self._step = 0
+        self.full_in_steps = 0
+        self.keyed = self.memo = self.found = False
+        self._looking_s = 0.0
+        self._probed: set[int] = set()
+
+    @property
+    def spent_s(self) -> float:
+        """What the window has cost the program so far, in seconds."""
+        return self._looking_s + self._tracer.spent_s
+
+    def open(self) -> None:
+        """Begin at a step boundary (60-100 ms, for plain objects 60 ms more)."""
+        began_s = thread_time()
+        with unobserved():
+            self._growth.look(0, self._heap())
+        self._looking_s += thread_time() - began_s
+        self._mark()
+        if self._tracer.start():
+            self._watch()
+
+    def step(self) -> None:
+        """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
+        self._step += 1
+        self._mark()
+        self._watch()
+        if self._step in self._looks:
+            began_s = thread_time()
+            self._tracer.settle()
+            with unobserved():
+                self._probe(self._heap())
+            self._tracer.resume()
+            self._looking_s += thread_time() - began_s
+
+    def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
+        """End the window and return what grows, who holds it, and what only fills up."""
+        self._tracer.stop()
+        gc.collect()
+        with unobserved():
+            return self._inquire(self._heap())
+
+    def abandon(self) -> None:
+        """End the window without looking."""
+        self._tracer.stop()
+
+    def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
+        self._growth.look(self._step, heap)
+        self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
+        tensors_per_step = self._growing.get("tensors", 0.0)
+        inquest = Inquest(self._tracer, self._growth, heap, tensors_per_step, self._apart_steps)
+        inquest.find(self._marks)
+        self.full_in_steps = inquest.full_in_steps
+        self.keyed, self.memo = inquest.keyed, inquest.memo
+        leads = inquest.leads
+        if any(notice.kind == "bounded" for notice in inquest.notices):
+            # what fills up may keep tensors in ways that are not seen
+            leads = [lead for lead in leads if not is_unheld(lead)]
+        self.found = bool(leads)
+        notices = inquest.notices
+        if not leads and (inquest.renewed or self._are_released()):
+            notices = [*notices, Notice("bounded", RENEWED)]
+        if not leads and not notices and "tensors" in self._growing:
+            leads = inquest.doubtful
+        alone = not leads and not notices
+        leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
+        blocks = self._growing.get("python.blocks", 0.0)
+        return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
+
+    def _are_released(self) -> bool:
+        """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""
+        if "graph.nodes" in self._growing:
+            return False
+        span_steps = self._growth.survivors_span_steps
+        kept = self._growing.get("tensors", 0.0) * span_steps
+        too_short = span_steps < FEWEST_ADDITIONS * self._apart_steps or kept < FEWEST_ADDITIONS
+        return not too_short and len(self._growth.survivors()) < LEAST_KEPT * kept
+
+    def _mark(self) -> None:
+        self._marks.append(graph.sequence_number())
+
+    def _heap(self) -> Heap:
+        heap = Heap()
+        if "graph.nodes" in self._growing:  # the collector tracks them, and so what holds them
+            return heap
+        suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+        return heap.add_untracked(frames.local_values(suspended))
+
+    def _watch(self) -> None:
+        for name in (*self._growing, "host.heap"):
+            due = probes.FROM_STEP.get(name, 0) == self._step
+            probe = probes.of_resource(name) if due else None
+            if probe is not None:
+                self._tracer.watch(name, probe)
+
+    def _probe(self, heap: Heap) -> None:
+        grown = self._growth.look(self._step, heap)
+        found = heap.containers(grown.keys() - self._probed) if grown else []
+        found.sort(key=lambda thing: -grown[id(thing)])
+        found += self._growth.buffers_in_place(heap)
+        for thing in found[: MOST_PROBES - len(self._probed)]:
+            self._probed.add(id(thing))
+            self._tracer.watch(str(id(thing)), probes.of_length(thing))
+        if self._step == probes.FROM_STEP["python.blocks"] and not self._probed:
+            self._tracer.watch("python.blocks", sys.getallocatedblocks)

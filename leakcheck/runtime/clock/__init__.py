@@ -1,0 +1,1 @@
+"""When is a step over? Optimizers, loops, or the time."""

@@ -1,0 +1,299 @@
+"""When is a step over? The first answer that is there: the optimizer, a loop, the program itself.
+
+torch calls a global hook after every optimizer step; it fires once a step in plain, compiled,
+LBFGS, Lightning, Accelerate, Ignite and Hugging Face loops. While no optimizer steps, the user's
+own loops tick, and one of them is chosen: the outermost one that has run eight times. With several
+optimizers (a GAN) one of them counts; one that is made anew now and then takes over at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.clock.imports import when_loaded
+
+if TYPE_CHECKING:
+    from leakcheck.runtime.sentinel import Sentinel
+
+OPTIMIZER_MODULE = "torch.optim.optimizer"
+CHOSEN_AFTER = 8
+SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
+SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
+LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
+TRAINING_IS_OVER_S = 5.0
+OTHER_OPTIMIZER_AFTER = OTHER_LOOP_AFTER = 200
+MOST_OPTIMIZERS = 16  # of each sort that are remembered
+RETURNS_THAT_SETTLE = 2  # of an optimizer; what is new beside it is its companion from then on
+
+
+class StepClock:
+    """Turns optimizer hooks and loop ticks into steps of a sentinel; `on_step` follows each."""
+
+    def __init__(self, sentinel: Sentinel, on_step: Callable[[], None]) -> None:
+        self._sentinel = sentinel
+        self._on_step = on_step
+        self._optimizer: weakref.ref[object] | None = None
+        self._beside = OptimizersBeside()
+        self._others = 0
+        self._counts: dict[int, int] = {}
+        self._chosen: int | None = None
+        self._outer: int | None = None
+        self._idle_ticks = 0
+        self._last_step_s = 0.0
+        self._around: Sequence[int] = ()
+        self._graphs = GraphsMade()
+        self._trusted = True
+        self._thread = 0
+
+    def optimizer_stepped(self, optimizer: object, *_: object) -> None:
+        """Count a step of the optimizer that counts; torch calls this after every step."""
+        counted = self._optimizer() if self._optimizer is not None else None
+        if counted is not optimizer:
+            self._others += 1
+            idle = counted is None or self._others >= OTHER_OPTIMIZER_AFTER
+            if not self._beside.makes_way(optimizer, idle=idle):
+                return
+            self._take_optimizer(optimizer, restart=self._optimizer is None)
+        self._others = self._idle_ticks = 0
+        self._sentinel.step()
+        self._on_step()
+
+    def ticked(self, loop: int) -> None:
+        """Count an iteration of one of the user's loops."""
+        if loop == self._chosen:
+            self._step_of_chosen(loop)
+            return
+        if loop == self._outer:
+            self._sentinel.phase()
+            if self._trusted:
+                return
+        count = self._counts[loop] = self._counts.get(loop, 0) + 1
+        if self._optimizer is not None:
+            self._idle_ticks += 1
+            if self._idle_ticks % LOOK_AGAIN_EVERY == 0:
+                self._look_whether_training_is_over()
+        else:
+            self._graphs.note(loop)
+            self._tick_beside_chosen(loop, count)
+        if count == SWITCHED_OFF_AFTER:
+            ticks.switch(loop, False)
+
+    def _tick_beside_chosen(self, loop: int, count: int) -> None:
+        self._others += 1
+        if self._others == 1:
+            self._last_step_s = perf_counter()
+        if count >= CHOSEN_AFTER and not count & (count - 1):
+            self._consider(loop)
+
+    def stop(self) -> None:
+        """Count nothing any more, as in a forked child."""
+        ticks.stop_listening()
+        self._chosen = self._outer = None
+        self._optimizer = None
+
+    def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
+        self._optimizer = weakref.ref(optimizer)
+        self._trusted = True
+        around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
+        self._chosen, self._outer = None, around[1] if len(around) > 1 else None
+        if restart:
+            waits = "all but graphs" if self._outer is not None else "nothing"
+            self._sentinel.restart("optimizer step", trusted=True, waits=waits)  # type: ignore[arg-type]
+
+    def _consider(self, ticking: int) -> None:
+        around = ticks.enclosing(sys._getframe(3))
+        # a tick has the line of the statement after it, which may be another loop's
+        around = around[around.index(ticking) :] if ticking in around else around
+        around = ticks.around_steps(around)
+        busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
+        if not busy or self._chosen in around or self._is_other_thread():
+            return
+        if self._chosen is None or self._is_better(busy[-1]):
+            self._choose(busy[-1], around)
+
+    def _is_better(self, loop: int) -> bool:
+        # than the chosen one, which ticked last a while ago: an epoch, an evaluation and the loop
+        # over the parameters inside a step are not; the step around such a loop is
+        makes_graphs = self._graphs.made_by(loop)
+        if self._trusted:
+            return makes_graphs and loop not in self._around and self._is_over()
+        return makes_graphs or loop not in self._around or self._is_detail_of(loop)
+
+    def _is_detail_of(self, loop: int) -> bool:
+        # a few iterations within each of another loop's: the other is what the program repeats
+        return self._counts.get(self._chosen or 0, 0) < CHOSEN_AFTER * self._counts[loop]
+
+    def _is_over(self) -> bool:
+        idle_s = perf_counter() - self._last_step_s
+        return self._others >= OTHER_LOOP_AFTER and idle_s > TRAINING_IS_OVER_S
+
+    def _is_other_thread(self) -> bool:
+        if self._chosen is None or threading.get_ident() == self._thread:
+            return False
+        return self._trusted or threading.current_thread() is not threading.main_thread()
+
+    def _choose(self, loop: int, around: Sequence[int]) -> None:
+        outer = self._around = around[around.index(loop) + 1 :]
+        self._chosen, self._outer = loop, outer[0] if outer else None
+        self._thread = threading.get_ident()
+        place = ticks.loops[loop]
+        waits = "nothing" if self._outer is None else "all but graphs"
+        if self._outer is not None and place.over == "range":
+            waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
+        self._trusted = place.over == "forever" or self._graphs.made_by(loop)
+        clock = f"iterations of the loop at {place.path}:{place.line}"
+        self._sentinel.restart(
+            clock,
+            trusted=self._trusted,
+            waits=waits,  # type: ignore[arg-type]
+            graph_patience_steps=0 if place.over == "forever" else SUM_OF_STEPS,
+        )
+
+    def _step_of_chosen(self, loop: int) -> None:
+        self._others = 0
+        self._counts[loop] += 1
+        if not self._trusted:
+            # a loop that makes no graph may gather a data set for as long as it likes: it is
+            # judged when the program ends
+            self._graphs.note(loop)
+            if self._graphs.made_by(loop):
+                self._trusted = True
+                self._sentinel.trust()
+        self._sentinel.step()
+        self._on_step()
+
+    def _look_whether_training_is_over(self) -> None:
+        if self._idle_ticks == LOOK_AGAIN_EVERY:
+            self._last_step_s = perf_counter()
+        idle_s = perf_counter() - self._last_step_s
+        around = ticks.enclosing(sys._getframe(2))
+        if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
+            self._optimizer = None
+            self._beside = OptimizersBeside()
+            self._counts.clear()
+
+
+@dataclass(slots=True)
+class _Counted:
+    """An optimizer that counts or did, and how often it stepped again after others took over."""
+
+    optimizer: weakref.ref[object]
+    returns: int = 0
+
+
+class OptimizersBeside:
+    """Knows the optimizers beside the one that counts: those before it, and its companions.
+
+    One that was never seen takes over at once. When one that counted before steps again, it counts
+    again, and those since are companions: of a GAN's two, one counts after the first round. All are
+    foreign objects: never kept alive, and compared by identity.
+    """
+
+    def __init__(self) -> None:
+        self._line: list[_Counted] = []  # in the order they took over; the last one counts
+        self._companions: list[weakref.ref[object]] = []
+
+    def makes_way(self, optimizer: object, *, idle: bool) -> bool:
+        """Say whether `optimizer`, which does not count, does from now on.
+
+        `idle`: the one that counts is gone, or has not stepped for long.
+        """
+        line = [each for each in self._line if each.optimizer() is not None]
+        for place, each in enumerate(line):
+            if each.optimizer() is optimizer:
+                each.returns += 1
+                self._accompany([later.optimizer for later in line[place + 1 :]])
+                self._line = line[: place + 1]
+                return True
+        known = [one for one in self._companions if one() is optimizer]
+        settled = bool(line) and line[-1].returns >= RETURNS_THAT_SETTLE
+        if not idle and known:
+            return False
+        if not idle and settled:
+            self._accompany([weakref.ref(optimizer)])
+            return False
+        if known or settled:  # they change places
+            self._companions = [one for one in self._companions if one() is not optimizer]
+            self._accompany([gone.optimizer for gone in line[-1:]])
+            line = line[:-1]
+        # the first one may be what returns after many others
+        line = line[:1] + line[1:][-(MOST_OPTIMIZERS - 2) :]
+        self._line = [*line, _Counted(weakref.ref(optimizer))]
+        return True
+
+    def _accompany(self, new: Sequence[weakref.ref[object]]) -> None:
+        alive = [one for one in (*self._companions, *new) if one() is not None]
+        self._companions = alive[-MOST_OPTIMIZERS:]
+
+
+class GraphsMade:
+    """Which loops make autograd Nodes in every other iteration of theirs, or more often.
+
+    autograd numbers its Nodes: an iteration made some if the number has risen since the one before.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
+        self._made: dict[int, int] = {}
+
+    def note(self, loop: int) -> None:
+        """Note that an iteration of `loop` begins (0.3 us)."""
+        newest = _sequence_number()
+        self._made[loop] = self._made.get(loop, 0) + (newest > self._newest.get(loop, newest))
+        self._newest[loop] = newest
+        self._seen[loop] = self._seen.get(loop, 0) + 1
+
+    def made_by(self, loop: int) -> bool:
+        """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
+        made = self._made.get(loop, 0)
+        return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
+
+
+def _sequence_number() -> int:
+    torch = sys.modules.get("torch")
+    read = getattr(getattr(torch, "autograd", None), "_get_sequence_nr", None)
+    return int(read()) if read is not None else 0
+
+
+def hook_optimizers(listener: Callable[..., None]) -> None:
+    """Call `listener(optimizer, args, kwargs)` after every step of any optimizer.
+
+    Registers at once if torch is loaded, else when it loads.
+    """
+
+    def register(module: ModuleType) -> None:
+        hook = getattr(module, "register_optimizer_step_post_hook", None)
+        if hook is not None:
+            hook(listener)
+
+    when_loaded(OPTIMIZER_MODULE, register)
+
+
+class TimeClock:
+    """Makes a step of every so many seconds, in a thread, for programs without a loop of theirs."""
+
+    def __init__(self, sentinel: Sentinel, every_s: float) -> None:
+        self._sentinel = sentinel
+        self._every_s = every_s
+        self._over = threading.Event()
+        sentinel.restart(f"every {every_s:g} s", trusted=True)
+        self._thread = threading.Thread(target=self._run, name="leakcheck-clock", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Count no more steps."""
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_s):
+            self._sentinel.step()

@@ -1,0 +1,1 @@
+"""Live objects as the interpreter and autograd know them: types, frames, Nodes."""

@@ -1,0 +1,148 @@
+"""Whose code a frame runs, and what the local names of the running functions hold.
+
+A local of a running function is no gc referrer on CPython 3.11 and later, so the frames of every
+thread and of every suspended generator are roots of their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
+from typing import Any
+
+from leakcheck.model import Place
+
+_PACKAGE = str(Path(__file__).parents[2])
+_STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
+_INSTALLED = re.compile(r"[\\/](site-packages|dist-packages)[\\/]")
+_TYPED = ("<stdin>", "<ipython", "<cell")
+SUSPENDABLE = (GeneratorType, CoroutineType, AsyncGeneratorType)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Site:
+    """A line of somebody's code."""
+
+    path: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A local name of a running or suspended function."""
+
+    name: str
+    function: str
+    own: bool
+    path: str = ""
+    suspended: bool = False
+
+
+@lru_cache(maxsize=4096)
+def is_own(path: str) -> bool:
+    """Say whether a file is the user's: not installed, not Python's, not leakcheck's."""
+    if path.startswith("<"):  # made by exec: a dataclass's __init__, a compiled graph
+        return path.startswith(_TYPED)
+    if _INSTALLED.search(path):
+        return False
+    real = os.path.realpath(path)
+    return not real.startswith((_PACKAGE + os.sep, *(each + os.sep for each in _STDLIB)))
+
+
+def is_ours(code: CodeType) -> bool:
+    """Say whether code is leakcheck's."""
+    return code.co_filename.startswith(_PACKAGE + os.sep)
+
+
+def own_caller(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the user's code, from `frame` outwards."""
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def every() -> Iterator[FrameType]:
+    """Yield the frames that run in any thread, leakcheck's own included."""
+    for top in sys._current_frames().values():
+        frame: FrameType | None = top
+        while frame is not None:
+            yield frame
+            frame = frame.f_back
+
+
+def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
+    """Yield the program's frames in every thread, and those of the generators given."""
+    yield from (frame for frame in every() if not is_ours(frame.f_code))
+    for thing in suspended:
+        frame = suspended_frame(thing)
+        if frame is not None:
+            yield frame
+
+
+def suspended_frame(thing: Any) -> FrameType | None:
+    """Return the frame of a generator, coroutine or async generator, None when it has ended."""
+    if type(thing) is GeneratorType:
+        return thing.gi_frame
+    if type(thing) is CoroutineType:
+        return thing.cr_frame
+    return thing.ag_frame if type(thing) is AsyncGeneratorType else None
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """Copy a function's locals; the module's or class's own namespace counts as no locals.
+
+    Up to CPython 3.12 reading them leaves a dictionary behind in the frame that keeps every value
+    alive until the function ends; it is emptied again unless the program holds it by locals().
+    """
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return {}
+    snapshot = frame.f_locals
+    copied = dict(snapshot)
+    if isinstance(snapshot, dict) and sys.getrefcount(snapshot) <= 3:  # the frame, us, the call
+        snapshot.clear()
+    return copied
+
+
+def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
+    """Yield everything that a running function names."""
+    for frame in running(suspended):
+        yield from locals_of(frame).values()
+
+
+def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
+    """Return id -> local name for everything a running function names; the user's names win."""
+    found: dict[int, Local] = {}
+    now = {id(frame) for frame in running()}
+    for frame in running(suspended):
+        waits = id(frame) not in now
+        function = frame.f_code.co_name
+        own = is_own(frame.f_code.co_filename)
+        for name, value in locals_of(frame).items():
+            known = found.get(id(value))
+            if not name.startswith(".") and (known is None or (own and not known.own)):
+                found[id(value)] = Local(name, function, own, frame.f_code.co_filename, waits)
+    return found
+
+
+def place(site: Site, share: float = 1.0) -> Place:
+    """Return the site as reports show it: relative to the working directory, with its source."""
+    path = site.path
+    here = os.getcwd() + os.sep
+    if path.startswith(here):
+        path = path[len(here) :]
+    return Place(path, site.line, source_line(site), share, site.function)
+
+
+def source_line(site: Site) -> str:
+    """Return the text of a site's line, "" when the source is not there."""
+    return linecache.getline(site.path, site.line).strip()

@@ -1,0 +1,1 @@
+"""Which stage of the training leaks: the run repeated with parts of it left out."""

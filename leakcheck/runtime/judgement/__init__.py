@@ -1,0 +1,1 @@
+"""Readings in, growth that is confirmed or acquitted out: pure but for the readings it asks for."""

@@ -1,0 +1,246 @@
+"""Stage two, paid only when something seems to grow: is it so?
+
+A suspicion is confirmed on new steps, between collections of garbage, so that noise, cycles
+waiting for the collector and a buffer that has just filled up are acquitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from leakcheck.model import Notice
+from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, LEAST_RISEN, Reading, companions
+from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
+from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit
+from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.watching import Watch
+
+FEWEST_NEW = 10  # objects that a confirmation waits for
+FEWEST_NEW_AT_TIMES = 24  # where they come at random: twelve in a half, and six must be there
+LONGEST_CONFIRMATION_STEPS = 400
+AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
+# between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
+# 256, kinds of objects seen for the first time
+OWN_BLOCKS = 40
+STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
+AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
+AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
+SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
+# resource -> fewest steps to confirm it over; bytes jump, counters do not
+_CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
+_CONFIRM_OTHER_STEPS = 100
+_CONFIRM_HELD_BACK_STEPS = 150  # what only seems to be lost comes in use again
+
+
+@dataclass(slots=True)
+class Confirmation:
+    """Three collected readings at the start, middle and end of a stretch of new steps."""
+
+    suspected: list[Reading]
+    begin: int
+    length: int
+    along: list[Reading] = field(default_factory=list)  # confirmed too, if they grow as well
+    taken: Series = field(init=False)
+    garbage_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Make room for the readings: kept as objects, they counted as growth of 12 blocks each."""
+        names = [reading.resource for reading in (*self.suspected, *self.along)]
+        self.taken = Series(6, names)
+
+    @property
+    def next_step(self) -> int:
+        """The step of the next collected reading."""
+        return self._due[min(len(self.taken), len(self._due) - 1)]
+
+    @property
+    def end(self) -> int:
+        """The step of the last collected reading."""
+        return self.begin + self.length
+
+    @property
+    def _middle(self) -> int:
+        return self.begin + self.length // 2
+
+    @property
+    def _due(self) -> tuple[int, ...]:
+        # between the ends of a long one, in case the run ends before
+        within = (50, 100, 200) if self.length > LONGEST_CONFIRMATION_STEPS else ()
+        return (self.begin, *(self.begin + steps for steps in within), self._middle, self.end)
+
+    def _levels(self, resource: str) -> tuple[int, ...]:
+        """Return what was read at the begin, in the middle and at the end; () before that."""
+        _, levels = self.taken.column(resource)
+        return (levels[0], *levels[-2:]) if len(levels) == len(self._due) else ()
+
+    def read(self, watch: Watch, step: int) -> bool:
+        """Take a collected reading; True when it was the last."""
+        readings = watch.checkpoint(step, collect=True)
+        if not len(self.taken):
+            self.garbage_bytes = readings.get("garbage", 0)
+        known = {name: readings[name] for name in self.taken.resources if name in readings}
+        self.taken.append(step, 0.0, known)
+        return len(self.taken) == len(self._due)
+
+    @property
+    def was_garbage(self) -> bool:
+        """Whether the first collection left less of everything than there was before it grew."""
+        return len(self.taken) > 0 and all(
+            self.taken.column(one.resource)[1][:1] < one.values[:1] for one in self.suspected
+        )
+
+    @property
+    def in_doubt(self) -> list[Reading]:
+        """What may yet be confirmed if the run ends now: not what was mostly garbage."""
+        return [reading for reading in self.suspected if self._is_left(reading)]
+
+    def _is_left(self, reading: Reading) -> bool:
+        collected = self.taken.column(reading.resource)[1][:1]
+        least = AGREES_FROM * reading.line.total
+        return not collected or collected[0] - reading.values[0] >= least
+
+    def confirmed(self, watch: Watch) -> list[Reading]:
+        """Return the suspected resources that went on growing, counters with their exact rate."""
+        confirmed = [one for one in self.suspected if self._went_on(one, watch)]
+        if not confirmed and not any(map(self._never_fell, self.along)):
+            return []  # what was only looked at beside them proves nothing alone
+        beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
+        return [self._measured(one) for one in (*confirmed, *beside)]
+
+    def _never_fell(self, reading: Reading) -> bool:
+        """Say whether an exact count rose in both halves, and has not fallen before."""
+        levels = self._levels(reading.resource)
+        rose = all(now - past >= LEAST_RISEN for past, now in pairwise(levels)) and len(levels) > 0
+        known = [*reading.values, *levels]
+        return reading.resource in COUNTED_EXACTLY and rose and known == sorted(known)
+
+    def so_far(self) -> list[Reading]:
+        """Return what grew at every reading yet, for a run that ends before the last of them."""
+        return [one for one in self.suspected if self._has_grown(one)]
+
+    def _has_grown(self, reading: Reading) -> bool:
+        points = list(zip(*self.taken.column(reading.resource), strict=True))
+        rates = [(level - past) / (at - since) for (since, past), (at, level) in pairwise(points)]
+        if not rates or rates[-1] < STEADILY * rates[0]:
+            return False
+        return min(rates) >= AGREES_FROM * reading.line.per_step
+
+    def longer(self, step: int) -> Confirmation | None:
+        """Plan a longer look at a heap that rose too seldom to be sure of.
+
+        That of a file in memory gains by an eighth at a time, what an evaluation keeps comes every
+        hundred steps. None if it did not rise, or the look was as long as any.
+        """
+        heap = [one for one in self.suspected if one.resource == "host.heap"]
+        long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
+        if long_enough or step < LONGEST_CONFIRMATION_STEPS:
+            return None
+        if not any(self._rose_at_times(one) for one in heap):
+            return None
+        length = max(LONGEST_CONFIRMATION_STEPS, step // 2)
+        return Confirmation(heap, step + 1, length, self.along)
+
+    def _rose_at_times(self, reading: Reading) -> bool:
+        begin, middle, end = self._levels(reading.resource) or (0, 0, 0)
+        enough = end - begin >= AGREES_FROM * reading.line.per_step * self.length
+        slower, faster = sorted((middle - begin, end - middle))
+        at_times = slower <= AT_ONCE * (end - begin) or faster <= AGREE_AT_TIMES * slower
+        return enough and slower >= -SLACK_BYTES and at_times
+
+    def what_stayed(self) -> tuple[Notice, ...]:
+        """Say what grew before this confirmation and then stayed, if it is worth a word."""
+        came = [
+            one.resource
+            for one in self.suspected
+            if one.line.total >= WORTH_A_NOTICE[unit_of(one.resource) == "B"]
+        ]
+        if not came or self.garbage_bytes:
+            return ()
+        told = f"{', '.join(came)} grew until step {self.begin} and stopped"
+        return (Notice("bounded", told),)
+
+    def _measured(self, reading: Reading) -> Reading:
+        short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
+        if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
+            return reading
+        begin, middle, end = self._levels(reading.resource)
+        halves = (
+            (middle - begin) / (self._middle - self.begin),
+            (end - middle) / (self.end - self._middle),
+        )
+        rate = (end - begin) / self.length
+        line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
+        return replace(reading, line=line)
+
+    def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
+        levels = self._levels(reading.resource)
+        if len(levels) < 3:
+            return False
+        begin, middle, end = levels
+        expected = AGREES_FROM * reading.line.per_step
+        if reading.resource == "python.blocks" and not beside:
+            # garbage between collections made the suspected rate too high
+            expected = max(
+                OWN_BLOCKS / self.length, min(expected, AGREES_FROM * (end - begin) / self.length)
+            )
+        slower, faster = sorted((middle - begin, end - middle))
+        if slower < expected * self.length / 2:
+            return False
+        if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
+            return False  # one jump, such as a library's buffer for larger batches
+        if self.length >= patience.MEMO_STEPS and end - middle < STEADILY * (middle - begin):
+            return False  # new keys come ever more rarely
+        return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
+
+    def _climbed_between(self, reading: Reading, watch: Watch, expected: float) -> bool:
+        # the collections themselves leave some kilobytes in malloc's caches; the steps between
+        # them must show the growth too
+        halves = ((self.begin, self._middle), (self._middle, self.end))
+        for first, last in halves:
+            steps, values = watch.quick.column(reading.resource, after=first)
+            count = sum(step < last for step in steps)
+            line = fit(steps[:count], values[:count])
+            if line is None:
+                continue
+            by_stairs = self.length >= LONGEST_CONFIRMATION_STEPS
+            rate = line.total / line.steps if by_stairs else line.per_step
+            if rate < expected:
+                return False
+        return True
+
+
+def confirmation(
+    suspected: list[Reading], slow: Series, step: int, tolerance_bytes: int, length: int = 0
+) -> Confirmation:
+    """Plan the confirmation: long enough for ten new objects of the slowest suspected counter.
+
+    `slow` has the exact counters to look at beside; `length`: how many steps it takes if that is
+    known.
+    """
+    flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
+    blocks_alone = all(reading.resource == "python.blocks" for reading in suspected)
+    if blocks_alone and tolerance_bytes < BLOCK_BYTES:
+        length = FINE_STEPS
+    lengths = []
+    for reading in suspected:
+        fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
+        if reading.resource.endswith((*HELD_BACK, OUTSIDE)) and not reading.even:
+            fewest = _CONFIRM_HELD_BACK_STEPS
+        new = FEWEST_NEW if reading.line.straight else FEWEST_NEW_AT_TIMES
+        lengths.append(max(fewest, round(new / reading.line.per_step)))
+    length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
+    beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
+    return Confirmation(suspected, step, length, beside)
+
+
+def _above_our_own(reading: Reading, length: int) -> Reading:
+    if reading.resource != "python.blocks":
+        return reading
+    least = OWN_BLOCKS / (AGREES_FROM * length / 2)
+    line = replace(reading.line, per_step=max(reading.line.per_step, least))
+    return replace(reading, line=line)

@@ -1,0 +1,98 @@
+"""Growth that is confirmed and yet no leak: plain objects below the tolerance, torch's own ring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from leakcheck.model import Notice
+from leakcheck.runtime.judgement.judge import Reading, still_climbing
+from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings.series import Series
+from leakcheck.units import format_bytes
+
+BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
+STILL_GROWS_FROM = 0.3  # of its rate at first
+PLAIN = frozenset({"python.blocks", "host.heap"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """Growth that the program itself limits: how fast it was, and how long it may go on."""
+
+    told: str
+    since: int  # steps
+    until: int
+    rates: Mapping[str, float]  # by resource, a step
+
+    def goes_on(self, sources: Iterable[Series]) -> bool:
+        """Say whether something still gained a good part of its rate at the end."""
+        pairs = [(series, name) for series in sources for name in self.rates]
+        gains = [(_late_rate(series, name, self.since), self.rates[name]) for series, name in pairs]
+        known = [(gain, rate) for gain, rate in gains if gain is not None]
+        return not known or any(gain >= STILL_GROWS_FROM * rate for gain, rate in known)
+
+
+def _late_rate(series: Series, resource: str, since: int) -> float | None:
+    """Return what the lowest level of a third of the steps gained on that of the third before.
+
+    The lowest, because what is emptied now and then stands high at most readings.
+    """
+    steps, values = series.column(resource, after=since)
+    if not steps:
+        return None
+    third = (steps[-1] - since) / 3
+    points = list(zip(steps, values, strict=True))
+    late = [value for step, value in points if step >= since + 2 * third]
+    middle = [value for step, value in points if since + third <= step < since + 2 * third]
+    return (min(late) - min(middle)) / third if middle and third else None
+
+
+class Excuses:
+    """Which resources may grow for now, and until which step."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def add(self, resources: Iterable[str], until: float = inf) -> None:
+        """Let `resources` grow until the step `until`."""
+        self._until |= dict.fromkeys(resources, until)
+
+    def without(self, readings: list[Reading]) -> list[Reading]:
+        """Return the readings that have no excuse."""
+        return [reading for reading in readings if reading.resource not in self._until]
+
+    def still_climbing(self, sources: Iterable[Series], tolerance_bytes: int) -> list[Reading]:
+        """Return what climbs at the end, not regularly, and has no excuse."""
+        return self.without(still_climbing(sources, tolerance_bytes))
+
+    def ended_before(self, step: int) -> int:
+        """End the excuses that are over at `step`; returns when the last of them was, else 0."""
+        over = {resource: until for resource, until in self._until.items() if until <= step}
+        for resource in over:
+            del self._until[resource]
+        return int(max(over.values(), default=0))
+
+
+def dated(notice: Notice, step: int) -> Notice:
+    """Tell of growth that will end, or that nobody minds, when it was seen: a run may go on."""
+    if not step or notice.kind not in ("bounded", "below-tolerance"):
+        return notice
+    return replace(notice, message=f"at step {step:,}: {notice.message}")
+
+
+def excuse(confirmed: list[Reading], tolerance_bytes: int) -> Notice | None:
+    """Return why the confirmed growth is harmless, None if it is not."""
+    rates = {reading.resource: reading.line.per_step for reading in confirmed}
+    if not rates.keys() <= PLAIN:
+        return None
+    bytes_per_step = rates.get("python.blocks", 0.0) * BLOCK_BYTES + rates.get("host.heap", 0.0)
+    if "python.blocks" in rates and bytes_per_step < tolerance_bytes:
+        amount, limit = format_bytes(bytes_per_step), format_bytes(tolerance_bytes)
+        told = f"plain objects grow about {amount} a step, below the tolerance of {limit} a step"
+        return Notice("below-tolerance", told)
+    if flight_recorder.filling():
+        told = "the heap grew while the flight recorder of torch.distributed filled up"
+        return Notice("bounded", told)
+    return None

@@ -1,0 +1,281 @@
+"""Series in, trends and a verdict out: which resources are judged, how strictly, from what.
+
+The judges are exact counters. RSS and what allocators keep are reported beside them, because on
+correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS flat for 1,000.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import inf
+
+from leakcheck.model import Trend, Verdict
+from leakcheck.runtime.judgement.trend import (
+    FEWEST_POINTS,
+    HALVES_AGREE_WITHIN,
+    Floor,
+    Line,
+    fit,
+    grows,
+    level_of_look,
+    settled_after,
+)
+from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.series import Series
+
+FEWEST_WARMUP_STEPS = 10
+SHORT_RUN_STEPS = 60  # a graph that grows is established by then
+FEWEST_STEPS = 30  # settled steps below which nothing is said
+# per step; a checkpoint leaves up to ten blocks of ours behind
+COMPANION_RATES = {
+    "graph.nodes": 0.05,
+    "tensors": 0.05,
+    "python.blocks": 0.8,
+    "threads": 0.02,
+    "descriptors": 0.02,
+    "processes": 0.02,
+}
+
+
+COUNTED_EXACTLY = ("graph.nodes", "tensors")
+SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
+LEAST_RISEN = 5  # tensors or Nodes
+NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
+LATE_STEPS = 150  # that a leak which began late must have gone on for
+EVEN_SPAN_STEPS = 30
+LEAST_EVEN_SHARE = 0.9
+EVEN_TIMES_TOLERANCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """How a kind of resource is judged: its floor, and the span of steps a look needs."""
+
+    floor: Floor
+    span_steps: int
+    even_floor: Floor | None = None  # for what gains the same on every step
+
+
+# Floors: half of the smallest leak worth finding (one Node in ten steps; 64 bytes of heap a step:
+# clean programs stay below 3.5 bytes a step in 99 of 100 windows), and totals that no cache fills.
+JUDGES = {
+    "graph.nodes": Judge(Floor(0.02, 5), 22),
+    "tensors": Judge(Floor(0.02, 5), 36),
+    "hooks": Judge(Floor(0.05, 5), 36),
+    "python.blocks": Judge(Floor(0.05, 24), 110),
+    "descriptors": Judge(Floor(0.01, 5), 48),
+    "threads": Judge(Floor(0.01, 5), 48),
+    "processes": Judge(Floor(0.01, 5), 48),
+    "host.heap": Judge(Floor(48, 16 << 10), 120),
+    # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
+    # collector
+    "host.rss-heap": Judge(Floor(4096, 8 << 20), 100, Floor(4096, 3 << 20)),
+}
+_OF_DEVICES = {
+    "allocated": Judge(Floor(48, 4096), 100),
+    "reserved-allocated": Judge(Floor(1024, 40 << 20), 300),  # a large segment is of 20 MiB
+    "outside": Judge(Floor(1024, 32 << 20), 300),  # the driver gives 2 MiB at a time
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One resource's points after warm-up, with the line through them."""
+
+    resource: str
+    steps: list[int]
+    values: list[int]
+    line: Line
+
+    @property
+    def even(self) -> bool:
+        """Whether it gains about the same on nearly every step."""
+        return self.line.even_share >= LEAST_EVEN_SHARE
+
+
+class Recurring:
+    """What is suspected at look after look, where the steps between looks confirm nothing."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks: deque[set[str]] = deque(maxlen=looks)
+
+    def note(self, found: list[Reading]) -> list[Reading]:
+        """Return those of `found` that were suspected at all of the last looks, and start over."""
+        self._looks.append({reading.resource for reading in found})
+        always = set.intersection(*self._looks)
+        if len(self._looks) < (self._looks.maxlen or 0) or not always:
+            return []
+        self._looks.clear()
+        return [reading for reading in found if reading.resource in always]
+
+
+def judge_of(resource: str) -> Judge | None:
+    """Return how `resource` is judged; None when it is only reported."""
+    return JUDGES.get(resource) or _OF_DEVICES.get(resource.rpartition(".")[2])
+
+
+def read(series: Series, resource: str, after: int = 0, until: float = inf) -> Reading | None:
+    """Fit the settled points of one resource up to `until`; None while there are too few."""
+    steps, values = series.column(resource)
+    if not steps:
+        return None
+    start = max(after, settled_after(steps, FEWEST_WARMUP_STEPS))
+    steps, values = series.column(resource, after=start)
+    count = sum(step <= until for step in steps)
+    steps, values = steps[:count], values[:count]
+    line = fit(steps, values)
+    return Reading(resource, steps, values, line) if line else None
+
+
+def read_known(series: Series, resource: str) -> Reading | None:
+    """Fit the settled points, or the last few of what is counted too seldom for as many.
+
+    Not for verdicts: once nothing rises, counts are taken at a few steps only.
+    """
+    settled = read(series, resource)
+    if settled is not None:
+        return settled
+    steps, values = series.column(resource, after=FEWEST_WARMUP_STEPS)
+    steps, values = steps[-FEWEST_POINTS:], values[-FEWEST_POINTS:]
+    line = fit(steps, values)
+    return Reading(resource, steps, values, line) if line else None
+
+
+def suspicious(sources: Iterable[Series], look: int, after: int = 0) -> list[Reading]:
+    """Return the judged resources that grow at this look (counted from 1).
+
+    If nothing has since `after`, what grows in the last third or sixth of the steps, beyond all
+    levels before: a leak may begin at any of them. A smaller level is spent on each, so that all
+    looks together still spend the rate.
+    """
+    sources = tuple(sources)
+    found = [one for series in sources for one in _growing(series, look, after)]
+    newest = max(series.last_step for series in sources)
+    for share, stricter in ((3, 2), (6, 3)):
+        since = newest - (newest - after) // share
+        if not found and newest - since >= LATE_STEPS:
+            for series in sources:
+                late = _growing(series, stricter * look, since)
+                found += [one for one in late if _is_new_high(one, series, after)]
+    return found
+
+
+def _growing(series: Series, look: int, after: int) -> list[Reading]:
+    found = []
+    for resource in series.resources:
+        judge = judge_of(resource)
+        reading = read(series, resource, after) if judge else None
+        if judge is None or reading is None or reading.line.steps < judge.span_steps:
+            continue
+        even_floor = judge.even_floor if reading.even else None
+        if grows(reading.line, even_floor or judge.floor, level_of_look(look)):
+            found.append(reading)
+    return found
+
+
+def _is_new_high(late: Reading, series: Series, after: int) -> bool:
+    """Say whether most of a late climb is above all that was read since `after`, unlike a saw."""
+    steps, values = series.column(late.resource, after=after)
+    before = [value for step, value in zip(steps, values, strict=True) if step < late.steps[0]]
+    return late.values[-1] - max(before, default=0) >= NEW_SHARE * late.line.total
+
+
+def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:
+    """Return the heap if it gains the same on every step, and much: no noise is to be waited out.
+
+    So does a list of arrays. A cache that fills up does too, for a while.
+    """
+    heap = read(quick, "host.heap")
+    if heap is None or heap.line.steps < EVEN_SPAN_STEPS or not heap.line.straight:
+        return []
+    return [heap] if heap.line.per_step > EVEN_TIMES_TOLERANCE * tolerance_bytes else []
+
+
+def companions(slow: Series, found: list[Reading]) -> list[Reading]:
+    """Return the exact counters to confirm along with what was found, at their smallest rates.
+
+    A Node in ten steps shows in the heap first; to be told as a graph it must be confirmed too.
+    """
+    known = {reading.resource for reading in found}
+    others = [name for name in COMPANION_RATES if name not in known]
+    readings = [read_known(slow, name) for name in others]
+    return [
+        replace(one, line=replace(one.line, per_step=COMPANION_RATES[one.resource]))
+        for one in readings
+        if one is not None
+    ]
+
+
+def refitted(reading: Reading, quick: Series, after: int) -> Reading:
+    """Return the line through all quick readings beyond `after`, for bytes that climb evenly.
+
+    Bytes jump: more points make a better line. Counters were measured exactly, and of what is
+    held back the collections of the confirmation leave some behind.
+    """
+    exact = unit_of(reading.resource) != "B" or reading.resource.endswith(HELD_BACK)
+    newer = None if exact else read(quick, reading.resource, after)
+    if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
+        return reading
+    return newer
+
+
+def counters_that_rise(slow: Series) -> list[str]:
+    """Return the counters of Nodes and tensors that were higher at each look than at the last."""
+    found = []
+    for resource in COUNTED_EXACTLY:
+        _, values = slow.column(resource)
+        rose = [now > past for past, now in pairwise(values)]
+        if len(rose) >= 3 and all(rose):
+            found.append(resource)
+    return found
+
+
+def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
+    """Return what climbs at the end without being regular enough to call growth.
+
+    Bytes at more than a rate, and counts of tensors and Nodes, which are exact, at any.
+    """
+    found = []
+    for series in sources:
+        for resource in series.resources:
+            reading = read(series, resource) if judge_of(resource) is not None else None
+            if reading is None or reading.line.steps < FEWEST_STEPS:
+                continue
+            line = reading.line
+            slower, faster = sorted((line.first_half, line.second_half))
+            if resource in COUNTED_EXACTLY:
+                goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
+                climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
+            elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
+                climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
+            else:
+                continue
+            if climbs and line.deepest_drop == 0:
+                found.append(reading)
+    return found
+
+
+def as_trend(
+    reading: Reading, verdict: Verdict, seconds_per_step: float | None, room_bytes: int | None
+) -> Trend:
+    """Turn a fitted resource into the value that reports show."""
+    line = reading.line
+    per_hour = line.per_step * 3600 / seconds_per_step if seconds_per_step else None
+    exhausts_in_s = None
+    if verdict == "growing" and room_bytes and seconds_per_step and line.per_step > 0:
+        exhausts_in_s = room_bytes / line.per_step * seconds_per_step
+    return Trend(
+        resource=reading.resource,
+        unit=unit_of(reading.resource),
+        per_step=line.per_step,
+        low=line.low,
+        high=line.high,
+        total=line.per_step * line.steps if verdict == "growing" else line.total,
+        steps=line.steps,
+        verdict=verdict,
+        per_hour=per_hour,
+        exhausts_in_s=exhausts_in_s,
+    )

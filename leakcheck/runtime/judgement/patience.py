@@ -1,0 +1,19 @@
+"""How long the course of a watch waits for each thing before it decides."""
+
+from __future__ import annotations
+
+LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
+LONGEST_WAIT_S = 10.0
+MORE_THAN_EXPECTED = 1.5
+PHASES_THAT_CONFIRM = 3
+SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
+FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to need
+UNHELD_STEPS = 200
+EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
+FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
+EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
+MEMO_STEPS = 700  # to confirm what is only kept where it is new
+MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up
+LIMIT_STEPS = 1000  # for what the program itself limits
+FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
+WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed

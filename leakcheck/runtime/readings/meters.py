@@ -1,0 +1,283 @@
+"""One integer a reading: what the process and the devices it uses hold right now.
+
+Quick readings are taken on every step (about 5 us together), some of them every few steps; slow
+ones at checkpoints. Nothing
+here imports torch or touches a device the program has not: a module that is not in `sys.modules`
+or not initialised is not asked.
+
+Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
+(resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
+python.blocks, descriptors, threads, processes, and for each device such as cuda:0
+`<device>.allocated`, `<device>.reserved`, `<device>.reserved-allocated` (reserved beyond the most
+that was ever allocated), `<device>.external` (used on the device, not by torch's allocator, other
+processes included) and `<device>.outside` (that part of this process alone, where NVML tells it).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+
+import psutil
+
+from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
+from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.nvml import ProcessMeter
+from leakcheck.runtime.readings.series import Series
+
+UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+OUTSIDE = ".outside"
+HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
+LEAST_FREED_BYTES = 64 << 10
+FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
+MOST_EXAMINED = 3  # collections that are asked which types they free
+OLDEST = 2  # generation
+USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
+LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
+COUNTED = ("hooks", "descriptors", "threads", "processes")
+
+
+def unit_of(resource: str) -> str:
+    """Return the unit a resource is counted in: bytes unless the table says otherwise."""
+    return UNITS.get(resource, resource if resource in COUNTED else "B")
+
+
+class HostMeter:
+    """Reads RSS (1.5 us) and heap bytes in use (0.6 us where glibc tells, else absent)."""
+
+    def __init__(self) -> None:
+        self._page_bytes = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        self._statm = _open_statm()
+        self._process = psutil.Process()
+        self._heap = heap_reader()
+
+    def read(self) -> dict[str, int]:
+        """Return the quick readings."""
+        readings = {"host.rss": self._rss_bytes()}
+        if self._heap is not None:
+            readings["host.heap"] = self._heap()
+        return readings
+
+    def read_slow(self) -> dict[str, int]:
+        """Return blocks (20-60 us), descriptors (8 us), threads and child processes."""
+        readings = {"python.blocks": sys.getallocatedblocks()}
+        readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
+        readings["processes"] = self._children()
+        return {resource: value for resource, value in readings.items() if value >= 0}
+
+    def read_outside(self) -> dict[str, int]:
+        """Return what is resident and not the heap's (12 us); {} where nothing tells."""
+        outside = resident_bytes() - self._heap() if self._heap is not None else -1
+        return {"host.rss-heap": outside} if outside >= 0 else {}
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._statm is not None:
+            os.close(self._statm)
+            self._statm = None
+
+    def _rss_bytes(self) -> int:
+        if self._statm is not None:
+            try:
+                return int(os.pread(self._statm, 64, 0).split()[1]) * self._page_bytes
+            except (OSError, IndexError, ValueError):  # the program closed every descriptor
+                self._statm = None
+        return int(self._process.memory_info().rss)
+
+    def _children(self) -> int:
+        pid = os.getpid()
+        try:
+            total = 0
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
+                    total += len(children.read().split())
+            return total
+        except OSError:
+            return -1
+
+
+class GarbageMeter:
+    """Adds up the heap bytes that garbage collections free: cycles that waited for one."""
+
+    def __init__(self, heap: Callable[[], int] | None) -> None:
+        self.step = 0  # the step that runs
+        self.measuring = False  # readings are being taken: no time to look at what is freed
+        self.ours = False  # what is freed now is leakcheck's own
+        self._heap: Callable[[], int] = heap or int
+        self._before = 0
+        self.start_over()
+        if heap is not None:
+            gc.callbacks.append(self._collecting)
+
+    def start_over(self) -> None:
+        """Forget what was freed so far."""
+        self._freed = Series(64)
+        self._freed_bytes = 0
+        self._little = 0  # collections that freed few bytes
+        self._few = 0  # objects, the most that one of them collected
+        self._passed_over = False
+        self._origin = self.step
+        self._examined = 0
+        self._population: Population | None = None
+        self.kinds: tuple[Kind, ...] = ()  # that one of these collections freed
+
+    @property
+    def freed_bytes(self) -> int:
+        """What collections free over and over; 0 if it was now and then, as after an import."""
+        middle = (self._origin + self.step) / 2
+        steps, freed = self._freed.column("freed")
+        early = max(
+            (sum_ for step, sum_ in zip(steps, freed, strict=True) if step <= middle), default=0
+        )
+        if len(steps) < FEWEST_COLLECTIONS or not self._freed_bytes:
+            return 0
+        recurs = LEAST_HALF <= early / self._freed_bytes <= 1 - LEAST_HALF
+        return self._freed_bytes if recurs else 0
+
+    def close(self) -> None:
+        """Listen to the collector no more."""
+        if self._collecting in gc.callbacks:
+            gc.callbacks.remove(self._collecting)
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if self.ours:
+            return
+        if phase == "start":
+            # a step may collect the young often, and to read the heap twice can take 0.2 ms
+            often = self._little >= USUALLY_LITTLE
+            self._passed_over = often and info["generation"] < OLDEST
+            if not self._passed_over:
+                self._begin()
+        elif not self._passed_over:
+            self._end(info["collected"])
+        elif info["collected"] > self._few:
+            self._little = 0
+
+    def _begin(self) -> None:
+        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
+        if recurs and not self.kinds and self._examined < MOST_EXAMINED:
+            self._examined += 1
+            with suppress(Exception):  # the interpreter would print it
+                self._population = population(named=True)
+        self._before = self._heap()
+
+    def _end(self, collected: int) -> None:
+        freed_bytes = max(0, self._before - self._heap())
+        before, self._population = self._population, None
+        if freed_bytes < LEAST_FREED_BYTES:
+            self._little += 1
+            self._few = max(self._few, collected)
+            return
+        self._little = self._few = 0
+        self._freed_bytes += freed_bytes
+        self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
+        if before is not None:
+            with suppress(Exception):
+                self.kinds = freed(before, population(named=False))
+
+
+class DeviceMeter:
+    """Reads torch's allocators on devices the program has used; {} before it uses one."""
+
+    def __init__(self) -> None:
+        self._process = ProcessMeter()
+        self._most_bytes: dict[str, int] = {}  # ever allocated, by device
+
+    def read(self) -> dict[str, int]:
+        """Return allocated and reserved bytes of each device in use."""
+        readings: dict[str, int] = {}
+        for name, backend in _backends():
+            for index in range(_device_count(backend)):
+                reserved = int(backend.memory_reserved(index))
+                if reserved:
+                    allocated = int(backend.memory_allocated(index))
+                    peak = max(allocated, int(backend.max_memory_allocated(index)))
+                    device = f"{name}:{index}"
+                    most = self._most_bytes[device] = max(peak, self._most_bytes.get(device, 0))
+                    readings[f"{device}.allocated"] = allocated
+                    readings[f"{device}.reserved"] = reserved
+                    readings[f"{device}.reserved-allocated"] = reserved - most
+        mps = _initialised("torch.mps")
+        if mps is not None and mps.current_allocated_memory():
+            readings["mps.allocated"] = int(mps.current_allocated_memory())
+            readings["mps.reserved"] = int(mps.driver_allocated_memory())
+        return readings
+
+    def read_slow(self, quick: dict[str, int]) -> dict[str, int]:
+        """Return the bytes used on each device outside torch's allocator: needs a context there."""
+        readings: dict[str, int] = {}
+        for name, backend in _backends():
+            for index in range(_device_count(backend)):
+                reserved = quick.get(f"{name}:{index}.reserved")
+                if reserved and hasattr(backend, "mem_get_info"):
+                    free, total = backend.mem_get_info(index)
+                    readings[f"{name}:{index}.external"] = total - free - reserved
+                used = (
+                    self._process.used_bytes(backend, index)
+                    if reserved and name == "cuda"
+                    else None
+                )
+                if reserved and used is not None:
+                    readings[f"{name}:{index}.outside"] = used - reserved
+        return readings
+
+    def capacity_bytes(self, device: str) -> int | None:
+        """Return how much memory the device has in all, if its backend tells."""
+        kind, _, index = device.partition(":")
+        for name, backend in _backends():
+            if name == kind and hasattr(backend, "mem_get_info"):
+                return int(backend.mem_get_info(int(index))[1])
+        return None
+
+
+def _backends() -> list[tuple[str, ModuleType]]:
+    found = ((name, _initialised(f"torch.{name}")) for name in ("cuda", "xpu"))
+    return [(name, backend) for name, backend in found if backend is not None]
+
+
+def _initialised(module: str) -> ModuleType | None:
+    backend = sys.modules.get(module)
+    if backend is None:
+        return None
+    if module == "torch.mps":
+        torch = sys.modules["torch"]
+        return backend if torch.backends.mps.is_available() else None
+    return backend if getattr(backend, "is_initialized", bool)() else None
+
+
+def _device_count(backend: ModuleType) -> int:
+    return int(backend.device_count())
+
+
+def _count(folder: str) -> int:
+    try:
+        return len(os.listdir(folder))
+    except OSError:
+        return -1
+
+
+def resident_bytes() -> int:
+    """Return the resident bytes that belong to no file (10 us); negative where nothing tells."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            rows = dict(line.partition(b":")[::2] for line in status)
+        return 1024 * sum(int(rows[name].split()[0]) for name in (b"RssAnon", b"RssShmem"))
+    except (OSError, KeyError, ValueError, IndexError):
+        return -(1 << 60)
+
+
+def mapped_bytes() -> int:
+    """Return how much is mapped (2 us), exact after each call: the kernel counts RSS in batches."""
+    with open("/proc/self/statm", "rb") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _open_statm() -> int | None:
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None

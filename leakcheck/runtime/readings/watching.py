@@ -1,0 +1,299 @@
+"""Stage one, paid on every run: readings into two series, quick ones each step, slow ones rarely.
+
+Slow readings (a census costs tens of milliseconds once torch is loaded) are taken at steps that
+grow by a third each time, within a budget of a twentieth of the time the program has run. While no
+count rises, a census is taken at every second of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import median
+from time import perf_counter, thread_time
+from typing import TYPE_CHECKING
+
+from leakcheck.runtime.readings.cycles import Kind
+from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.meters import DeviceMeter, GarbageMeter, HostMeter
+from leakcheck.runtime.readings.series import Series
+
+if TYPE_CHECKING:
+    from leakcheck.runtime.readings.census import Census
+
+# 42 steps settle whether a graph grows, 67 whether tensors pile up, 180 whether objects do
+FIRST_CHECKPOINTS = (10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180)
+CHECKPOINT_RATIO = 4 / 3
+ALWAYS_COUNTED_STEPS = 42  # of a loop: a graph that grows is known by then
+FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called steady
+RISING_RATIO = 13 / 12  # while a count rises: what is added now and then needs more points
+RISING_CENSUSES = 2  # in a row that each found more than there ever was
+LEVEL_CENSUSES = 4  # one more in ten steps shows in fewer
+FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
+USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
+DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
+CHECKPOINT_SHARE = 0.05
+STEP_BUDGET_US = 30.0
+STEADY_SHARE = 0.0005  # of the time of a steady loop, for its readings
+STEADY_STRIDE = 8  # steps at most between two of them
+LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
+DEVICES_EVERY = 16  # torch's allocator statistics cost 60 us
+OUTSIDE_EVERY = 8  # what is resident outside the heap costs 12 us
+
+
+class Watch:
+    """Takes the readings of one process and knows what they cost.
+
+    `fine`: every block counts, so garbage is collected before each slow reading. Free lists, which
+    a collection empties, hid one object in ten steps in half of the runs.
+    """
+
+    def __init__(self, *, fine: bool = False) -> None:
+        self._fine = fine
+        self.quick = Series(2048)
+        self.slow = Series(256)
+        self.checkpoint_s = 0.0
+        self._spent_s = self._budget_from_s = self._newest_checkpoint_s = 0.0
+        self._costs_us = array("d", bytes(8 * 512))
+        self._cost_count = 0
+        self._host = HostMeter()
+        self._devices = DeviceMeter()
+        self._garbage = GarbageMeter(heap_reader())
+        self._census: Census | None = None
+        self._highest: dict[str, int] = {}  # count so far
+        self._level = self._rising = 0  # censuses in a row that found no more than before, or more
+        self._counted_last = True  # at the newest checkpoint
+        self.oldest_node_age_steps: int | None = None  # at the newest census
+        self._device_readings: dict[str, int] = {}
+        self._started_s = perf_counter()
+        self.origin = self._dense_from = 0
+        self._stride = 1
+        # what checkpoints left behind: it looked like 160 bytes and a block a step of the program's
+        self._own = {"host.heap": 0, "python.blocks": 0}
+
+    @property
+    def sources(self) -> tuple[Series, Series]:
+        """Both series, the slow one first: its counters are exact."""
+        return self.slow, self.quick
+
+    def start_over(self, step: int) -> None:
+        """Begin anew at `step`: what was read so far was another loop's."""
+        self.quick.clear()
+        self.slow.clear()
+        self.origin, self._stride = step, 1
+        self._dense_from = step
+        self._count_anew()
+        self._garbage.start_over()
+
+    def read_less(self) -> None:
+        """Take quick readings further apart: the loop is steady."""
+        budget_us = max(1.0, STEADY_SHARE * 1e6 * (self.quick.seconds_per_step() or 0.0))
+        wanted = min(STEADY_STRIDE, round(self.reading_us / budget_us))
+        self._stride = max(self._stride, wanted)
+
+    def resume(self, step: int) -> None:
+        """Read closely spaced again, within a budget anew: something has changed."""
+        self._dense_from, self._stride = step, 1
+        self._count_anew()
+        self.budget_anew()
+
+    def boundary(self, step: int) -> None:
+        """Date the Nodes and the garbage made from now on; under a microsecond."""
+        self._garbage.step = step
+        if self._census is not None:
+            self._census.boundary(step)
+
+    def read(self, step: int) -> int:
+        """Take the quick readings and return the next step to take them at."""
+        elapsed_s = perf_counter() - self._started_s
+        readings = self._less_our_own(self._host.read())
+        if self._due(step, OUTSIDE_EVERY):
+            readings |= self._host.read_outside()
+        if self._due(step, DEVICES_EVERY):
+            self._device_readings = self._devices.read()
+            readings |= self._device_readings
+        self.quick.append(step, elapsed_s, readings)
+        return step + max(self._stride, self.quick.stride)
+
+    def _due(self, step: int, every: int) -> bool:
+        return (step - self.origin) % (every * self._stride) < self._stride
+
+    def checkpoint(
+        self, step: int, *, collect: bool = False, sparing: bool = False
+    ) -> dict[str, int]:
+        """Take the slow readings, after a garbage collection if asked; returns them.
+
+        With `sparing`, nothing is counted at every second one if the last censuses found no more
+        than those before.
+        """
+        self._garbage.measuring = True
+        try:
+            return self._checkpoint(step, collect, counts=not (sparing and self._may_skip(step)))
+        finally:
+            self._garbage.measuring = False
+
+    def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
+        began_s, spent_s = perf_counter(), thread_time()
+        readings: dict[str, int] = {}
+        if collect or self._fine:
+            before = self._host.read().get("host.heap", 0)
+            gc.collect()
+            readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
+        # before the census, which leaves objects in free lists and chunks in malloc's caches
+        devices = self._devices.read()
+        quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
+        readings |= self._less_our_own(self._host.read_slow())
+        readings |= self._counted(step, quick) if counts else {}
+        readings |= self._devices.read_slow(devices)
+        if step - self.origin <= FIRST_CHECKPOINTS[0]:
+            self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
+        self.slow.append(step, began_s - self._started_s, readings)
+        readings |= quick
+        del quick, devices
+        self._leave_out_our_own(readings, collected=collect or self._fine)
+        cost_s = thread_time() - spent_s  # a busy machine does not eat the budget
+        self.checkpoint_s += cost_s
+        if collect:  # to confirm, and paid for by the suspicion
+            self._spent_s += cost_s
+        elif counts:
+            self._newest_checkpoint_s = cost_s
+        self._counted_last = counts
+        return readings
+
+    def _counted(self, step: int, quick: dict[str, int]) -> dict[str, int]:
+        census = self._census_once_torch_is_there()
+        if census is None:
+            return {}
+        taken = census.take(step, collect=False, totals=_totals(quick))
+        counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
+        self.oldest_node_age_steps = taken.oldest_node_age_steps
+        more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
+        self._highest |= {name: counted[name] for name in more}
+        self._level = 0 if more else self._level + 1
+        self._rising = self._rising + 1 if more else 0
+        return counted | taken.categories
+
+    def _may_skip(self, step: int) -> bool:
+        rests = self._level >= LEVEL_CENSUSES and self._counted_last
+        return rests and step - self._dense_from > ALWAYS_COUNTED_STEPS
+
+    @property
+    def rises(self) -> bool:
+        """Whether the last censuses each found more than there ever was."""
+        return self._rising >= RISING_CENSUSES
+
+    def _count_anew(self) -> None:
+        self._highest, self._level, self._rising = {}, 0, 0
+
+    def next_checkpoint(self, step: int) -> int:
+        """Return the step of the next checkpoint after the one at `step`."""
+        done = step - self._dense_from
+        for first in FIRST_CHECKPOINTS:
+            if first > done:
+                return self._dense_from + first
+        closely = self._fine or self.rises
+        return self._dense_from + round(done * (RISING_RATIO if closely else CHECKPOINT_RATIO))
+
+    def next_before(self, step: int, after: int, settled: int) -> int:
+        """Return the step of the next checkpoint where a loop counts as steady at `settled`.
+
+        The usual distances would put that off for thousands of steps after an acquittal at `after`.
+        """
+        evenly = step + max(1, (settled - after) // FEWEST_CHECKPOINTS)
+        following = self.next_checkpoint(step)
+        if step < 2 * settled:  # for ever it cost 4 % of a run
+            following = min(following, max(evenly, after + 1))
+        return settled if step < settled < following else following
+
+    def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
+        """Say whether another checkpoint fits the budget."""
+        spent_s, elapsed_s = self.checkpoint_s - self._spent_s, self.elapsed_s - self._budget_from_s
+        dearer = min(DEAREST, max(1.0, self._newest_checkpoint_s / USUAL_CHECKPOINT_S))
+        return spent_s <= free_s * dearer + CHECKPOINT_SHARE * elapsed_s
+
+    def budget_anew(self) -> None:
+        """Count from now on what checkpoints may cost: the training begins."""
+        self._spent_s, self._budget_from_s = self.checkpoint_s, self.elapsed_s
+
+    def note_cost(self, cost_s: float) -> None:
+        """Remember what one step's readings cost, and read less often when that is too much."""
+        self._costs_us[self._cost_count % 512] = cost_s * 1e6
+        self._cost_count += 1
+        if self._cost_count % 128 == 0:
+            self._stride = max(1, round(self.reading_us / STEP_BUDGET_US))
+
+    @property
+    def reading_us(self) -> float:
+        """The median cost of one set of quick readings, in microseconds."""
+        count = min(self._cost_count, 512)
+        return median(self._costs_us[:count]) if count else 0.0
+
+    @property
+    def per_step_us(self) -> float:
+        """The median cost of watching one step, in microseconds."""
+        return self.reading_us / max(self._stride, self.quick.stride)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since watching began."""
+        return perf_counter() - self._started_s
+
+    def capacity_bytes(self, device: str) -> int | None:
+        """Return how much memory a device has in all, if known."""
+        return self._devices.capacity_bytes(device)
+
+    @property
+    def garbage_bytes(self) -> int:
+        """Heap bytes that garbage collections freed since the warm-up."""
+        return self._garbage.freed_bytes
+
+    @property
+    def garbage_kinds(self) -> tuple[Kind, ...]:
+        """The types of which such collections free most, the program's own first."""
+        return self._garbage.kinds
+
+    @contextmanager
+    def our_garbage(self) -> Iterator[None]:
+        """Do not count what is collected meanwhile as the program's."""
+        self._garbage.ours = True
+        try:
+            yield
+        finally:
+            self._garbage.ours = False
+
+    def close(self) -> None:
+        """Give back what the meters hold."""
+        self._host.close()
+        self._garbage.close()
+
+    def _less_our_own(self, readings: dict[str, int]) -> dict[str, int]:
+        for resource in self._own.keys() & readings.keys():
+            readings[resource] -= self._own[resource]
+        return readings
+
+    def _leave_out_our_own(self, before: dict[str, int], *, collected: bool) -> None:
+        after = self._less_our_own(self._host.read())
+        passing = sum(
+            value > LARGEST_SHARED_INT for value in before.values()
+        )  # these very readings
+        after["python.blocks"] = sys.getallocatedblocks() - self._own["python.blocks"] - passing
+        # the next collection empties free lists: between two, what we leave there shows in none
+        lasting = {"host.heap"} if collected else self._own.keys()
+        for resource in lasting & before.keys() & after.keys():
+            self._own[resource] += after[resource] - before[resource]
+
+    def _census_once_torch_is_there(self) -> Census | None:
+        if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):
+            from leakcheck.runtime.readings.census import Census
+
+            self._census = Census()
+        return self._census
+
+
+def _totals(quick: dict[str, int]) -> dict[str, int]:
+    devices = {name: value for name, value in quick.items() if name.endswith(".allocated")}
+    totals = {name.removesuffix(".allocated"): value for name, value in devices.items()}
+    return totals | ({"host": quick["host.heap"]} if "host.heap" in quick else {})

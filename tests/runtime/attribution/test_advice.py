@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.model import LeakTrace, Link, Suspect
+from leakcheck.runtime.attribution.advice import fitting, fix_for
+
+
+@pytest.mark.parametrize(
+    ("line", "scalar", "fix"),
+    [
+        ("total_loss += loss", True, "total_loss += loss.item()"),
+        ("self.sum += value * n", True, "self.sum += (value * n).item()"),
+        ("total = total + loss", True, "total = total + loss.item()"),
+        (
+            "self.sum = getattr(self, 'sum', 0) + self.loss",
+            True,
+            "self.sum = getattr(self, 'sum', 0) + self.loss.item()",
+        ),
+        ("d['x'] = d.get('x', 0) + loss", True, "d['x'] = d.get('x', 0) + loss.item()"),
+        ("losses.append(loss)", True, "losses.append(loss.item())"),
+        ("features.append(output)  # keep", False, "features.append(output.detach())"),
+        ("by_step[step] = loss", True, "by_step[step] = loss.item()"),
+        ("h = cell(x, h)", False, "detach what is carried over: h = h.detach()"),
+    ],
+)
+def test_a_leaking_line_is_rewritten_so_that_it_keeps_no_graph(line, scalar, fix):
+    assert fix_for(line, "graph", scalar=scalar) == fix
+
+
+def test_a_line_that_cannot_be_rewritten_gets_general_advice():
+    advice = "keep numbers: .item() for a scalar, .detach() for a tensor"
+
+    assert fix_for("for batch in loader:", "graph", scalar=True) == advice
+    assert fix_for("losses.extend(a, b)", "graph", scalar=True) == advice
+    assert fix_for("records.append((step, loss))", "graph", scalar=True) == advice
+    assert fix_for("by_step[step] = {'loss': loss}", "graph", scalar=True) == advice
+
+
+def test_a_number_is_never_detached():
+    carried = "detach what is carried over: val = val.detach()"
+
+    assert fix_for("val += 1", "graph", scalar=False) == carried
+    assert fix_for("val = val + 1", "graph", scalar=False) == carried
+
+
+@given(st.text())
+def test_no_line_whatever_breaks_it(line):
+    assert isinstance(fix_for(line, "graph", scalar=False), str)
+
+
+def test_a_hook_that_is_never_removed_is_told_how_to_be():
+    line = "model[1].register_forward_hook(note)"
+
+    assert fix_for(line, "object", scalar=False) == (
+        "keep the handle that register_forward_hook() returns and call its .remove() after use"
+    )
+
+
+NUMBER = "keep a number (.item()) or a bounded window, or move it to disk"
+REGISTERED = (
+    "what is registered in a module or an optimizer stays there: register it once, "
+    "or take it out (del) after use"
+)
+
+
+def held(*edges: str, what: str = "Tensor (4) float32", growing: str = "[x]") -> Suspect:
+    """Return a suspect whose trace has these references, the growing one marked."""
+    links = tuple(Link(edge, "", suspect=edge == growing) for edge in edges)
+    return Suspect("tensor", what, trace=LeakTrace("global `net`", links), fix=NUMBER)
+
+
+def test_a_tensor_that_a_hook_holds_is_freed_by_removing_the_hook():
+    advice = "keep the handle that registering a hook returns and call its .remove() after use"
+
+    assert fitting(held(".fc1", "._forward_hooks", "[x]", "closure cell mask")) == advice
+
+
+@pytest.mark.parametrize("where", ["._parameters", "._buffers", "._modules", ".param_groups"])
+def test_what_is_registered_again_and_again_is_to_be_registered_once(where):
+    assert fitting(held(".table", where, "[x]")) == REGISTERED
+
+
+def test_so_is_a_parameter_that_is_an_attribute():
+    suspect = held(".table", ".user_7", what="Parameter (256) float32", growing=".user_7")
+
+    assert fitting(suspect) == REGISTERED
+
+
+def test_what_is_held_elsewhere_keeps_its_advice():
+    assert fitting(held(".table", ".seen", "[x]")) == NUMBER
+    assert fitting(held("[x]", what="Parameter (256) float32")) == NUMBER
+    assert fitting(Suspect("tensor", "tensors pile up", fix=NUMBER)) == NUMBER

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.runtime.attribution.window import assignments
+
+SOURCE = """\
+losses = []
+
+
+class Meter:
+    limit: int = 3
+
+    def __init__(self):
+        self.sum, self.count = 0, 0
+
+
+def train():
+    total = 0
+    for step in range(3):
+        total += step
+
+    def inner():
+        hidden = 1
+
+    with open("f") as log:
+        pass
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(SOURCE)
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "line"),
+    [
+        ("", "losses", 1),
+        ("train", "total", 12),
+        ("train", "log", 19),
+        ("train", "hidden", None),
+        ("train", "nobody", None),
+        ("nowhere", "total", None),
+    ],
+)
+def test_the_first_assignment_of_a_name_in_its_function_is_found(path, function, name, line):
+    assert assignments.of_name(path, function, name) == line
+
+
+@pytest.mark.parametrize(("name", "line"), [("sum", 8), ("limit", 5), ("mean", None)])
+def test_the_first_assignment_of_an_attribute_is_found(path, name, line):
+    assert assignments.of_attribute(path, "Meter", name) == line
+
+
+@pytest.mark.parametrize(("name", "line"), [("head", 7), ("size", 11), ("only", None)])
+def test_the_last_assignment_of_an_attribute_is_found_if_there_are_several(tmp_path, name, line):
+    file = tmp_path / "train.py"
+    file.write_text(
+        "class List:\n"
+        "    size = 0\n"
+        "    def __init__(self):\n"
+        "        self.head = None\n"
+        "        self.only = 1\n"
+        "    def push(self, node):\n"
+        "        self.head = node\n"
+        "class Other:\n"
+        "    def __init__(self):\n"
+        "        self.head = 2\n"
+        "List.size = 3\n"
+    )
+
+    assert assignments.last_of_attribute(str(file), "List", name) == line
+
+
+def test_a_file_that_is_not_python_has_no_assignments(tmp_path):
+    file = tmp_path / "notes.py"
+    file.write_text("this is ] not python")
+
+    assert assignments.of_name(str(file), "", "this") is None
+    assert assignments.of_name(str(tmp_path / "missing.py"), "", "this") is None

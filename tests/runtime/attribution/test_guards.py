@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.guards import limited_by_program, may_end
+
+
+@pytest.fixture
+def said(tmp_path):
+    """Say what is found of a source in which global `kept` grows at line 1."""
+
+    def said(source: str, holder: str = "global `kept`") -> str:
+        path = tmp_path / "program.py"
+        path.write_text(source)
+        parsed.cache_clear()
+        linecache.checkcache(str(path))
+        suspect = Suspect(
+            "tensor", "tensors pile up", holder=holder, locations=(Place(str(path), 1, ""),)
+        )
+        return limited_by_program((suspect,)).replace(f"{path}", "program.py")
+
+    return said
+
+
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        ("if len(kept) < 300: kept.append(x)\n", "program.py:1 (len(kept) < 300)"),
+        ("kept.append(x)\nif len(kept) > n: kept.pop(0)\n", "program.py:2 (len(kept) > n)"),
+        (
+            "kept.append(x)\nwhile len(kept) >= n:\n    del kept[0]\n",
+            "program.py:2 (len(kept) >= n)",
+        ),
+        ("kept.append(x)\nif n < len(kept): kept = kept[-n:]\n", "program.py:2 (n < len(kept))"),
+        (
+            "if len(kept) < 9: heapq.heappush(kept, x)\nelse: heapq.heapreplace(kept, x)\n",
+            "program.py:1 (len(kept) < 9)",
+        ),
+    ],
+)
+def test_a_length_that_is_compared_and_acted_on_is_a_limit(said, source, limit):
+    assert said(source) == f"global `kept` grows, limited at {limit}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "kept.append(x)\n",
+        "kept.append(x)\nif len(kept) > 0: kept.pop()\n",  # no limit but emptiness
+        "kept.append(x)\nif len(kept) < 32: train()\n",  # enough to begin with
+        "kept.append(x)\nif len(kept) % 10 == 0: print(kept[-1])\n",
+        "kept.append(x)\nif len(other) > 9: other.pop()\n",
+        "kept.append(x)\nif len(kept) > 9: kept.pop(\n",  # no Python
+    ],
+)
+def test_other_questions_about_the_length_are_not(said, source):
+    assert said(source) == ""
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "if step % 90 == 89: kept = []",
+        "if (step + 1) % n == 0: kept.clear()",
+        "if done: kept, other = [], 0",
+        "if step % 90 == 0:\n    print(kept)\n    kept = deque(maxlen=9)",
+        "if now - since > 60: kept = []",
+        "if step % 90 == 0:\n    while kept: write(kept.pop())",
+        "if step % 90 == 0: flush()\ndef flush():\n    write(kept)\n    kept.clear()",
+        "if step % 90 == 0: flush()\ndef flush():\n    global kept\n    kept = []",
+    ],
+)
+def test_what_is_emptied_again_and_again_has_a_limit(said, cut):
+    assert said(f"kept.append(x)\n{cut}\n") != ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "if kept is None: kept = []",  # made once
+        "if not ready: kept = []",
+        "if step % 90 == 0: print(kept)",
+        "if step % 90 == 0: other = []",
+        "if step % 90 == 0: kept[0] = []",
+        "if step % 90 == 0: kept = [first]",
+        "if step % 90 == 0: look()\ndef look():\n    kept = []",  # a list of its own
+        "if step % 90 == 0: look([])\ndef look(kept):\n    kept.clear()",
+        "def flush():\n    kept.clear()",  # called by nobody
+    ],
+)
+def test_what_is_made_once_or_not_emptied_has_none(said, other):
+    assert said(f"kept.append(x)\n{other}\n") == ""
+
+
+def test_a_table_whose_places_come_again_has_a_limit(said):
+    told = "global `kept` grows, limited at program.py:1 (kept[step % 300] = x)"
+    assert said("kept[step % 300] = x\n") == told
+    assert said("kept[step // 300] = x\n") == ""
+
+
+def test_what_is_handed_to_a_function_that_cuts_it_has_a_limit(said):
+    helper = "def trim(rows, most):\n    if len(rows) > most: del rows[:-most]\n"
+
+    told = "global `kept` grows, limited at program.py:2 (trim(kept, 200))"
+    assert said(f"kept.append(x)\ntrim(kept, 200)\n{helper}") == told
+    assert said(f"kept.append(x)\ntrim(other, 200)\n{helper}") == ""
+    assert said(f"kept.append(x)\ntrim(kept[0], 200)\n{helper}") == ""
+
+
+def test_a_list_that_is_cut_in_place_has_a_limit(said):
+    told = "global `kept` grows, limited at program.py:2 (kept[:] = kept[-200:])"
+    assert said("kept.append(x)\nkept[:] = kept[-200:]\n") == told
+
+
+def test_attributes_emptied_by_a_method_that_is_called_again_and_again_have_a_limit(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "class Stats:\n"
+        "    def add(self, row):\n"
+        "        for name in self.names: getattr(self, name).append(row)\n"
+        "    def end(self):\n"
+        "        for name in self.names: getattr(self, name).clear()\n"
+        "if step % 150 == 149: stats.end()\n"
+    )
+    place = Place(str(path), 3, "")
+
+    told = limited_by_program((Suspect("tensor", "", holder="`Stats.a`", locations=(place,)),))
+
+    assert told == f"`Stats.a` grows, limited at {path}:6 (step % 150 == 149)"
+
+
+def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
+    path = tmp_path / "program.py"
+    drain = "while self.pending: self.pending.pop()"
+    source = (
+        "log.rows.append(x)\n"
+        "class Writer:\n"
+        "    def __init__(self, path, rows): self.pending = rows\n"
+        f"    def drain(self):\n        {drain}\n"
+        "writer = Writer('log', log.rows)\n"
+        "if step % 250 == 0: writer.drain()\n"
+    )
+    suspect = Suspect("tensor", "", holder="`Log.rows`", locations=(Place(str(path), 1, ""),))
+
+    def said(source):
+        path.write_text(source)
+        parsed.cache_clear()
+        linecache.checkcache(str(path))
+        return limited_by_program((suspect,))
+
+    assert said(source) == f"`Log.rows` grows, limited at {path}:7 (step % 250 == 0)"
+    assert said(source.replace("log.rows)", "log.other)")) == ""
+
+
+def test_a_graph_that_is_kept_until_a_list_is_emptied_is_not_excused(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("kept.append(loss)\nif step % 90 == 0: kept = []\n")
+    place = Place(str(path), 1, "")
+
+    def said(kind):
+        return limited_by_program((Suspect(kind, "", holder="global `kept`", locations=(place,)),))
+
+    assert said("tensor") != ""
+    assert said("graph") == ""
+
+
+def test_an_attribute_of_another_class_is_another_list(tmp_path):
+    path = tmp_path / "program.py"
+    source = (
+        "class A:\n"
+        "    def cut(self):\n"
+        "        if len(self.buf) > 50: self.buf.pop()\n"
+        "class B{base}:\n"
+        "    def add(self, x):\n"
+        "        self.buf.append(x)\n"
+    )
+    place = Place(str(path), 6, "")
+    suspect = Suspect("tensor", "", holder="attribute `B.buf`", locations=(place,))
+
+    def said(base: str) -> str:
+        parsed.cache_clear()
+        path.write_text(source.format(base=base))
+        linecache.checkcache(str(path))
+        return limited_by_program((suspect,))
+
+    assert said("") == ""
+    assert said("(A)") != ""
+
+
+def test_of_two_lists_on_one_line_the_limit_of_one_is_none_of_the_others(said):
+    source = "other.append(a); kept.append(b)\nif len(other) > 100: other.clear()\n"
+
+    assert said(source) == ""
+
+
+def test_a_list_that_is_limited_under_another_name_has_a_limit(said):
+    source = "recent.append(x)\nif len(recent) > 60: recent.pop(0)\n"
+
+    told = "attribute `Bank.kept` grows, limited at program.py:2 (len(recent) > 60)"
+    assert said(source, "attribute `Bank.kept`") == told
+
+
+def test_the_same_name_in_another_function_is_another_list(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "def add(x, found):\n    found.append(x)\n"
+        "def top(found):\n    if len(found) > 9: found.pop()\n"
+    )
+    place = Place(str(path), 2, "")
+    suspect = Suspect("tensor", "tensors", holder="attribute `Bank.kept`", locations=(place,))
+
+    assert limited_by_program((suspect,)) == ""
+
+
+def test_an_attribute_is_known_by_its_last_name(said):
+    source = "if len(self.cache) > self.size: self.cache.clear()\n"
+
+    assert said(source, "attribute `Data.cache`, from local `self` in get()").endswith(
+        "limited at program.py:1 (len(self.cache) > self.size)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "ends"),
+    [
+        ("if epoch == 0:\n    kept.append(x)\n", True),
+        ("if step < 500:\n    kept.append(x)\n", True),
+        ("if key not in kept:\n    kept[key] = x\n", True),
+        ("if self.collecting:\n    kept.append(x)\n", True),
+        ("if not full:\n    kept.append(x)\n", True),
+        ("for x in xs:\n    kept.append(x)\n", False),
+        ("if epoch == 0:\n    for x in xs:\n        kept.append(x)\n", False),
+        ("if step % 10 == 0:\n    kept.append(x)\n", False),
+        ("if isinstance(x, int):\n    kept.append(x)\n", False),
+        ("def keep(x):\n    kept.append(x)\n", False),
+        ("this is no Python\n", False),
+    ],
+)
+def test_growth_under_a_condition_that_holds_for_a_while_may_end(tmp_path, source, ends):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    line = len(source.splitlines())
+    suspect = Suspect("tensor", "tensors pile up", locations=(Place(str(path), line, ""),))
+
+    assert may_end((suspect,)) is ends

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import functools
+import random
+from collections import deque
+
+import pytest
+import torch
+from tests.runtime.test_attribution import through_a_window
+
+from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
+
+numpy = pytest.importorskip("numpy")
+
+
+class Kept:
+    def __init__(self):
+        self.things = []
+        self.last = None
+
+
+def test_a_tensor_that_an_array_keeps_is_followed_through_the_array():
+    kept = Kept()
+
+    def step():
+        kept.things.append((torch.rand(3).numpy(), 1))
+
+    (suspect,), _ = through_a_window(step)
+
+    assert suspect.kind == "tensor"
+    assert suspect.holder.startswith("attribute `Kept.things`, from local `kept`")
+    assert [link.edge for link in suspect.trace.links] == [".things", "[x]", "[x]", ".base"]
+
+
+def test_a_tensor_that_a_view_keeps_is_followed_through_the_view():
+    kept = deque(maxlen=900)
+
+    suspects, (notice,) = through_a_window(lambda: kept.append(torch.rand(3, 3)[0]))
+
+    assert suspects == ()
+    assert notice.kind == "bounded"
+
+
+def test_a_sample_in_a_local_does_not_hide_the_memory_that_it_is_from():
+    memory = deque(maxlen=900)
+    batch = ()
+
+    def step():
+        nonlocal batch
+        memory.append((torch.rand(1, 3),))
+        batch = tuple(random.sample(memory, min(len(memory), 5)))
+
+    suspects, notices = through_a_window(step)
+
+    assert suspects == ()
+    assert {notice.kind for notice in notices} == {"bounded"}
+
+
+def test_a_chain_of_partials_reads_as_one_reference():
+    kept = Kept()
+
+    def step():
+        kept.last = functools.partial(print, kept.last, torch.rand(3))
+
+    (suspect,), _ = through_a_window(step)
+
+    assert suspect.holder.startswith("attribute `Kept.last`, from local `kept`")
+    assert [link.edge for link in suspect.trace.links] == [".last", "argument of a partial"]
+
+
+def test_a_local_of_a_suspended_function_is_followed_to_what_keeps_that_function():
+    kept = Kept()
+
+    def waiting(inputs):
+        yield
+        print(inputs)
+
+    def step():
+        kept.things.append(waiting(torch.rand(3)))
+        next(kept.things[-1])
+
+    (suspect,), _ = through_a_window(step)
+
+    assert suspect.holder.startswith("local `inputs` in waiting(), from local `kept`")
+    assert [link.edge for link in suspect.trace.links] == [
+        ".things",
+        "[x]",
+        "suspended waiting()",
+    ]
+
+
+def test_views_that_share_a_storage_weigh_it_once():
+    views = list(torch.zeros(1000).split(500))
+
+    assert weigh_each(views).in_bytes == own_bytes(torch.empty(0)) + 2000
+
+
+def test_what_the_first_of_many_has_more_than_the_others_is_shared_by_all():
+    shared = list(range(1000, 2000))
+
+    assert weigh_each([[1000.5 + i, shared] for i in range(8)]).in_bytes < 200

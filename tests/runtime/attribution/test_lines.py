@@ -1,0 +1,65 @@
+"""Which line is to blame for what a counter gained, when other lines add more and give it back."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.runtime.attribution.lines import culprit
+from leakcheck.runtime.introspection.frames import Site
+
+ZERO_GRAD, FORWARD, BACKWARD, LEAK = (Site("train.py", line) for line in (27, 28, 29, 31))
+
+
+def test_the_line_that_added_what_is_left_is_to_blame_not_the_one_that_added_most():
+    credits = Counter({FORWARD: 75_392, ZERO_GRAD: -80_480, BACKWARD: 46_752, LEAK: 72_192})
+
+    assert culprit(credits, expected=24 * 3007.5) == {LEAK: 72_192}
+
+
+def test_a_forward_pass_that_adds_megabytes_is_not_to_blame_for_a_leak_of_kilobytes():
+    credits = Counter({FORWARD: 24 << 20, ZERO_GRAD: -(24 << 20), LEAK: 72_192})
+
+    assert culprit(credits) == {LEAK: 72_192}
+
+
+def test_a_line_that_leaks_and_works_is_named_if_no_other_adds():
+    credits = Counter({FORWARD: 150_000, ZERO_GRAD: -78_000, BACKWARD: 10})
+
+    assert culprit(credits, expected=72_000) == {FORWARD: 150_000}
+
+
+def test_nothing_is_named_where_two_lines_may_be_to_blame():
+    credits = Counter({FORWARD: 150_000, BACKWARD: 190_000, ZERO_GRAD: -268_000})
+
+    assert culprit(credits, expected=72_000) == {}
+
+
+def test_nothing_is_named_where_two_lines_added_all_of_it():
+    credits = Counter({FORWARD: 98_304, LEAK: 99_000, ZERO_GRAD: -98_304})
+
+    assert culprit(credits, expected=98_700) == {}
+
+
+def test_nothing_is_named_where_nothing_was_gained():
+    assert culprit(Counter()) == culprit(Counter({FORWARD: 10, ZERO_GRAD: -10})) == {}
+
+
+def test_nothing_is_named_where_what_grows_was_not_added_meanwhile():
+    credits = Counter({FORWARD: 16_000, ZERO_GRAD: -16_000})
+
+    assert culprit(credits, expected=19_200) == {}
+
+
+@given(
+    leak=st.integers(100, 10**6),
+    passing=st.lists(st.integers(1, 10**9), max_size=6),
+)
+def test_what_other_lines_add_and_give_back_changes_nothing(leak, passing):
+    apart = [amount for amount in passing if not leak / 2 <= amount <= 2 * leak]
+    credits = Counter({LEAK: leak, ZERO_GRAD: -sum(apart)})
+    credits.update({Site("model.py", line): amount for line, amount in enumerate(apart)})
+
+    assert culprit(credits, expected=leak) == {LEAK: leak}

@@ -1,0 +1,61 @@
+"""Which leads are one leak, and at what rates it is told."""
+
+from __future__ import annotations
+
+from leakcheck.model import LeakTrace, Link
+from leakcheck.runtime.attribution.suspects import Lead, suspects_from
+from leakcheck.runtime.attribution.trace import Told
+
+
+def lead(kind, holder, count, in_bytes, blocks=0.0, edge="[x]") -> Lead:
+    links = (Link(".d", "dict"), Link(edge, "list", suspect=True))
+    told = Told(LeakTrace(f"global `{holder}`", links), f"global `{holder}`", False)
+    return Lead(
+        kind,
+        "list of float",
+        told,
+        objects_per_step=count,
+        bytes_per_step=in_bytes,
+        blocks_per_step=blocks,
+    )
+
+
+def rates(*leads: Lead, blocks: float = 0.0):
+    found = suspects_from(list(leads), blocks)
+    return [(one.kind, one.holder, one.objects_per_step, one.bytes_per_step) for one in found]
+
+
+def test_containers_of_one_holder_are_one_leak_with_the_sum_of_their_rates():
+    two = lead("object", "bank", 1.0, 100.0), lead("object", "bank", 2.0, 300.0)
+
+    assert rates(*two) == [("object", "global `bank`", 3.0, 400.0)]
+
+
+def test_tensors_and_the_container_that_holds_them_are_the_same_things():
+    tensors, container = (
+        lead("tensor", "kept", 1.0, 400.0),
+        lead("tensor", "kept", None, 410.0),
+    )
+
+    assert rates(tensors, container) == [("tensor", "global `kept`", 1.0, 410.0)]
+
+
+def test_of_lists_that_grow_by_turns_the_blocks_tell_how_many_there_are():
+    seen = lead("object", "bank", 2.0, 680.0, blocks=68.0)
+
+    assert rates(seen, blocks=272.0) == [("object", "global `bank`", 8.0, 2720.0)]
+
+
+def test_blocks_that_are_about_those_seen_or_only_a_few_more_correct_nothing():
+    assert rates(lead("object", "bank", 2.0, 680.0, 68.0), blocks=80.0)[0][2:] == (2.0, 680.0)
+    assert rates(lead("object", "bank", 1.0, 100.0, 1.0), blocks=3.0)[0][2:] == (1.0, 100.0)
+    assert rates(lead("object", "bank", 1.0, 100.0, 9.0), blocks=0.0)[0][2:] == (1.0, 100.0)
+
+
+def test_two_holders_are_two_leaks_and_nothing_is_corrected():
+    two = lead("object", "bank", 1.0, 2000.0, 1.0), lead("object", "memo", 2.0, 3000.0, 2.0)
+
+    assert rates(*two, blocks=90.0) == [
+        ("object", "global `memo`", 2.0, 3000.0),
+        ("object", "global `bank`", 1.0, 2000.0),
+    ]

@@ -1,0 +1,55 @@
+"""Growth that a program limits: does it still go on when the run ends?"""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.runtime.judgement.harmless import Limited
+from leakcheck.runtime.readings.series import Series
+
+LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
+
+
+def tensors(full_at: int, until: int, every: int = 100) -> list[Series]:
+    series = Series(64)
+    for step in range(0, until + 1, every):
+        series.append(step, 0.0, {"tensors": min(step, full_at)})
+    return [series]
+
+
+def test_what_was_full_long_before_the_end_has_stopped():
+    assert not LIMITED.goes_on(tensors(full_at=300, until=1000))
+
+
+def test_what_is_emptied_now_and_then_has_stopped():
+    series = Series(512)
+    for step in range(0, 1200, 7):
+        series.append(step, 0.0, {"tensors": step % 90})
+
+    assert not LIMITED.goes_on([series])
+
+
+def test_what_goes_on_more_slowly_goes_on():
+    series = Series(64)
+    for step in range(0, 1200, 50):
+        series.append(step, 0.0, {"tensors": min(step, 300) + step // 3})
+
+    assert LIMITED.goes_on([series])
+
+
+def test_what_is_not_full_at_the_end_goes_on():
+    assert LIMITED.goes_on(tensors(full_at=10**6, until=1000))
+
+
+def test_what_was_read_too_rarely_since_may_go_on():
+    assert LIMITED.goes_on(tensors(full_at=150, until=200))
+
+
+def test_a_resource_that_was_not_read_may_go_on():
+    assert LIMITED.goes_on([Series(8)])
+
+
+@given(st.integers(100, 400), st.integers(1000, 6000))
+def test_however_full_it_became_in_the_first_third_it_has_stopped(full_at: int, until: int):
+    assert not LIMITED.goes_on(tensors(full_at, until, every=20 + until // 64))

@@ -1,0 +1,114 @@
+"""A heap that gains the same on every step need not be watched for as long as others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from leakcheck.runtime.judgement.judge import evenly, read, read_known, still_climbing, suspicious
+from leakcheck.runtime.readings.series import Series
+
+TOLERANCE_BYTES = 1024
+
+
+def heap_of(level, steps: int = 50, resource: str = "host.heap", every: int = 1) -> Series:
+    series = Series()
+    for step in range(1, steps + 1):
+        readings = {resource: round(level(step))} if step % every == 0 else {}
+        series.append(step, step / 100, {"host.rss": 10**8} | readings)
+    return series
+
+
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        (lambda step: 10**8 + 6000 * step, True),
+        (lambda step: 10**8 + 6000 * step + step % 3 * 400, True),
+        (lambda step: 10**8 + 2000 * step, False),  # near the tolerance: the usual way
+        (lambda step: 10**8 + 6000 * step + (step > 30) * 90_000, False),
+        (lambda step: 10**8 + 6000 * min(step, 40), False),
+        (lambda step: 10**8 + random.Random(step).uniform(0, 10**6), False),
+        (lambda step: 10**8, False),
+    ],
+    ids=["even", "nearly even", "small", "jump", "plateau", "noise", "flat"],
+)
+def test_only_a_large_and_even_climb_is_looked_at_sooner(level, found):
+    readings = evenly(heap_of(level), TOLERANCE_BYTES)
+
+    assert [reading.resource for reading in readings] == ["host.heap"] * found
+
+
+def test_too_few_steps_are_not_looked_at():
+    assert evenly(heap_of(lambda step: 10**8 + 6000 * step, steps=35), TOLERANCE_BYTES) == []
+
+
+def outside(jump_bytes: int, wobble_bytes: int = 0) -> Series:
+    def level(step: int) -> float:
+        noise = random.Random(step).uniform(-wobble_bytes, wobble_bytes)
+        return 10**8 + 32_768 * step - (step > 150) * jump_bytes + noise
+
+    return heap_of(level, steps=180, resource="host.rss-heap", every=8)
+
+
+def test_memory_mapped_evenly_is_suspected_in_spite_of_what_malloc_gave_back_once():
+    assert [one.resource for one in suspicious([outside(409_600)], 1)] == ["host.rss-heap"]
+
+
+def test_memory_that_comes_unevenly_must_be_more():
+    assert suspicious([outside(0, wobble_bytes=200_000)], 1) == []
+
+
+def test_a_line_with_one_jump_is_even_for_all_other_steps():
+    reading = read(outside(409_600), "host.rss-heap")
+
+    assert reading is not None
+    assert reading.even
+    assert not reading.line.straight
+
+
+@pytest.mark.parametrize(
+    ("begins", "found"), [(700, True), (850, True), (980, False), (1001, False)]
+)
+def test_growth_that_begins_late_is_suspected_before_a_loop_is_called_steady(begins, found):
+    late = heap_of(lambda step: 10**8 + 2000 * max(0, step - begins), steps=1010)
+
+    assert [one.resource for one in suspicious([late], 20)] == ["host.heap"] * found
+
+
+def test_noise_is_not_suspected_of_late_growth():
+    def noise(step: int) -> float:
+        return 10**8 + random.Random(step).uniform(0, 50_000)
+
+    assert [suspicious([heap_of(noise, steps=steps)], 10) for steps in (400, 700, 1010)] == [[]] * 3
+
+
+def counted(counts: dict[int, int]) -> Series:
+    series = Series()
+    for step, count in counts.items():
+        series.append(step, step / 100, {"tensors": count})
+    return series
+
+
+RARE = {10: 5, 42: 6, 118: 8, 240: 9, 320: 12, 427: 15, 569: 19, 759: 27, 1010: 36}
+
+
+def test_tensors_that_come_at_random_are_in_the_way_of_a_steady_verdict():
+    assert [one.resource for one in still_climbing([counted(RARE)], 1024.0)] == ["tensors"]
+
+
+@pytest.mark.parametrize(
+    "change", [{1010: 27}, {1010: 26}, {1010: 400}, {569: 27, 759: 28, 1010: 29}]
+)
+def test_those_that_stopped_fell_or_jumped_are_not(change):
+    assert still_climbing([counted(RARE | change)], 1024.0) == []
+
+
+def test_what_is_counted_too_seldom_to_have_settled_is_told_by_its_last_points():
+    seldom = counted({10: 5, 15: 5, 20: 5, 30: 5, 42: 5, 2000: 5, 8000: 5})
+    assert read(seldom, "tensors") is None
+
+    reading = read_known(seldom, "tensors")
+
+    assert reading is not None
+    assert (reading.steps, reading.line.per_step) == ([20, 30, 42, 2000, 8000], 0.0)

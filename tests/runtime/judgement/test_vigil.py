@@ -1,0 +1,83 @@
+"""A loop that was steady is watched on: a leak may begin late."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.runtime.judgement.judge import Reading, Recurring
+from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.judgement.vigil import LEAST_BYTES, Vigil
+from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.sentinel import Sentinel
+
+
+def steady(**levels: int) -> Vigil:
+    series = Series(16)
+    for step in range(10):
+        series.append(step, 0.0, {name.replace("_", "."): level for name, level in levels.items()})
+    vigil = Vigil()
+    vigil.begin([series])
+    return vigil
+
+
+def test_a_level_within_the_margin_of_the_highest_is_nothing_new():
+    vigil = steady(host_heap=5 << 20, graph_nodes=40)
+
+    assert not vigil.rose({"host.heap": (5 << 20) + LEAST_BYTES, "graph.nodes": 45})
+
+
+def test_nodes_beyond_the_highest_count_so_far_begin_the_watch_again():
+    assert steady(graph_nodes=40).rose({"graph.nodes": 46})
+
+
+def test_what_is_not_judged_may_rise():
+    assert not steady(host_rss=1).rose({"host.rss": 1 << 40, "unheard.of": 1 << 40})
+
+
+def test_garbage_that_was_looked_into_is_usual_from_then_on():
+    vigil = steady(python_blocks=50_000)
+    assert vigil.rose({"python.blocks": 60_000})
+
+    vigil.allow({"python.blocks": 60_000})
+
+    assert not vigil.rose({"python.blocks": 61_000})
+    assert vigil.rose({"python.blocks": 66_000})
+
+
+@given(st.integers(LEAST_BYTES, 1 << 50))
+def test_however_far_the_heap_climbs_the_watch_begins_again_a_few_times_only(most: int):
+    vigil, level, series, times = steady(host_heap=0), 0, Series(8), 0
+    while level <= most:
+        level = max(level + 1, round(level * 1.01), LEAST_BYTES // 2)
+        if vigil.rose({"host.heap": level}):
+            times += 1
+            series.append(times, 0.0, {"host.heap": level})
+            vigil.begin([series])
+    assert times <= (most // LEAST_BYTES).bit_length() + 1
+
+
+def test_growth_is_recurring_once_it_was_suspected_at_all_of_the_last_looks():
+    line = fit(range(10), range(10))
+    assert line is not None
+    nodes, heap = (Reading(name, [], [], line) for name in ("graph.nodes", "host.heap"))
+    recurring = Recurring(3)
+
+    answers = [recurring.note(found) for found in ([nodes], [nodes, heap], [heap, nodes], [nodes])]
+
+    assert answers == [[], [], [nodes], []]
+
+
+def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found():
+    kept: list[bytearray] = []
+    with Sentinel(steps=300) as sentinel:
+        for step in range(1800):
+            if step > 700:
+                kept.append(bytearray(8000))
+            if step == 700:
+                assert sentinel.report().verdict == "steady"
+            sentinel.step()
+    report = sentinel.report()
+
+    assert report.verdict == "growing"
+    assert report.suspects[0].holder.startswith("local `kept`")
