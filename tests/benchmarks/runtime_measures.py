@@ -88,7 +88,7 @@ for step in range(STEPS):
 TIMED = """\
 import atexit, sys, time
 from leakcheck.cli import session
-from leakcheck.runtime.attribution.window import window
+from leakcheck.runtime.attribution.window import Window
 spent = {"window": 0.0, "report": 0.0}
 def timed(kind, owner, name):
     run = getattr(owner, name)
@@ -99,9 +99,9 @@ def timed(kind, owner, name):
         finally:
             spent[kind] += time.thread_time() - began
     setattr(owner, name, measure)
-timed("window", attribution.Window, "open")
-timed("window", attribution.Window, "step")
-timed("window", attribution.Window, "close")
+timed("window", Window, "open")
+timed("window", Window, "step")
+timed("window", Window, "close")
 timed("report", session.Session, "_finish")
 atexit.register(lambda: print("SPENT", spent["window"], spent["report"]))
 from leakcheck.cli import main

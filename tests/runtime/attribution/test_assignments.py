@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.runtime.attribution.window import assignments
+from leakcheck.runtime.attribution import assignments
 
 SOURCE = """\
 losses = []

@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 import torch
-from tests.runtime.test_attribution import through_a_window
+from tests.runtime.attribution.test_window import through_a_window
 
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 
-from leakcheck.runtime.attribution.window import buffers
+from leakcheck.runtime.introspection import buffers
 from leakcheck.runtime.introspection.buffers import Buffers, Extended
 
 LOOKS = (0, 5, 13, 24)
