@@ -140,7 +140,7 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)
         return "unclear", f"{names} seemed to grow, and the run ended before that was confirmed"
-    limited = None if course.stage == "steady" else course.limited
+    limited = None if course.stage == "steady" else course.excuses.limited
     if limited is not None and limited.goes_on(course.watch.sources):
         return "unclear", f"{limited.told}, and the run ended before it was full"
     rising = counters_that_rise(course.watch.slow) if steps < SHORT_RUN_STEPS else []

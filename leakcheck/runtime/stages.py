@@ -13,7 +13,7 @@ from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
-from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, Limited, dated, excuse
+from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse
 from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
 from leakcheck.runtime.judgement.release import Release, stopped
 from leakcheck.runtime.judgement.vigil import Vigil
@@ -43,7 +43,6 @@ class Course:
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
         self.excuses = Excuses()
-        self.limited: Limited | None = None
         self.fills_beside = False  # something with a limit grew in the window too
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
@@ -179,9 +178,8 @@ class Course:
     def _seen_enough(self) -> bool:
         steps, _ = self.watch.slow.column("python.blocks", after=self._after)
         climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
-        full = self.limited is None or not steps or steps[-1] >= self.limited.until
-        enough = full and len(steps) >= FEWEST_CHECKPOINTS and not self.watch.rises
-        return enough and not climbing
+        full = not steps or not self.excuses.is_limited(steps[-1])
+        return full and len(steps) >= FEWEST_CHECKPOINTS and not self.watch.rises and not climbing
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
         self.watch.checkpoint(step, sparing=sparing)
@@ -198,9 +196,7 @@ class Course:
                 self._open_window(step, again)
         elif found:
             self._suspect(found, step)
-        elif not self._looked_soon and (
-            found := judge.evenly(self.watch.quick, self.tolerance_bytes)
-        ):
+        elif not self._looked_soon and (found := self._even()):
             self._soon = self._looked_soon = True
             self._suspect(found, step, patience.EVEN_STEPS)
 
@@ -211,6 +207,9 @@ class Course:
     def _suspicious(self) -> list[Reading]:
         found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
         return self.excuses.without(found)
+
+    def _even(self) -> list[Reading]:
+        return self.excuses.without(judge.evenly(self.watch.quick, self.tolerance_bytes))
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -315,10 +314,12 @@ class Course:
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
-        if self.limited is None and (limits := limited_by_program(suspects)):
-            self.limited = Limited(limits, step, step + patience.LIMIT_STEPS, findings.rates)
-            self._excuse_until(step, self.limited.until)
-            return
+        if limits := limited_by_program(suspects):
+            graph = any(one.kind == "graph" for one in suspects)
+            if until := self.excuses.limit(limits, findings.rates, step, graph=graph):
+                self._add(Notice("bounded", limits), step=step)
+                self._excuse_until(step, until)
+                return
         if filled_up:
             self._add(stopped(self.established, step))
             self._watch_again(step)

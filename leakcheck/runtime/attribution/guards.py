@@ -45,7 +45,7 @@ def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
-            node = _limit_in(within, name, suspect.kind, parsed(place.path))
+            node = _limit_in(within, name, parsed(place.path))
             if node is not None:
                 code = node.test if isinstance(node, (ast.If, ast.While)) else node
                 line = node.lineno  # type: ignore[attr-defined]
@@ -53,22 +53,17 @@ def limiting_place(suspect: Suspect) -> Place | None:
     return None
 
 
-def _limit_in(
-    within: ast.AST, name: str, kind: str, tree: ast.Module | None = None
-) -> ast.AST | None:
-    """Return what limits `name`; with `tree` also in the functions there that it is handed to.
-
-    A graph that is kept until a list is emptied is a leak until then, and often the whole run's.
-    """
+def _limit_in(within: ast.AST, name: str, tree: ast.Module | None = None) -> ast.AST | None:
+    """Return what limits `name`; with `tree` also in the functions there that it is handed to."""
     for node in ast.walk(within):
         if isinstance(node, (ast.If, ast.While)):
-            if _limits(node, name) or (kind != "graph" and _empties(node, name, within)):
+            if _limits(node, name) or _empties(node, name, within):
                 return node
         elif _cuts(node, name) or _wraps(node, name):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
-                if _limit_in(function, parameter, kind) is not None:
+                if _limit_in(function, parameter) is not None:
                     return node
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from leakcheck.model import Notice
+from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.series import Series
@@ -53,11 +54,26 @@ class Excuses:
     """Which resources may grow for now, and until which step."""
 
     def __init__(self) -> None:
+        self.limited: Limited | None = None
         self._until: dict[str, float] = {}
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
         """Let `resources` grow until the step `until`."""
         self._until |= dict.fromkeys(resources, until)
+
+    def limit(self, told: str, rates: Mapping[str, float], step: int, *, graph: bool) -> int:
+        """Note a limit that the program sets; returns until when growth may go on, 0 if no more.
+
+        `graph`: it keeps a graph, which nobody means to.
+        """
+        if self.limited is None or self.limited.told != told:
+            steps = patience.GRAPH_LIMIT_STEPS if graph else patience.LIMIT_STEPS
+            self.limited = Limited(told, step, step + steps, rates)
+        return self.limited.until if self.is_limited(step) else 0
+
+    def is_limited(self, step: int) -> bool:
+        """Say whether something may still grow up to a limit that the program sets."""
+        return self.limited is not None and step < self.limited.until
 
     def without(self, readings: list[Reading]) -> list[Reading]:
         """Return the readings that have no excuse."""

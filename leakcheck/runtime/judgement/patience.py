@@ -15,5 +15,6 @@ EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
 MEMO_STEPS = 700  # to confirm what is only kept where it is new
 MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up
 LIMIT_STEPS = 1000  # for what the program itself limits
+GRAPH_LIMIT_STEPS = 200  # if it is a graph: what is cleared later than that is a leak until then
 FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed

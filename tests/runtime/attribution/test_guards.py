@@ -156,18 +156,6 @@ def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
     assert said(source.replace("log.rows)", "log.other)")) == ""
 
 
-def test_a_graph_that_is_kept_until_a_list_is_emptied_is_not_excused(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text("kept.append(loss)\nif step % 90 == 0: kept = []\n")
-    place = Place(str(path), 1, "")
-
-    def said(kind):
-        return limited_by_program((Suspect(kind, "", holder="global `kept`", locations=(place,)),))
-
-    assert said("tensor") != ""
-    assert said("graph") == ""
-
-
 def test_an_attribute_of_another_class_is_another_list(tmp_path):
     path = tmp_path / "program.py"
     source = (

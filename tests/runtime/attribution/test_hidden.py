@@ -6,9 +6,9 @@ from collections import deque
 
 import pytest
 import torch
-from tests.runtime.attribution.test_window import through_a_window
 
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
+from tests.runtime.attribution.test_window import through_a_window
 
 numpy = pytest.importorskip("numpy")
 
