@@ -97,7 +97,8 @@ class Findings:
         if any(one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
-        may_fill_up = unheld or ((soon or early) and self.keyed)
+        slows = any(reading.slows for reading in grown)
+        may_fill_up = unheld or ((soon or early or slows) and self.keyed)
         return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
 
 

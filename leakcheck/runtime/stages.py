@@ -35,7 +35,6 @@ class Course:
         self.established: list[Reading] = []
         self.established_step = 0
         self.suspects: tuple[Suspect, ...] = ()
-        self.notices: tuple[Notice, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
@@ -86,6 +85,7 @@ class Course:
         """Watch another loop from `step` on."""
         self._drop_attribution()
         self.established, self.suspects, self.memory = [], (), ()
+        self.notices: tuple[Notice, ...] = ()
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step
@@ -196,20 +196,19 @@ class Course:
                 self._open_window(step, again)
         elif found:
             self._suspect(found, step)
-        elif not self._looked_soon and (found := self._even()):
-            self._soon = self._looked_soon = True
-            self._suspect(found, step, patience.EVEN_STEPS)
+        elif not self._looked_soon:
+            found = judge.evenly(self.watch.quick, self.tolerance_bytes)
+            if found := self.excuses.without(found):
+                self._soon = self._looked_soon = True
+                self._suspect(found, step, patience.EVEN_STEPS)
 
     def _suspect(self, found: list[Reading], step: int, length: int = 0) -> None:
         planned = confirmation(found, self.watch.slow, step, self.tolerance_bytes, length)
         self._begin_confirmation(planned, step)
 
     def _suspicious(self) -> list[Reading]:
-        found = judge.suspicious(self.watch.sources, self._look or 1, self._after)
-        return self.excuses.without(found)
-
-    def _even(self) -> list[Reading]:
-        return self.excuses.without(judge.evenly(self.watch.quick, self.tolerance_bytes))
+        look = self._look or 1
+        return self.excuses.without(judge.suspicious(self.watch.sources, look, self._after))
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -231,7 +230,7 @@ class Course:
         elif (longer := inquiry.longer(step)) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
         else:
-            self._add(*inquiry.what_stayed())
+            self._add(*inquiry.what_stayed(), step=inquiry.begin)
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
@@ -264,7 +263,7 @@ class Course:
         if isinstance(outcome, str):
             self.waits = "nothing" if outcome == "kept" else self.waits
             return
-        self._add(outcome)
+        self._add(outcome, step=step)
         self._by_phase, self.established, self.suspects = True, [], ()
         self.watch.slow.clear()
         self.excuses.add(["host.heap"])  # its quick readings are not at one phase
@@ -297,7 +296,8 @@ class Course:
     def _attribution_failed(self, step: int, error: Exception) -> None:
         self._drop_attribution()
         self._next_read = step + 1
-        self._add(Notice("note", f"its holder could not be found: {type(error).__name__}: {error}"))
+        told = f"its holder could not be found: {type(error).__name__}: {error}"
+        self._add(Notice("note", told), step=step)
         self._wait_or_establish(step)
 
     def _finish_attribution(self, step: int) -> None:
@@ -321,7 +321,7 @@ class Course:
                 self._excuse_until(step, until)
                 return
         if filled_up:
-            self._add(stopped(self.established, step))
+            self._add(stopped(self.established), step=step)
             self._watch_again(step)
             return
         early = self.steps_seen(step) < patience.EARLY_STEPS
@@ -345,6 +345,6 @@ class Course:
         if attribution is not None:
             attribution.abandon()
 
-    def _add(self, *notices: Notice, step: int = 0) -> None:
-        told = (dated(notice, step) for notice in notices)
+    def _add(self, *notices: Notice, step: int) -> None:
+        told = (dated(notice, self.steps_seen(step)) for notice in notices)
         self.notices = tuple(dict.fromkeys((*self.notices, *told)))

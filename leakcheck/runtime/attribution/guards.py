@@ -6,7 +6,7 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
@@ -23,6 +23,7 @@ from leakcheck.runtime.attribution.names import (
 )
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
 
 
 def limited_by_program(suspects: Sequence[Suspect]) -> str:
@@ -181,29 +182,34 @@ def _cuts(node: ast.AST, name: str) -> bool:
 def may_end(suspects: Sequence[Suspect]) -> bool:
     """Say whether something grows only under a condition that may hold for a first while.
 
-    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`; but not
-    `if step % 10 == 0:`, which comes again for ever.
+    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`, the `else:` of
+    `if key in cache:`, `except KeyError:`; not `if step % 10 == 0:`, which comes again for ever.
     """
-    return any(_ends(node.test) for suspect in suspects for node in _conditions(suspect))
+    return any(_is_first_time(place) for suspect in suspects for place in suspect.locations[:1])
 
 
-def _conditions(suspect: Suspect) -> Iterator[ast.If]:
-    """Yield the conditions around the line that adds, inside the innermost loop or function."""
-    for place in suspect.locations[:1]:
-        around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
-        for node in reversed(around):  # a walk goes from the outside to the inside
-            if isinstance(node, (*_LOOPS, *FUNCTIONS)):
-                return
-            if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
-                yield node
+def _is_first_time(place: Place) -> bool:
+    """Look at the conditions around a line that adds, inside the innermost loop or function."""
+    around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
+    for node in reversed(around):  # a walk goes from the outside to the inside
+        if isinstance(node, (*_LOOPS, *FUNCTIONS)):
+            return False
+        if isinstance(node, ast.ExceptHandler) and node.type is not None:
+            return name_of(node.type) in _MISSING
+        if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
+            otherwise = bool(node.orelse) and node.orelse[0].lineno <= place.line
+            if _ends(node.test, otherwise=otherwise):
+                return True
+    return False
 
 
-def _ends(test: ast.expr) -> bool:
+def _ends(test: ast.expr, *, otherwise: bool) -> bool:
     if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
         return False
     compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
-    first_of_all = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotIn, ast.Is)
-    if any(isinstance(operator, first_of_all) for node in compared for operator in node.ops):
+    ordered = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+    once = (ast.NotEq, ast.In, ast.IsNot) if otherwise else (ast.Eq, ast.NotIn, ast.Is)
+    if any(isinstance(operator, (*ordered, *once)) for node in compared for operator in node.ops):
         return True
     flag = test.operand if isinstance(test, ast.UnaryOp) else test
     return isinstance(flag, (ast.Name, ast.Attribute))

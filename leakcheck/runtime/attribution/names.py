@@ -124,6 +124,6 @@ def is_item(node: ast.expr) -> bool:
 
 
 def is_around(node: ast.AST, line: int) -> bool:
-    """Say whether a line belongs to a statement."""
+    """Say whether a line belongs to a statement, or to what handles an exception."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
-    return isinstance(node, ast.stmt) and first <= line <= last
+    return isinstance(node, (ast.stmt, ast.ExceptHandler)) and first <= line <= last

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import sqrt
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
@@ -30,6 +31,7 @@ OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
+CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -161,7 +163,7 @@ class Confirmation:
         ]
         if not came or self.garbage_bytes:
             return ()
-        told = f"{', '.join(came)} grew until step {self.begin} and stopped"
+        told = f"{', '.join(came)} had grown, and grew no more"
         return (Notice("bounded", told),)
 
     def _measured(self, reading: Reading) -> Reading:
@@ -175,7 +177,7 @@ class Confirmation:
         )
         rate = (end - begin) / self.length
         line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
-        return replace(reading, line=line)
+        return replace(reading, line=line, slows=_slows(reading.resource, begin, middle, end))
 
     def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
         levels = self._levels(reading.resource)
@@ -212,6 +214,14 @@ class Confirmation:
             if rate < expected:
                 return False
         return True
+
+
+def _slows(resource: str, begin: int, middle: int, end: int) -> bool:
+    """Say whether less was gained at the end than at first, by more than chance takes."""
+    first, second = middle - begin, end - middle
+    is_bytes = unit_of(resource) == "B"
+    by_chance = SLACK_BYTES if is_bytes else CHANCE * sqrt(max(0, end - begin))
+    return first - second > (1 - STEADILY) * first + by_chance
 
 
 def confirmation(

@@ -93,7 +93,7 @@ class Excuses:
 
 def dated(notice: Notice, step: int) -> Notice:
     """Tell of growth that will end, or that nobody minds, when it was seen: a run may go on."""
-    if not step or notice.kind not in ("bounded", "below-tolerance"):
+    if notice.kind not in ("bounded", "below-tolerance"):
         return notice
     return replace(notice, message=f"at step {step:,}: {notice.message}")
 

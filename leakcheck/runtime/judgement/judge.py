@@ -89,6 +89,7 @@ class Reading:
     steps: list[int]
     values: list[int]
     line: Line
+    slows: bool = False  # it gained clearly less in the second half of its confirmation
 
     @property
     def even(self) -> bool:

@@ -16,10 +16,10 @@ from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 
 
-def stopped(established: Sequence[Reading], step: int) -> Notice:
-    """Tell that something grew and stopped before `step`."""
+def stopped(established: Sequence[Reading]) -> Notice:
+    """Tell that something grew and stopped."""
     names = ", ".join(one.resource for one in established)
-    return Notice("bounded", f"{names} grew at first and stopped before step {step}")
+    return Notice("bounded", f"{names} had grown, and grew no more")
 
 
 class Release:
@@ -53,7 +53,7 @@ class Release:
         if share >= AGREES_FROM:
             return "kept"
         if share > RELEASED_WITHIN or self._base is not None:
-            return stopped(self._established, step)
+            return stopped(self._established)
         names = ", ".join(one.resource for one in self._established)
         told = f"{names} grow inside the enclosing loop and are released at its end"
         return Notice("epoch-sawtooth", told)

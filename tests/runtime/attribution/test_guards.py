@@ -225,6 +225,12 @@ def test_an_attribute_is_known_by_its_last_name(said):
         ("if step % 10 == 0:\n    kept.append(x)\n", False),
         ("if isinstance(x, int):\n    kept.append(x)\n", False),
         ("def keep(x):\n    kept.append(x)\n", False),
+        ("if key in kept: use(kept[key])\nelse:\n    kept[key] = x\n", True),
+        ("if key not in kept: use(x)\nelse:\n    kept[step] = x\n", False),
+        ("if found is not None: use(found)\nelse:\n    kept[key] = x\n", True),
+        ("try: kept[key]\nexcept KeyError:\n    kept[key] = x\n", True),
+        ("try: run()\nexcept ValueError as error:\n    kept.append(error)\n", False),
+        ("try: run()\nexcept:\n    kept.append(x)\n", False),
         ("this is no Python\n", False),
     ],
 )

@@ -13,7 +13,7 @@ STEPS = list(range(10, 70, 5))
 GROWING = Reading(
     "tensors", STEPS, [8 * step for step in STEPS], fit(STEPS, [8 * s for s in STEPS])
 )
-STOPPED = Notice("bounded", "tensors grew at first and stopped before step 400")
+STOPPED = Notice("bounded", "tensors had grown, and grew no more")
 RELEASED = Notice(
     "epoch-sawtooth", "tensors grow inside the enclosing loop and are released at its end"
 )
