@@ -9,13 +9,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import median
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import may_end, without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading
 from leakcheck.runtime.readings.meters import unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -30,7 +31,9 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # them among the newest steps: else the kind of a leak would hang on the step it was found at
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
-LEAST_SHARE = 0.2  # of the bytes gained, for one tensor to account for them
+LONGER_WINDOW_STEPS = 72  # once a window has found nothing
+SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
+LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
 LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
@@ -39,13 +42,18 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 def _steps_apart(reading: Reading, slow: Series) -> float:
     """Return how many steps lie between two additions: an evaluation may add five tensors at once.
 
-    As many are added at once as divide every rise of an exact counter; where something else comes
-    and goes beside them, they are taken to come one at a time.
+    As many are added at once as in the smallest rise of an exact counter, if that sometimes does
+    not rise; else as divide every rise. Where something else comes and goes beside them, they are
+    taken to come one at a time.
     """
     if unit_of(reading.resource) == "B":
         return 0.0
-    _, values = slow.column(reading.resource)
-    at_once = math.gcd(*(now - past for past, now in pairwise(values) if now > past))
+    _, values = slow.column(reading.resource, after=reading.steps[0] - 1)
+    gains = [now - past for past, now in pairwise(values)]
+    least = SMALL_RISE * median([gain for gain in gains if gain > 0] or [0])
+    rises = [gain for gain in gains if gain > least]
+    sometimes = any(abs(gain) <= least for gain in gains)
+    at_once = min(rises, default=1) if sometimes else math.gcd(*rises)
     return max(1, at_once) / reading.line.per_step
 
 
@@ -105,12 +113,15 @@ class Findings:
 class Attribution:
     """One attribution window over the steps that follow; a graph's may be brief."""
 
-    def __init__(self, step: int, growing: list[Reading], slow: Series) -> None:
+    def __init__(
+        self, step: int, growing: list[Reading], slow: Series, *, longer: bool = False
+    ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window
 
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
+        wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
         length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._last_step = step + length
         self._budget_s = WINDOW_S if wanted <= WINDOW_STEPS else LONG_WINDOW_S
@@ -167,13 +178,20 @@ class Attribution:
         )
 
     def _accounts(self, suspect: Suspect) -> bool:
-        # what was larger at each look, such as a batch: does it weigh what was gained?
-        if not suspect.is_extended:
+        """Say whether a suspect gains a good part of something that was measured to grow.
+
+        What was larger at each look may be a batch, and beside tensors that come from an
+        evaluation now and then a list of numbers grows on every step.
+        """
+        counted = suspect.kind == "object" and not self._rates.keys().isdisjoint(COUNTED_EXACTLY)
+        if not suspect.is_extended and not counted:
             return True
         gained = max(
             (rate for name, rate in self._rates.items() if unit_of(name) == "B"), default=0
         )
-        return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * gained
+        blocks = self._rates.get("python.blocks", math.inf)
+        in_bytes, count = suspect.bytes_per_step or 0.0, suspect.objects_per_step or 0.0
+        return in_bytes >= LEAST_SHARE * gained or count >= LEAST_SHARE * blocks
 
     def abandon(self) -> None:
         """Stop looking without an answer."""

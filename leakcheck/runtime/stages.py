@@ -235,8 +235,7 @@ class Course:
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
         self._confirmation, self._soon, self._doubted, self._held = None, False, False, ()
-        self._after = step if after is None else after
-        self.stage = "watching"
+        self._after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
     def _wait_or_establish(self, step: int) -> None:
@@ -280,7 +279,8 @@ class Course:
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
-            self._attribution = Attribution(step, confirmed, self.watch.slow)
+            longer = self._doubted and not self._held
+            self._attribution = Attribution(step, confirmed, self.watch.slow, longer=longer)
         except Exception as error:  # that it grows is known; who holds it then is not
             self._attribution_failed(step, error)
 

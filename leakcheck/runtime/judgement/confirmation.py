@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import sqrt
+from statistics import median
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
@@ -128,7 +129,7 @@ class Confirmation:
     def _has_grown(self, reading: Reading) -> bool:
         points = list(zip(*self.taken.column(reading.resource), strict=True))
         rates = [(level - past) / (at - since) for (since, past), (at, level) in pairwise(points)]
-        if not rates or rates[-1] < STEADILY * rates[0]:
+        if not rates or rates[-1] < STEADILY * median(rates):
             return False
         return min(rates) >= AGREES_FROM * reading.line.per_step
 
