@@ -114,7 +114,7 @@ class Inquest:
         found: list[tuple[type, int, Any]] = []
         for kind, grown in self._growth.growing_kinds(self._heap):
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
-            plain = plain and not objects.is_ours(kind)
+            plain = plain and not objects.is_ours(kind) and not objects.is_tensor(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
                 found.append((kind, grown, objects.first_held(self._heap.pick({id(kind)}))))
         return found

@@ -8,6 +8,7 @@ optimizers (a GAN) one of them counts; one that is made anew now and then takes 
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import weakref
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.introspection import graph
 
 if TYPE_CHECKING:
     from leakcheck.runtime.sentinel import Sentinel
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 OPTIMIZER_MODULE = "torch.optim.optimizer"
 CHOSEN_AFTER = 8
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
+FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
@@ -51,6 +54,7 @@ class StepClock:
         self._around: Sequence[int] = ()
         self._graphs = GraphsMade()
         self._trusted = True
+        self._updated = False  # some optimizer has stepped
         self._thread = 0
 
     def optimizer_stepped(self, optimizer: object, *_: object) -> None:
@@ -101,7 +105,7 @@ class StepClock:
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
         self._optimizer = weakref.ref(optimizer)
-        self._trusted = True
+        self._trusted = self._updated = True
         around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
         self._chosen, self._outer = None, around[1] if len(around) > 1 else None
         if restart:
@@ -154,8 +158,14 @@ class StepClock:
             clock,
             trusted=self._trusted,
             waits=waits,  # type: ignore[arg-type]
-            graph_patience_steps=0 if place.over == "forever" else SUM_OF_STEPS,
+            graph_patience_steps=self._graph_patience_steps(place.over),
         )
+
+    def _graph_patience_steps(self, over: str) -> int:
+        """Return for how many iterations of a loop a graph may be kept for one backward."""
+        if not self._updated and an_optimizer_waits():
+            return FIRST_UPDATE_STEPS
+        return 0 if over == "forever" else SUM_OF_STEPS
 
     def _step_of_chosen(self, loop: int) -> None:
         self._others = 0
@@ -256,6 +266,19 @@ class GraphsMade:
         """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
         made = self._made.get(loop, 0)
         return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
+
+
+def an_optimizer_waits() -> bool:
+    """Say whether an optimizer lives whose parameters have no gradient (50 ms).
+
+    Before its first update an agent plays for hundreds of steps, and keeps the graph of each.
+    """
+    kind = getattr(sys.modules.get(OPTIMIZER_MODULE), "Optimizer", None)
+    if kind is None:
+        return False
+    optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
+    groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
+    return bool(groups) and not graph.have_gradients(groups[-1]["params"])
 
 
 def _sequence_number() -> int:
