@@ -23,6 +23,8 @@ from leakcheck.runtime.attribution.names import (
 )
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SIZES = (*_ORDERED, ast.Eq, ast.NotEq)
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
 
 
@@ -77,11 +79,15 @@ def _limits(branch: ast.If | ast.While, name: str) -> bool:
 
 
 def _compares_something(test: ast.expr) -> bool:
-    """Say whether a condition compares, and not with zero, None or nothing."""
+    """Say whether a condition compares two sizes, and not with zero, None or nothing.
+
+    `if listener in listeners: listeners.remove(listener)` limits nothing.
+    """
     compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
     sides = [side for node in compared for side in (node.left, *node.comparators)]
     with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
-    return bool(compared) and not with_nothing
+    sizes = any(isinstance(operator, _SIZES) for node in compared for operator in node.ops)
+    return sizes and not with_nothing
 
 
 def _removes(branch: ast.If | ast.While, name: str) -> bool:
@@ -207,9 +213,8 @@ def _ends(test: ast.expr, *, otherwise: bool) -> bool:
     if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
         return False
     compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
-    ordered = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
     once = (ast.NotEq, ast.In, ast.IsNot) if otherwise else (ast.Eq, ast.NotIn, ast.Is)
-    if any(isinstance(operator, (*ordered, *once)) for node in compared for operator in node.ops):
+    if any(isinstance(operator, (*_ORDERED, *once)) for node in compared for operator in node.ops):
         return True
     flag = test.operand if isinstance(test, ast.UnaryOp) else test
     return isinstance(flag, (ast.Name, ast.Attribute))
@@ -219,7 +224,7 @@ def _compares_length(test: ast.expr, name: str) -> bool:
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
-            ordered = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq))
+            ordered = isinstance(node.ops[0], (*_ORDERED, ast.Eq))
             if ordered and any(_is_length(side, name) for side in sides):
                 return not any(isinstance(side, ast.Constant) and not side.value for side in sides)
     return False

@@ -39,6 +39,7 @@ class Root:
     own: bool
     path: str = ""
     suspended: bool = False  # the function that the local is of
+    in_thread: bool = False  # it runs in another thread
 
     @property
     def text(self) -> str:
@@ -112,7 +113,7 @@ class Roots:
         local = self._locals.get(id(thing))
         if local is not None:
             of_whom = (local.name, local.function, local.own, local.path)
-            return Root("local", *of_whom, suspended=local.suspended)
+            return Root("local", *of_whom, local.suspended, local.in_thread)
         if id(thing) in self._modules:
             module = self._modules[id(thing)]
             path = getattr(module, "__file__", None) or module.__name__

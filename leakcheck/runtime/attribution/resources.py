@@ -48,6 +48,8 @@ def resources_in(things: Iterable[Any]) -> frozenset[Kind]:
 def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead]:
     """Tell leads as what they stand for if that grows, by `growing`, and join line and holder."""
     told = [_as_children(_named(lead, growing), growing) for lead in leads]
+    if "threads" in growing and any(lead.kind == "threads" for lead in told):
+        told = [lead for lead in told if not lead.told.in_thread]  # what each of them works with
     for kind in _CLASSES:
         held = [lead for lead in told if lead.kind == kind and lead.told.holder]
         added = [lead for lead in told if lead.kind == kind and not lead.told.holder]

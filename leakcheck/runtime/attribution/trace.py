@@ -26,11 +26,15 @@ _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attr
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A chain in words; `holder` is the name nearest to what leaks."""
+    """A chain in words.
+
+    `holder` is the name of the container that grows, or the one nearest to what leaks.
+    """
 
     trace: LeakTrace
     holder: str
     library: bool
+    in_thread: bool = False  # the root is a local of another thread
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -78,10 +82,11 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
     if chain.root.kind != "local" and hops:
         root = _named_root(chain.root, hops.pop(0))
     links = _folded(hops, chain.objects)
-    named = [hop.name for hop in hops if hop.name]
+    grows = [index for index, hop in enumerate(hops, start=1) if hop.grows]
+    named = [hop.name for hop in hops[: grows[-1] if grows else None] if hop.name]
     names = [name for name in named if not name.startswith(A_KIND)] or named
     holder = f"{names[-1]}, from {root}" if names else root
-    return Told(LeakTrace(root, links), holder, not chain.root.own)
+    return Told(LeakTrace(root, links), holder, not chain.root.own, chain.root.in_thread)
 
 
 def describe(thing: Any) -> str:

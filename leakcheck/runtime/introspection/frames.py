@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,6 +47,7 @@ class Local:
     own: bool
     path: str = ""
     suspended: bool = False
+    in_thread: bool = False  # the function runs in another thread
 
 
 @lru_cache(maxsize=4096)
@@ -71,10 +73,10 @@ def own_caller(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def every() -> Iterator[FrameType]:
+def every(but_thread: int = 0) -> Iterator[FrameType]:
     """Yield the frames that run in any thread, leakcheck's own included."""
-    for top in sys._current_frames().values():
-        frame: FrameType | None = top
+    for thread, top in sys._current_frames().items():
+        frame: FrameType | None = top if thread != but_thread else None
         while frame is not None:
             yield frame
             frame = frame.f_back
@@ -123,14 +125,16 @@ def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
     """Return id -> local name for everything a running function names; the user's names win."""
     found: dict[int, Local] = {}
     now = {id(frame) for frame in running()}
+    elsewhere = {id(frame) for frame in every(but_thread=threading.get_ident())}
     for frame in running(suspended):
-        waits = id(frame) not in now
+        waits, in_thread = id(frame) not in now, id(frame) in elsewhere
         function = frame.f_code.co_name
         own = is_own(frame.f_code.co_filename)
         for name, value in locals_of(frame).items():
             known = found.get(id(value))
             if not name.startswith(".") and (known is None or (own and not known.own)):
-                found[id(value)] = Local(name, function, own, frame.f_code.co_filename, waits)
+                path = frame.f_code.co_filename
+                found[id(value)] = Local(name, function, own, path, waits, in_thread)
     return found
 
 

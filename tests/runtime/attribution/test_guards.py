@@ -54,6 +54,7 @@ def test_a_length_that_is_compared_and_acted_on_is_a_limit(said, source, limit):
         "kept.append(x)\nif len(kept) < 32: train()\n",  # enough to begin with
         "kept.append(x)\nif len(kept) % 10 == 0: print(kept[-1])\n",
         "kept.append(x)\nif len(other) > 9: other.pop()\n",
+        "kept.append(x)\nif x in kept: kept.remove(x)\n",  # who unsubscribes
         "kept.append(x)\nif len(kept) > 9: kept.pop(\n",  # no Python
     ],
 )

@@ -120,6 +120,16 @@ def test_of_two_that_hold_files_nobody_knows_which_is_added_to_by_the_line():
     assert told == [FILES, *(replace(lead, kind="descriptors") for lead in leads)]
 
 
+def test_what_threads_work_with_is_theirs():
+    threads = replace(FILES, kind="threads")
+    inside = Told(LeakTrace("local `x` in work()"), "local `x` in work()", False, in_thread=True)
+    batch = Lead("tensor", "Tensor (8)", inside)
+
+    assert as_counted([batch, threads], {"threads": 0.1}) == [threads]
+    assert as_counted([batch], {"threads": 0.1}) == [batch]
+    assert as_counted([batch, threads], {"tensors": 0.1}) == [batch, threads]
+
+
 def test_two_descriptors_for_each_child_are_the_children_s():
     what = "child processes that are started and never end"
     children = replace(FILES, kind="processes", what=what, objects_per_step=0.1)
