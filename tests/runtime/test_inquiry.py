@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.inquiry import Findings, _steps_apart
+from leakcheck.runtime.attribution import window
+from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
@@ -59,6 +62,17 @@ def test_of_a_long_confirmation_that_a_run_cuts_off_what_grew_at_each_reading_we
     assert cut(lambda step: 2 * step, until=400) == [TENSORS]
     assert cut(lambda step: 2 * step, until=100) == []  # read once
     assert cut(lambda step: 2 * min(step, 180), until=400) == []
+    assert cut(lambda step: 2 * step + 90 * (step > 80), until=400) == [TENSORS]  # one jump beside
+
+
+def test_what_gains_clearly_less_in_the_second_half_slows():
+    def slows(level):
+        (reading,) = confirmed(level).confirmed(Watched(int))
+        return reading.slows
+
+    assert not slows(lambda step: 3 * step)
+    assert slows(lambda step: 5 * min(step, 120) + 3 * max(0, step - 120))
+    assert not slows(lambda step: (26 * min(step, 120) + 22 * max(0, step - 120)) // 10)  # chance
 
 
 BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
@@ -140,6 +154,13 @@ def test_what_may_be_a_cache_must_go_on_for_longer():
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
 
+def test_so_must_what_finds_things_by_key_and_gains_ever_less():
+    slower = replace(TENSORS, slows=True)
+
+    assert longer(findings(HELD, keyed=True), slower) == MAY_FILL_UP_STEPS
+    assert longer(findings(HELD), slower) == 0
+
+
 def test_tensors_whose_holder_is_unknown_may_be_in_something_that_fills_up():
     unheld = Suspect("tensor", "tensors pile up")
 
@@ -185,3 +206,70 @@ def test_a_window_is_long_enough_for_additions_that_come_several_at_once():
     assert _steps_apart(reading, slow) == 50
     slow.append(300, 0.0, {"tensors": 58})  # something else came beside them
     assert _steps_apart(reading, slow) == 10
+
+
+def test_what_an_evaluation_adds_comes_as_often_as_some_looks_see_none_of_it():
+    steps, nodes = [10, 20, 25, 36, 42, 50, 67], [590, 590, 2347, 2347, 4105, 4106, 5863]
+    slow = Series()
+    for step, count in zip(steps, nodes, strict=True):
+        slow.append(step, 0.0, {"graph.nodes": count})
+    line = fit(steps, nodes)
+    assert line is not None
+    reading = Reading("graph.nodes", steps, nodes, replace(line, per_step=87.85))
+
+    assert round(_steps_apart(reading, slow), 2) == 20.0
+
+
+class Window:
+    """Finds what it is told to, and asks for nothing."""
+
+    spent_s, full_in_steps, keyed, memo, found = 0.0, 0, False, False, True
+
+    def __init__(self, rates, apart_steps, last_look) -> None:
+        self.last_look = last_look
+
+    def open(self) -> None:
+        pass
+
+    step = open
+
+    def close(self):
+        return self.suspects, ()
+
+
+@pytest.fixture
+def attribution(monkeypatch):
+    """Begin an attribution at step 100 whose window finds the suspects given."""
+
+    def begin(*suspects: Suspect, longer: bool = False, **rates: float) -> Attribution:
+        monkeypatch.setattr(window, "Window", type("Told", (Window,), {"suspects": suspects}))
+        readings = [
+            replace(one, line=replace(one.line, per_step=rates[name]))
+            for one, name in ((TENSORS, "tensors"), (HEAP, "heap"), (BLOCKS, "blocks"))
+            if name in rates
+        ]
+        return Attribution(100, readings, Series(), longer=longer)
+
+    return begin
+
+
+LOG = Suspect("object", "list of float", 1.0, 32.0, "local `losses` in main()")
+
+
+def test_a_log_does_not_account_for_the_tensors_and_kilobytes_that_grow_beside_it(attribution):
+    assert attribution(LOG, tensors=0.9, heap=180_000).close().suspects == ()
+    assert attribution(LOG, tensors=0.9, heap=180_000, blocks=30).close().suspects == ()
+
+
+def test_it_accounts_for_the_blocks_or_bytes_that_it_gains(attribution):
+    assert attribution(LOG, tensors=0.9, heap=150).close().suspects == (LOG,)
+    assert attribution(LOG, tensors=0.9, heap=180_000, blocks=2).close().suspects == (LOG,)
+    assert attribution(LOG, heap=180_000).close().suspects == (LOG,)
+
+
+def test_a_window_is_longer_once_one_has_found_nothing(attribution):
+    def length(**longer):
+        begun = attribution(tensors=1.0, **longer)
+        return next(step for step in range(101, 400) if begun.step(step)) - 100
+
+    assert (length(), length(longer=True)) == (24, 72)

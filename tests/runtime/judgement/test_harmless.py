@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.judgement.harmless import Limited
+from leakcheck.runtime.judgement.harmless import Excuses, Limited
 from leakcheck.runtime.readings.series import Series
 
 LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
@@ -48,6 +48,24 @@ def test_what_was_read_too_rarely_since_may_go_on():
 
 def test_a_resource_that_was_not_read_may_go_on():
     assert LIMITED.goes_on([Series(8)])
+
+
+def test_a_limit_is_waited_for_once_and_for_a_graph_not_as_long():
+    excuses = Excuses()
+
+    assert excuses.limit("limited at a.py:3", {}, 100, graph=False) == 1100
+    assert excuses.limit("limited at a.py:3", {}, 700, graph=False) == 1100  # the same one
+    assert excuses.limit("limited at a.py:3", {}, 1100, graph=False) == 0
+    assert excuses.limit("limited at b.py:9", {}, 1200, graph=True) == 1400
+
+
+def test_a_limit_is_in_force_until_then():
+    excuses = Excuses()
+    assert not excuses.is_limited(100)
+
+    excuses.limit("limited at a.py:3", {}, 100, graph=True)
+
+    assert [excuses.is_limited(step) for step in (100, 299, 300)] == [True, True, False]
 
 
 @given(st.integers(100, 400), st.integers(1000, 6000))
