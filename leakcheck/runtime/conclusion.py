@@ -42,6 +42,7 @@ KINDS: dict[str, Kind] = {
 KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
+MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 # kinds whose suspects are only told if this counter was found to grow
 COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
@@ -215,6 +216,8 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
         suspects = (Suspect(leading, WHAT[leading], locations=places),)
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
+    elif not course.fills_beside:
+        suspects = _to_scale(suspects, rates)
     age = course.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
@@ -244,6 +247,25 @@ def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:
     if suspect.objects_per_step is not None or suspect.kind != "tensor" or not in_bytes:
         return False
     return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * max(in_bytes.values())
+
+
+def _to_scale(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
+    """Have the suspects of a kind that is counted add up to the count, which saw more steps."""
+    scaled = []
+    for suspect in suspects:
+        alike = [one.objects_per_step for one in suspects if one.kind == suspect.kind]
+        rate = rates.get(COUNTERS.get(suspect.kind, ""), 0.0)
+        seen = sum(each or 0.0 for each in alike)
+        factor = rate / seen if seen and None not in alike else 0.0
+        if 1 / MOST_OFF <= factor <= MOST_OFF:
+            count, size = suspect.objects_per_step, suspect.bytes_per_step
+            suspect = replace(
+                suspect,
+                objects_per_step=count * factor if count else count,
+                bytes_per_step=size * factor if size else size,
+            )
+        scaled.append(suspect)
+    return tuple(scaled)
 
 
 def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:

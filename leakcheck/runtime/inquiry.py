@@ -5,18 +5,16 @@ A short attribution window is opened; how long it is hangs on what grows and how
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from statistics import median
+from math import inf
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import may_end, without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading
+from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading, added_at_once
 from leakcheck.runtime.readings.meters import unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -32,7 +30,6 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
-SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
@@ -40,21 +37,10 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 
 
 def _steps_apart(reading: Reading, slow: Series) -> float:
-    """Return how many steps lie between two additions: an evaluation may add five tensors at once.
-
-    As many are added at once as in the smallest rise of an exact counter, if that sometimes does
-    not rise; else as divide every rise. Where something else comes and goes beside them, they are
-    taken to come one at a time.
-    """
+    """Return how many steps lie between additions: an evaluation may add five tensors at once."""
     if unit_of(reading.resource) == "B":
         return 0.0
-    _, values = slow.column(reading.resource, after=reading.steps[0] - 1)
-    gains = [now - past for past, now in pairwise(values)]
-    least = SMALL_RISE * median([gain for gain in gains if gain > 0] or [0])
-    rises = [gain for gain in gains if gain > least]
-    sometimes = any(abs(gain) <= least for gain in gains)
-    at_once = min(rises, default=1) if sometimes else math.gcd(*rises)
-    return max(1, at_once) / reading.line.per_step
+    return added_at_once(reading, slow) / reading.line.per_step
 
 
 def _is_unheld(suspect: Suspect) -> bool:
@@ -189,7 +175,7 @@ class Attribution:
         gained = max(
             (rate for name, rate in self._rates.items() if unit_of(name) == "B"), default=0
         )
-        blocks = self._rates.get("python.blocks", math.inf)
+        blocks = self._rates.get("python.blocks", inf)
         in_bytes, count = suspect.bytes_per_step or 0.0, suspect.objects_per_step or 0.0
         return in_bytes >= LEAST_SHARE * gained or count >= LEAST_SHARE * blocks
 

@@ -26,7 +26,7 @@ class Watched:
     """Reads what a function of the step says, as often as it is asked."""
 
     def __init__(self, level) -> None:
-        self.level, self.step, self.quick = level, 0, Series()
+        self.level, self.step, self.quick, self.slow = level, 0, Series(), Series()
 
     def checkpoint(self, step: int, *, collect: bool) -> dict[str, int]:
         assert collect
@@ -73,6 +73,24 @@ def test_what_gains_clearly_less_in_the_second_half_slows():
     assert not slows(lambda step: 3 * step)
     assert slows(lambda step: 5 * min(step, 120) + 3 * max(0, step - 120))
     assert not slows(lambda step: (26 * min(step, 120) + 22 * max(0, step - 120)) // 10)  # chance
+
+
+def test_the_rate_of_what_comes_many_at_once_is_that_over_all_that_was_read():
+    def evaluated(step: int) -> int:
+        return 20 * (step // 60)
+
+    steps = list(range(60, 600, 10))
+    values = [evaluated(step) for step in steps]
+    inquiry = Confirmation([Reading("tensors", steps, values, fit(steps, values))], 590, 100)
+    watched = Watched(evaluated)
+    for step in steps:
+        watched.slow.append(step, 0.0, {"tensors": evaluated(step)})
+    for step in (590, 640, 690):  # of which two evaluations are seen: 0.4 a step
+        inquiry.read(watched, step)
+
+    (reading,) = inquiry.confirmed(watched)
+
+    assert round(reading.line.per_step, 2) == 0.33
 
 
 BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))

@@ -14,7 +14,13 @@ from statistics import median
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
-from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, LEAST_RISEN, Reading, companions
+from leakcheck.runtime.judgement.judge import (
+    COUNTED_EXACTLY,
+    LEAST_RISEN,
+    Reading,
+    added_at_once,
+    companions,
+)
 from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
 from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit
 from leakcheck.runtime.readings import flight_recorder
@@ -32,6 +38,7 @@ OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
+RATES_AGREE_WITHIN = 0.02
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
@@ -113,7 +120,7 @@ class Confirmation:
         if not confirmed and not any(map(self._never_fell, self.along)):
             return []  # what was only looked at beside them proves nothing alone
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
-        return [self._measured(one) for one in (*confirmed, *beside)]
+        return [self._measured(one, watch.slow) for one in (*confirmed, *beside)]
 
     def _never_fell(self, reading: Reading) -> bool:
         """Say whether an exact count rose in both halves, and has not fallen before."""
@@ -167,7 +174,7 @@ class Confirmation:
         told = f"{', '.join(came)} had grown, and grew no more"
         return (Notice("bounded", told),)
 
-    def _measured(self, reading: Reading) -> Reading:
+    def _measured(self, reading: Reading, slow: Series) -> Reading:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
         if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
             return reading
@@ -177,8 +184,21 @@ class Confirmation:
             (end - middle) / (self.end - self._middle),
         )
         rate = (end - begin) / self.length
+        if unit_of(reading.resource) != "B":
+            rate = self._over_all(reading, rate, added_at_once(reading, slow))
         line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
         return replace(reading, line=line, slows=_slows(reading.resource, begin, middle, end))
+
+    def _over_all(self, reading: Reading, rate: float, at_once: int) -> float:
+        """Return the rate over all that was read, of what comes many at once and now and then.
+
+        Of an evaluation every 60 steps a hundred steps see one or two.
+        """
+        by_one_more = at_once / self.length
+        over_all = fit(reading.steps, reading.values)
+        if over_all is None or by_one_more < RATES_AGREE_WITHIN * rate:
+            return rate
+        return over_all.per_step if abs(over_all.per_step - rate) <= by_one_more else rate
 
     def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
         levels = self._levels(reading.resource)

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf
+from math import gcd, inf
+from statistics import median
 
 from leakcheck.model import Trend, Verdict
 from leakcheck.runtime.judgement.trend import (
@@ -44,6 +45,7 @@ COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_RISEN = 5  # tensors or Nodes
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
+SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
 LATE_STEPS = 150  # that a leak which began late must have gone on for
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
@@ -221,6 +223,20 @@ def refitted(reading: Reading, quick: Series, after: int) -> Reading:
     if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
         return reading
     return newer
+
+
+def added_at_once(reading: Reading, slow: Series) -> int:
+    """Return by how much an exact counter that was found to grow rises when it does, at least one.
+
+    By its smallest rise, if it sometimes does not rise; else by what divides every rise. Where
+    something else comes and goes beside them, additions are taken to come one at a time.
+    """
+    _, values = slow.column(reading.resource, after=reading.steps[0] - 1)
+    gains = [now - past for past, now in pairwise(values)]
+    least = SMALL_RISE * median([gain for gain in gains if gain > 0] or [0])
+    rises = [gain for gain in gains if gain > least]
+    sometimes = any(abs(gain) <= least for gain in gains)
+    return max(1, min(rises, default=1) if sometimes else gcd(*rises))
 
 
 def counters_that_rise(slow: Series) -> list[str]:
