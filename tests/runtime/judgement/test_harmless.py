@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +42,15 @@ def test_what_goes_on_more_slowly_goes_on():
 
 def test_what_is_not_full_at_the_end_goes_on():
     assert LIMITED.goes_on(tensors(full_at=10**6, until=1000))
+
+
+def test_blocks_that_wait_for_the_collector_are_not_what_was_limited():
+    series = Series(64)
+    for step in range(0, 1001, 100):
+        series.append(step, 0.0, {"tensors": min(step, 300), "python.blocks": 2 * step})
+
+    assert not replace(LIMITED, rates={"tensors": 1.0, "python.blocks": 3.0}).goes_on([series])
+    assert replace(LIMITED, rates={"python.blocks": 3.0}).goes_on([series])
 
 
 def test_what_was_read_too_rarely_since_may_go_on():

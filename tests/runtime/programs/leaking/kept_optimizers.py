@@ -1,7 +1,7 @@
 """A warm restart makes a new optimizer every other step, and all of them are kept."""
 
 # kind = "tensor"
-# holder = "`Adam.state`"
+# holder = "local `restarts`"
 # per_step = 6
 
 import torch

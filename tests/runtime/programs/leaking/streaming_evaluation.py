@@ -2,7 +2,7 @@
 
 # kind = "graph"
 # holder = "attribute `Tagger.state`"
-# per_step = 0.3
+# per_step = 4.8
 
 import torch
 from torch import nn
