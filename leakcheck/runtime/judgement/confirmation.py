@@ -22,7 +22,7 @@ from leakcheck.runtime.judgement.judge import (
     companions,
 )
 from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
-from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit
+from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, stair_rates
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
@@ -38,7 +38,7 @@ OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
-RATES_AGREE_WITHIN = 0.02
+FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
@@ -185,20 +185,9 @@ class Confirmation:
         )
         rate = (end - begin) / self.length
         if unit_of(reading.resource) != "B":
-            rate = self._over_all(reading, rate, added_at_once(reading, slow))
+            rate = _in_stairs(reading, slow, rate)
         line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
         return replace(reading, line=line, slows=_slows(reading.resource, begin, middle, end))
-
-    def _over_all(self, reading: Reading, rate: float, at_once: int) -> float:
-        """Return the rate over all that was read, of what comes many at once and now and then.
-
-        Of an evaluation every 60 steps a hundred steps see one or two.
-        """
-        by_one_more = at_once / self.length
-        over_all = fit(reading.steps, reading.values)
-        if over_all is None or by_one_more < RATES_AGREE_WITHIN * rate:
-            return rate
-        return over_all.per_step if abs(over_all.per_step - rate) <= by_one_more else rate
 
     def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:
         levels = self._levels(reading.resource)
@@ -235,6 +224,19 @@ class Confirmation:
             if rate < expected:
                 return False
         return True
+
+
+def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
+    """Return a rate that all readings allow, for what comes many at once and now and then.
+
+    Of an evaluation every sixty steps a hundred steps see one or two.
+    """
+    at_once = added_at_once(reading, slow)
+    if at_once < FEWEST_APART_STEPS * rate:
+        return rate
+    steps, values = slow.column(reading.resource, after=reading.steps[0] - 1)
+    least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
+    return rate if least <= rate <= greatest else (least + greatest) / 2
 
 
 def _slows(resource: str, begin: int, middle: int, end: int) -> bool:

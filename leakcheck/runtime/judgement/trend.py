@@ -113,6 +113,24 @@ def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
     return usual if usual > 0 and _share_near(gains, usual) >= EVEN_SHARE else None
 
 
+def stair_rates(
+    steps: Sequence[int], values: Sequence[float], rise: float
+) -> tuple[float, float] | None:
+    """Return the least and greatest rate of what rises by `rise` at equal distances; else None.
+
+    Between two readings that n rises lie apart the distance is more than the steps between them by
+    n + 1 and less than these by n - 1; all pairs together leave little room.
+    """
+    count = [round((value - values[0]) / rise) for value in values]
+    shortest, longest = 0.0, math.inf
+    for i, step in enumerate(steps):
+        for j in range(i + 1, len(steps)):
+            apart, rises = steps[j] - step, count[j] - count[i]
+            shortest = max(shortest, apart / (rises + 1)) if rises >= 0 else math.inf
+            longest = min(longest, apart / (rises - 1)) if rises > 1 else longest
+    return (rise / longest, rise / shortest) if shortest <= longest < math.inf else None
+
+
 def level_of_look(look: int) -> float:
     """Return the level the `look`-th look (from 1) may spend; all looks together spend the rate.
 

@@ -16,6 +16,7 @@ from leakcheck.runtime.judgement.trend import (
     level_of_look,
     rank_p,
     settled_after,
+    stair_rates,
 )
 
 STEPS = list(range(10, 1010))
@@ -155,3 +156,21 @@ def test_steps_that_differ_have_no_even_rate():
     assert even_rate(range(60), [5760 * (step // 10) for step in range(60)]) is None
     assert even_rate(range(60), [0] * 60) is None
     assert even_rate(range(3), [0, 5, 10]) is None
+
+
+@given(st.integers(3, 90), st.integers(0, 89), st.integers(1, 100))
+def test_readings_leave_little_room_for_the_rate_of_equal_stairs(apart, shift, rise):
+    steps = [10, 15, 20, 25, 30, 36, 42, 50, 67, 89, 118, 150, 180, 240, 320, 427, 477, 527]
+    values = [7 + rise * ((step + shift) // apart) for step in steps]
+
+    least, greatest = stair_rates(steps, values, rise) or (0, 0)
+
+    assert least <= rise / apart <= greatest < 1.3 * least
+
+
+def test_stairs_at_unequal_distances_have_none():
+    steps = list(range(0, 200, 10))
+
+    assert stair_rates(steps, [0] * 10 + list(range(10)), 1) is None
+    assert stair_rates(steps, [10 * (step > 50) for step in steps], 10) is None
+    assert stair_rates(steps, [-step for step in steps], 10) is None
