@@ -19,10 +19,8 @@ from leakcheck.runtime.readings.meters import unit_of
 from leakcheck.runtime.readings.series import Series
 
 WINDOW_STEPS = 24
-WINDOW_S = (
-    1.5  # of processor time, most of it for looks at the heap; closing takes half a second more
-)
-LONG_WINDOW_S = 2.0  # where additions are far apart, and a short one may see none
+LOOKS_S = 1.5  # of processor time, for a window's looks and lines; its end takes half a second more
+LONG_LOOKS_S = 2.0  # where additions are far apart, and a short one may see none
 FEWEST_WINDOW_STEPS = 8
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # so that one of them is in the first third of the window wherever the window begins, and none of
@@ -110,14 +108,15 @@ class Attribution:
         wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
         length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
         self._last_step = step + length
-        self._budget_s = WINDOW_S if wanted <= WINDOW_STEPS else LONG_WINDOW_S
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
         self._found: Findings | None = None
         self._apart_steps = apart
-        last_look = length - SPARE_STEPS if length > WINDOW_STEPS else 0
-        self._window = Window(rates, apart, last_look)
+        last_look, looks_s = 0, LOOKS_S
+        if length > WINDOW_STEPS:
+            last_look, looks_s = length - SPARE_STEPS, LONG_LOOKS_S
+        self._window = Window(rates, apart, last_look, looks_s)
         self._window.open()
         self._devices = DeviceGrowth(tuple(rates))
 
@@ -125,10 +124,9 @@ class Attribution:
         """Note a step boundary; True when the window has seen enough."""
         self._window.step()
         self._devices.step(step)
-        seen = step - self._first_step >= FEWEST_WINDOW_STEPS
-        if seen and self._brief:
+        if self._brief and step - self._first_step >= FEWEST_WINDOW_STEPS:
             return self._is_explained_at(step)
-        return step >= self._last_step or (seen and self._window.spent_s > self._budget_s)
+        return step >= self._last_step
 
     def close(self) -> Findings:
         """Close the window and return what it found."""

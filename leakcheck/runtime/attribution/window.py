@@ -9,6 +9,7 @@ dropped before `close` returns.
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from array import array
 from collections.abc import Mapping
@@ -34,7 +35,8 @@ class Window:
     """One attribution window; `growing` are the resources known to grow and by how much a step.
 
     `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
-    the step of one more look at the heap, after which nothing that is born counts.
+    the step of one more look at the heap, after which nothing that is born counts. Once `looks_s`
+    of processor time are spent, the heap is looked at no more until the end.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class Window:
         growing: Mapping[str, float] | None = None,
         apart_steps: float = 0.0,
         last_look: int = 0,
+        looks_s: float = math.inf,
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
         self._looks = (*LOOKS, last_look)
+        self._looks_s = looks_s
         self._tracer = LineTracer()
         self._growth = Growth()
         self._marks = array("Q")
@@ -75,7 +79,7 @@ class Window:
         self._step += 1
         self._mark()
         self._watch()
-        if self._step in self._looks:
+        if self._step in self._looks and self.spent_s < self._looks_s:
             began_s = thread_time()
             self._tracer.settle()
             with unobserved():
