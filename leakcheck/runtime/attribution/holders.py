@@ -106,7 +106,9 @@ class Roots:
                     level = rooted
                     continue
                 del level[:-WIDEST], rooted
-            level = self._holders(level, seen, holds)
+            # who imports a module does not hold what is in it
+            level = [thing for thing in level if id(thing) not in self._modules]
+            level = self._holders(level, seen, holds) if level else []
         return best or _chain(None, _telling(seen, target), seen, holds)
 
     def _root(self, thing: Any) -> Root | None:

@@ -34,7 +34,7 @@ SEARCH_S = 1.0  # of processor time, for all the searches for holders together, 
 SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
 LARGEST_FACTOR = 4.0
 MOST_LEADS = 6
-MOST_GROWERS = 16
+MOST_GROWERS, MOST_CANDIDATES = 16, 256
 MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
@@ -74,7 +74,7 @@ class Inquest:
         self._heap = heap
         ours = _inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
-        self._growers = list(islice(growers, MOST_GROWERS))
+        self._growers = list(islice(growers, MOST_CANDIDATES))
         self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
@@ -86,6 +86,7 @@ class Inquest:
         kinds = self._growing_kinds()
         extended = self._growth.extended(self._heap)
         self._heap.drop()
+        self._growers = _referred_to(self._growers)[:MOST_GROWERS]
         self._follower.until_s = thread_time() + self._search_s
         for group in groups[:MOST_LEADS]:
             self._graph_lead(group)
@@ -289,6 +290,17 @@ class Inquest:
     def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
         expected = per_step * traced_steps(resource, self._growth.steps)
         return culprit(self._tracer.credits.get(resource, Counter()), expected)
+
+
+def _referred_to(growers: list[Grower]) -> list[Grower]:
+    """Leave out what no object is known to hold, such as the lists inside a StringIO."""
+    containers = [one.container for one in growers]
+    holders = gc.get_referrers(*containers) if len(containers) > MOST_GROWERS else []
+    if not holders:
+        return growers
+    theirs = [one for one in holders if one is not containers and type(one) is not Grower]
+    held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
+    return [one for one in growers if id(one.container) in held]
 
 
 def _inside(*observers: object) -> set[int]:
