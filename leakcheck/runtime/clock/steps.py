@@ -162,8 +162,11 @@ class StepClock:
         )
 
     def _graph_patience_steps(self, over: str) -> int:
-        """Return for how many iterations of a loop a graph may be kept for one backward."""
-        if not self._updated and an_optimizer_waits():
+        """Return for how many iterations of a loop a graph may be kept for one backward.
+
+        An agent's loop asks its environment; one over data may sum up a batch, not an epoch.
+        """
+        if over != "data" and not self._updated and an_optimizer_waits():
             return FIRST_UPDATE_STEPS
         return 0 if over == "forever" else SUM_OF_STEPS
 

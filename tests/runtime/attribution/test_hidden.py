@@ -81,7 +81,7 @@ def test_a_local_of_a_suspended_function_is_followed_to_what_keeps_that_function
 
     (suspect,), _ = through_a_window(step)
 
-    assert suspect.holder.startswith("local `inputs` in waiting(), from local `kept`")
+    assert suspect.holder.startswith("attribute `Kept.things`, from local `kept`")
     assert [link.edge for link in suspect.trace.links] == [
         ".things",
         "[x]",
