@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 OPTIMIZER_MODULE = "torch.optim.optimizer"
 CHOSEN_AFTER = 8
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
+SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
@@ -166,9 +167,9 @@ class StepClock:
 
         An agent's loop asks its environment; one over data may sum up a batch, not an epoch.
         """
-        if over != "data" and not self._updated and an_optimizer_waits():
-            return FIRST_UPDATE_STEPS
-        return 0 if over == "forever" else SUM_OF_STEPS
+        if not self._updated and an_optimizer_waits():
+            return SUM_OF_STEPS if over == "data" else FIRST_UPDATE_STEPS
+        return 0 if over == "forever" else SUM_BY_HAND_STEPS
 
     def _step_of_chosen(self, loop: int) -> None:
         self._others = 0
