@@ -273,7 +273,7 @@ class GraphsMade:
 
 
 def an_optimizer_waits() -> bool:
-    """Say whether an optimizer lives whose parameters have no gradient (50 ms).
+    """Say whether optimizers live and none of their parameters has a gradient yet (50 ms).
 
     Before its first update an agent plays for hundreds of steps, and keeps the graph of each.
     """
@@ -281,8 +281,11 @@ def an_optimizer_waits() -> bool:
     if kind is None:
         return False
     optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
-    groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
-    return bool(groups) and not graph.have_gradients(groups[-1]["params"])
+    try:
+        groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
+        return bool(groups) and not any(graph.have_gradients(each["params"]) for each in groups)
+    except Exception:  # the groups are the program's to change, and this is called from its loop
+        return False
 
 
 def _sequence_number() -> int:

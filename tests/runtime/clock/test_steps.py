@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.steps import StepClock
+from leakcheck.runtime.clock.steps import StepClock, an_optimizer_waits
 from leakcheck.runtime.sentinel import Sentinel
 
 
@@ -260,3 +260,12 @@ def test_the_loop_around_a_generator_that_steps_is_not_the_one_that_takes_its_it
     )
 
     assert len(phases) == 3
+
+
+@pytest.mark.parametrize("broken", [{"params": ["no tensor"]}, {}, None])
+def test_an_optimizer_whose_groups_the_program_broke_disturbs_nobody(broken):
+    torch = pytest.importorskip("torch")
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    optimizer.param_groups.append(broken)
+
+    assert an_optimizer_waits() is False
