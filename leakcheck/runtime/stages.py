@@ -65,9 +65,8 @@ class Course:
 
     @property
     def _steady_at(self) -> int:
-        # after an acquittal half of the steps must be new ones
         settled = self._origin + FEWEST_WARMUP_STEPS + self.steps
-        return max(settled, self._after + self.steps // 2)
+        return max(settled, self._after + self.steps // 2)  # half of them since an acquittal
 
     def steps_seen(self, step: int) -> int:
         """Steps watched since this loop became the one that counts."""
@@ -76,10 +75,11 @@ class Course:
     @property
     def pending(self) -> list[Reading]:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
-        found = self._suspicious() if self.stage == "watching" and not self._by_phase else []
-        if self.stage == "confirming" and self._confirmation is not None:
-            found = self._confirmation.in_doubt
-        return [] if excuse(found, self.tolerance_bytes) else found
+        inquiry = self._confirmation if self.stage == "confirming" else None
+        watching = self.stage == "watching" and not self._by_phase
+        found = inquiry.in_doubt if inquiry else self._suspicious() if watching else []
+        sure = inquiry is not None and len(inquiry.taken) > 1
+        return [] if excuse(found, self.tolerance_bytes, confirmed=sure) else found
 
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""

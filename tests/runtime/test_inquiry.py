@@ -115,6 +115,19 @@ def test_what_a_collection_took_most_of_is_not_in_doubt_when_a_run_ends():
     assert blocks().in_doubt == [BLOCKS]  # not yet read
 
 
+def test_a_heap_that_stood_still_since_it_was_suspected_is_not_in_doubt():
+    def in_doubt(*levels: int) -> list[Reading]:
+        inquiry = Confirmation([HEAP], 70, 100)
+        for step, level in zip((70, 120), levels, strict=False):
+            inquiry.taken.append(step, 0.0, {"host.heap": level})
+        return inquiry.in_doubt
+
+    level = HEAP.values[-1]
+    assert in_doubt(level) == [HEAP]
+    assert in_doubt(level, level + 50 * 4096) == [HEAP]
+    assert in_doubt(level, level + 10 * 4096) == []
+
+
 def heap(*levels: int) -> Confirmation:
     inquiry = Confirmation([HEAP], 500, 100)
     for step, level in zip((500, 550, 600), levels, strict=True):

@@ -110,9 +110,12 @@ class Confirmation:
         return [reading for reading in self.suspected if self._is_left(reading)]
 
     def _is_left(self, reading: Reading) -> bool:
-        collected = self.taken.column(reading.resource)[1][:1]
-        least = AGREES_FROM * reading.line.total
-        return not collected or collected[0] - reading.values[0] >= least
+        steps, levels = self.taken.column(reading.resource)
+        if len(levels) > 1 and unit_of(reading.resource) == "B":
+            expected = reading.line.per_step * (steps[-1] - steps[0])
+            if levels[-1] - levels[0] < AGREES_FROM * expected:
+                return False
+        return not levels or levels[0] - reading.values[0] >= AGREES_FROM * reading.line.total
 
     def confirmed(self, watch: Watch) -> list[Reading]:
         """Return the suspected resources that went on growing, counters with their exact rate."""

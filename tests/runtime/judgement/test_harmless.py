@@ -7,7 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.judgement.harmless import Excuses, Limited
+from leakcheck.runtime.judgement.harmless import Excuses, Limited, excuse
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 
 LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
@@ -77,6 +79,16 @@ def test_a_limit_is_in_force_until_then():
     excuses.limit("limited at a.py:3", {}, 100, graph=True)
 
     assert [excuses.is_limited(step) for step in (100, 299, 300)] == [True, True, False]
+
+
+def test_a_heap_that_creeps_is_excused_until_it_was_confirmed_to_grow():
+    steps = list(range(0, 200, 10))
+    heap = [107 * step for step in steps]
+    grown = [Reading("host.heap", steps, heap, fit(steps, heap))]
+
+    assert excuse(grown, 1024, confirmed=False) is not None
+    assert excuse(grown, 1024) is None
+    assert excuse(grown, 100, confirmed=False) is None
 
 
 @given(st.integers(100, 400), st.integers(1000, 6000))
