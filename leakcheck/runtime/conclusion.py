@@ -217,7 +217,7 @@ def _with_rates(course: Course) -> tuple[Suspect, ...]:
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
     elif not course.fills_beside:
-        suspects = _to_scale(suspects, rates)
+        suspects = _adding_up(suspects, rates)
     age = course.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
@@ -249,7 +249,7 @@ def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:
     return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * max(in_bytes.values())
 
 
-def _to_scale(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
+def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
     """Have the suspects of a kind that is counted add up to the count, which saw more steps."""
     scaled = []
     for suspect in suspects:
@@ -258,12 +258,9 @@ def _to_scale(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[S
         seen = sum(each or 0.0 for each in alike)
         factor = rate / seen if seen and None not in alike else 0.0
         if 1 / MOST_OFF <= factor <= MOST_OFF:
-            count, size = suspect.objects_per_step, suspect.bytes_per_step
-            suspect = replace(
-                suspect,
-                objects_per_step=count * factor if count else count,
-                bytes_per_step=size * factor if size else size,
-            )
+            count, size = suspect.objects_per_step or 0.0, suspect.bytes_per_step
+            in_bytes = None if size is None else size * factor
+            suspect = replace(suspect, objects_per_step=count * factor, bytes_per_step=in_bytes)
         scaled.append(suspect)
     return tuple(scaled)
 

@@ -40,6 +40,7 @@ FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
+LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
 
 
@@ -105,6 +106,12 @@ class Inquest:
             self._follower.until_s = max(self._follower.until_s, until_s)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
+
+    def tensors_are_released(self) -> bool:
+        """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""
+        kept = self._tensors_per_step * self._growth.survivors_span_steps
+        seen_enough = not self._is_short() and kept >= FEWEST_ADDITIONS
+        return seen_enough and len(self._growth.survivors()) < LEAST_KEPT * kept
 
     def _keepers(self, marks: array[int]) -> list[Keepers]:
         tensors, nodes = self._heap.tensors(), self._heap.nodes()
@@ -209,9 +216,11 @@ class Inquest:
 
     def _may_be_renewed(self, tensors: list[Any]) -> bool:
         """Say whether these may be a buffer made anew: none is old, or too few steps were seen."""
+        return self._turnover and (self._is_short() or self._growth.are_recent(tensors))
+
+    def _is_short(self) -> bool:
         span_steps = self._growth.survivors_span_steps
-        short = span_steps < FEWEST_ADDITIONS * self._apart_steps
-        return self._turnover and (short or self._growth.are_recent(tensors))
+        return span_steps < FEWEST_ADDITIONS * self._apart_steps
 
     def _telling(self, tensors: list[Any]) -> tuple[Any, Found]:
         """Follow tensors that are alike until one leads to a container that grows or has a limit.

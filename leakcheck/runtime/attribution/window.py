@@ -18,7 +18,7 @@ from time import thread_time
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.attribution import probes
 from leakcheck.runtime.attribution.growth import Growth
-from leakcheck.runtime.attribution.inquest import FEWEST_ADDITIONS, Inquest
+from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.suspects import is_unheld, suspects_from
@@ -28,7 +28,6 @@ from leakcheck.runtime.introspection.objects import Heap, unobserved
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 MOST_PROBES = 24
 RENEWED = "tensors grow in number, but those of past steps are released"
-LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 
 
 class Window:
@@ -112,7 +111,9 @@ class Window:
             leads = [lead for lead in leads if not is_unheld(lead)]
         self.found = bool(leads)
         notices = inquest.notices
-        if not leads and (inquest.renewed or self._are_released()):
+        graph_grows = "graph.nodes" in self._growing
+        released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
+        if not leads and released:
             notices = [*notices, Notice("bounded", RENEWED)]
         if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful
@@ -120,15 +121,6 @@ class Window:
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         blocks = self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
-
-    def _are_released(self) -> bool:
-        """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""
-        if "graph.nodes" in self._growing:
-            return False
-        span_steps = self._growth.survivors_span_steps
-        kept = self._growing.get("tensors", 0.0) * span_steps
-        too_short = span_steps < FEWEST_ADDITIONS * self._apart_steps or kept < FEWEST_ADDITIONS
-        return not too_short and len(self._growth.survivors()) < LEAST_KEPT * kept
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

@@ -137,8 +137,9 @@ class Watch:
 
     def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
+        collected = collect or self._fine
         readings: dict[str, int] = {}
-        if collect or self._fine:
+        if collected:
             before = self._host.read().get("host.heap", 0)
             gc.collect()
             readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
@@ -153,7 +154,7 @@ class Watch:
         self.slow.append(step, began_s - self._started_s, readings)
         readings |= quick
         del quick, devices
-        self._leave_out_our_own(readings, collected=collect or self._fine)
+        self._leave_out_our_own(readings, collected=collected)
         cost_s = thread_time() - spent_s  # a busy machine does not eat the budget
         self.checkpoint_s += cost_s
         if collect:  # to confirm, and paid for by the suspicion
