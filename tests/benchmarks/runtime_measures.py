@@ -51,7 +51,7 @@ def train():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        {leak}
+        {leak}  # leak
 train()
 """
 SMALLEST = {  # what leaks -> the line that leaks it, and the options that do not tolerate it
@@ -113,8 +113,10 @@ main()
 def smallest() -> None:
     """Print which of the smallest leaks worth finding are found in 1,000 steps."""
     for name, (leak, options) in SMALLEST.items():
-        report = _watched_source(TRAINING.format(leak=leak), *options)
-        print(f"{name:26} {report['verdict']:8} {_told(report)}", flush=True)
+        source = TRAINING.format(leak=leak)
+        report = _watched_source(source, *options)
+        expected = source[: source.index("# leak")].count("\n") + 1
+        print(f"{name:26} {report['verdict']:8} {_told(report)}, leaks in {expected}", flush=True)
 
 
 def timings(*names: str) -> None:

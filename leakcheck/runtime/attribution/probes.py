@@ -14,6 +14,7 @@ from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.objects import content_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
 from leakcheck.runtime.readings.meters import mapped_bytes
+from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the
 # first time costs a table of its code: 46 KB of heap in the first step. If no container has grown
@@ -79,6 +80,8 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
         if resource.startswith("host.") and not _EXACT.isdisjoint(growing):  # then it is not native
             continue
         in_bytes = resource.startswith("host.")
+        if resource == "host.heap" and not _tells_lines(growing[resource]):
+            continue
         traced = traced_steps(resource, steps)
         lines = culprit(credits, growing[resource] * traced)
         if not lines:
@@ -88,6 +91,11 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
         counted, size = (None, per_step) if in_bytes else (per_step, None)
         found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
     return found
+
+
+def _tells_lines(heap_per_step: float) -> bool:
+    """Say whether what is added to the heap shows on the line that adds it, and no later."""
+    return heap_per_step > LARGEST_CACHED_BYTES or cached_bytes_reader() is not None
 
 
 def _child_count() -> int:
