@@ -30,6 +30,11 @@ NO_STEPS = (
     "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, "
     "or pass --every-seconds 1"
 )
+NO_STEPS_HERE = (
+    "no steps seen in {program}: its child processes did most of the work, and they are not "
+    "watched; use leakcheck.Sentinel() in the function that they run, or start them with "
+    "torchrun -m leakcheck run"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +154,8 @@ class Session:
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
-            name = self.program.path.name
-            return replace(report, reason=NO_STEPS.format(program=name))
+            told = NO_STEPS_HERE if _children_did_the_work() else NO_STEPS
+            return replace(report, reason=told.format(program=self.program.path.name))
         return proved(report) if report.verdict == "growing" else report
 
     def _print(self, report: Report, outcome: Outcome) -> None:
@@ -192,6 +197,11 @@ class Session:
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
         folder = folder or Path(f"leakcheck-{name}")
         return Recorder(folder, self.command, _rank(), self.world_size)
+
+
+def _children_did_the_work() -> bool:
+    spent = os.times()
+    return spent.children_user > spent.user
 
 
 def _rank() -> int:

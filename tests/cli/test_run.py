@@ -119,6 +119,27 @@ def test_a_program_without_a_loop_gets_one_clear_line(run):
     )
 
 
+def test_a_program_whose_children_do_the_work_is_told_where_to_watch(run):
+    source = (
+        "import os, time\n"
+        "enough_s = os.times().user + 1.0\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    exec('while time.process_time() < enough_s: pass')\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+
+    done = run(source)
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "leakcheck: no steps seen in program.py: its child processes did most of the work, and "
+        "they are not watched; use leakcheck.Sentinel() in the function that they run, or start "
+        "them with torchrun -m leakcheck run\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

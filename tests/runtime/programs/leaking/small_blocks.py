@@ -2,7 +2,7 @@
 
 # kind = "native"
 # holder = ""
-# per_step = 208
+# per_step = 80
 # unit = "B"
 
 import torch
@@ -22,13 +22,13 @@ def main():
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     criterion = nn.CrossEntropyLoss()
-    for _ in range(600):
+    for _ in range(900):
         inputs, labels = torch.randn(8, 16), torch.randint(0, 4, (8,))
         optimizer.zero_grad()
         loss = criterion(model(inputs), labels)
         loss.backward()
         optimizer.step()
-        libc.malloc(200)  # leak
+        libc.malloc(64)  # leak
     print("done")
 
 
