@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -150,7 +151,7 @@ class Session:
             path.write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:
             self._unwritten = True
-            print(f"leakcheck: {path}: cannot be written: {error.strerror}", file=sys.stderr)
+            _tell(f"leakcheck: {path}: cannot be written: {error.strerror}")
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
@@ -164,9 +165,9 @@ class Session:
         if outcome.ended == "error" and (report.run is None or report.run.steps == 0):
             return  # the program's own traceback says it all
         if report.run is not None and report.run.steps == 0:
-            print(f"leakcheck: {report.reason}", file=sys.stderr)
+            _tell(f"leakcheck: {report.reason}")
             return
-        print(render(report, color=sys.stderr.isatty()), file=sys.stderr, flush=True)
+        _tell(render(report, color=_on_terminal()))
 
     def _stopped_by(self, outcome: Outcome) -> str:
         if outcome.ended == "stopped":
@@ -197,6 +198,19 @@ class Session:
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
         folder = folder or Path(f"leakcheck-{name}")
         return Recorder(folder, self.command, _rank(), self.world_size)
+
+
+def _on_terminal() -> bool:
+    with suppress(Exception):
+        return sys.stderr.isatty()
+    return False
+
+
+def _tell(text: str) -> None:
+    """Write to standard error if it can be: the program may have closed or replaced it."""
+    if sys.stderr is not None:
+        with suppress(Exception):
+            print(text, file=sys.stderr, flush=True)
 
 
 def _children_did_the_work() -> bool:

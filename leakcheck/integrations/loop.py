@@ -48,7 +48,8 @@ class LoopWatch:
         self._told = False
 
     def begin(self) -> None:
-        """Training begins."""
+        """Training begins, for the first time or again."""
+        self._told = False
         self._sentinel.start()
 
     def step(self) -> None:

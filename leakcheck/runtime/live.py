@@ -14,9 +14,9 @@ CLEAR = "\r\x1b[K"
 class LiveLine:
     """Rewrites one line of a terminal; writes nothing to anything else."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.on = stream.isatty()
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream  # None where the process was started without one
+        self.on = stream is not None and stream.isatty()
         self._next_s = perf_counter() + EVERY_S
         self._shown = False
 
@@ -37,6 +37,7 @@ class LiveLine:
         self.on = False
 
     def _write(self, text: str) -> None:
+        assert self._stream is not None
         try:
             self._stream.write(text)
             self._stream.flush()

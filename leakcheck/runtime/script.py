@@ -11,10 +11,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, TracebackType
 
 from leakcheck.errors import UsageError
 from leakcheck.runtime.clock import ticks
@@ -58,7 +59,8 @@ def find_script(script: str, args: tuple[str, ...]) -> Program:
 
 def find_module(name: str, args: tuple[str, ...]) -> Program:
     """Find a module as `python -m` does; UsageError when it cannot be run."""
-    sys.path.insert(0, os.getcwd())
+    begin = [] if _safe_path() else [os.getcwd()]
+    sys.path[0:0] = begin
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -66,7 +68,7 @@ def find_module(name: str, args: tuple[str, ...]) -> Program:
     except (ImportError, ValueError, AttributeError) as error:
         raise UsageError(f"no module named {name}: {error}") from None
     finally:
-        del sys.path[0]
+        del sys.path[: len(begin)]
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         raise UsageError(f"no module named {name} that can be run")
     return Program(Path(spec.origin), (spec.origin, *args), spec)
@@ -77,7 +79,8 @@ def run_program(program: Program) -> Outcome:
     main = _main_module(program)
     sys.argv[:] = program.argv
     folder = os.path.realpath(program.path.parent) if program.spec is None else os.getcwd()
-    sys.path[0:1] = [folder]
+    if not _safe_path():
+        sys.path[0:1] = [folder]
     sys.modules["__main__"] = main
     ticks.install(Path(os.path.realpath(program.folder)))
     try:
@@ -92,9 +95,13 @@ def run_program(program: Program) -> Outcome:
     except BaseException as error:
         if _by_our_stop(error):
             return Outcome(0, "stopped")
-        _show(error)
-        return Outcome(1, "error")
+        return Outcome(_show(error), "error")
     return Outcome(0, "exit")
+
+
+def _safe_path() -> bool:
+    """Say whether Python puts no folder before the others (`-P`, PYTHONSAFEPATH)."""
+    return bool(getattr(sys.flags, "safe_path", False))
 
 
 def _by_our_stop(error: BaseException) -> bool:
@@ -129,6 +136,10 @@ def _main_module(program: Program) -> ModuleType:
     main.__file__ = str(program.path)
     main.__spec__ = program.spec
     main.__loader__ = SourceFileLoader("__main__", str(program.path))
+    if sys.version_info < (3, 15):
+        main.__dict__["__cached__"] = program.spec.cached if program.spec is not None else None
+    if "__annotations__" in vars(sys.modules["__main__"]):  # not from Python 3.14 on
+        main.__annotations__ = {}
     if program.spec is not None:
         main.__package__ = program.spec.parent
     ticks.give_names(main.__dict__)
@@ -150,15 +161,37 @@ def _status(exit: SystemExit) -> int:
         return 0
     if isinstance(exit.code, int):
         return exit.code & 0xFF
-    print(exit.code, file=sys.stderr)
+    _write(exit.code)
     return 1
 
 
-def _show(error: BaseException) -> None:
-    trace = error.__traceback__
+def _show(error: BaseException) -> int:
+    """Have the program's hook show what ended it, as Python does; returns the exit status."""
+    shown = error.with_traceback(_theirs(error.__traceback__))
+    try:
+        sys.excepthook(type(shown), shown, shown.__traceback__)
+    except SystemExit as exit:
+        return _status(exit)
+    except BaseException as failed:
+        _write("Error in sys.excepthook:")
+        failed = failed.with_traceback(_theirs(failed.__traceback__))
+        failed.__suppress_context__ = failed.__cause__ is None
+        sys.__excepthook__(type(failed), failed, failed.__traceback__)
+        _write("\nOriginal exception was:")
+        sys.__excepthook__(type(shown), shown, shown.__traceback__)
+    return 1
+
+
+def _theirs(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename in _OUR_FRAMES:
         trace = trace.tb_next
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    return trace
+
+
+def _write(text: object) -> None:
+    if sys.stderr is not None:
+        with suppress(Exception):
+            print(text, file=sys.stderr)
 
 
 # a syntax error is raised inside ast.parse, called by us

@@ -43,6 +43,8 @@ DEFAULT_TOLERANCE_BYTES = 1024
 class Sentinel:
     """Watches a loop from `start` (or `with`) to `stop`; call `step` once an iteration.
 
+    Started again after that, it watches another loop; its report is then of that one.
+
     `steps`: settled steps after which a loop without growth counts as steady;
     `tolerance_bytes`: growth of plain Python objects a step that nobody minds;
     `on_leak`: called once with the report when a leak is established, in the stepping thread.
@@ -59,24 +61,29 @@ class Sentinel:
         recorder: Recorder | None = None,
     ) -> None:
         self.clock = "sentinel.step()"
-        self.broken = ""
-        self.hit_limit = ""
-        self.previous: Report | None = None
         self._on_leak = on_leak
         self._limits = limits or Limits()
         self._recorder = recorder
         self._lock = threading.RLock()
+        self._settings = (steps, tolerance_bytes)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.broken = ""
+        self.hit_limit = ""
+        self.previous: Report | None = None
         self._count = itertools.count(1)
         self._step = 0
         self._next = 1
         self._pid = 0
         self._watch: Watch | None = None
         self._course: Course | None = None
-        self._settings = (steps, tolerance_bytes)
         self._report: Report | None = None
 
     def start(self) -> Sentinel:
-        """Begin to watch; a second call changes nothing."""
+        """Begin to watch, after `stop` another loop anew; while it watches this changes nothing."""
+        if self._report is not None:
+            self._forget()
         if self._watch is None:
             self._pid = os.getpid()
             steps, tolerance_bytes = self._settings
@@ -104,10 +111,10 @@ class Sentinel:
     def step(self) -> None:
         """Count one step; most calls cost less than a microsecond, readings about ten."""
         self._step = step = next(self._count)
-        if step < self._next:
+        if step < self._next or self._report is not None:
             return
         self.start()
-        if self._report is not None or self.broken or os.getpid() != self._pid:
+        if self.broken or os.getpid() != self._pid:
             return
         leak: Report | None = None
         try:

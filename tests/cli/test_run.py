@@ -309,3 +309,39 @@ def test_worker_processes_of_both_kinds_run_untouched(run):
     done = run(source)
 
     assert done.stdout == "[0, 1, 4, 9, 16]\n" * 2
+
+
+@pytest.mark.parametrize("form", ["script", "module"])
+def test_no_folder_comes_before_those_of_the_environment_if_python_is_told_so(tmp_path, form):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "helper.py").write_text("place = 'elsewhere'\n")
+    (tmp_path / "helper.py").write_text("place = 'beside the program'\n")
+    (tmp_path / "elsewhere" / "program.py").write_text("import helper\nprint(helper.place)\n")
+    path = os.pathsep.join([str(tmp_path / "elsewhere"), os.environ.get("PYTHONPATH", "")])
+    environment = {**ENVIRONMENT, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    program = ["elsewhere/program.py"] if form == "script" else ["-m", "program"]
+
+    outputs = [
+        subprocess.run(
+            [sys.executable, *ours, *program],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for ours in ([], ["-m", "leakcheck", "run"])
+    ]
+
+    assert outputs[0] == outputs[1] != ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+def test_a_report_that_nobody_can_read_costs_neither_the_status_nor_the_files(tmp_path, stderr):
+    (tmp_path / "program.py").write_text("for step in range(2000):\n    bytearray(100)\n")
+    command = f"{sys.executable} -m leakcheck run --json report.json program.py {stderr}"
+
+    done = subprocess.run(command, shell=True, cwd=tmp_path, env=ENVIRONMENT, capture_output=True)
+
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "steady"

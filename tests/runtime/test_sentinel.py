@@ -184,3 +184,16 @@ def test_stopping_gives_descriptors_and_callbacks_back():
         watched(50, lambda: None)
 
     assert psutil.Process().num_fds() == before
+
+
+def test_a_sentinel_that_is_started_again_watches_the_next_loop():
+    sentinel, kept = Sentinel(), []  # type: ignore[var-annotated]
+    verdicts = []
+    for body in (lambda: bytearray(4000), lambda: keep(kept), lambda: bytearray(4000)):
+        with sentinel:
+            for _ in range(1200):
+                body()
+                sentinel.step()
+        verdicts.append((sentinel.report().verdict, sentinel.report().run.steps))
+
+    assert verdicts == [("steady", 1200), ("growing", 1200), ("steady", 1200)]
