@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leakcheck.model import Suspect as Suspect
     from leakcheck.model import Trend as Trend
     from leakcheck.runtime.sentinel import Sentinel as Sentinel
-    from leakcheck.runtime.sentinel import watch as watch
+    from leakcheck.runtime.watched import watch as watch
     from leakcheck.static.check import check_paths as check_paths
     from leakcheck.static.engine import check_source as check_source
 
@@ -30,7 +30,7 @@ _HOME_OF = {
     "Trend": "leakcheck.model",
     "check_paths": "leakcheck.static.check",
     "check_source": "leakcheck.static.engine",
-    "watch": "leakcheck.runtime.sentinel",
+    "watch": "leakcheck.runtime.watched",
 }
 
 __all__ = [*sorted(_HOME_OF), "__version__"]

@@ -57,12 +57,15 @@ class LeakSentinel:
         self._warmup_left = settings.warmup
 
     def watch(self, loop: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items of `loop`, each a step; judged at its end, while all is still alive."""
+        """Yield the items of `loop`, each a step; judged at its end, while all is still alive.
+
+        Called again, as in every epoch, it goes on with the steps of before.
+        """
         for item in loop:
             yield item
             del item
             self.step()
-        self._sentinel.stop()
+        self._sentinel.pause()
 
     def step(self) -> None:
         """Note that a step is over."""

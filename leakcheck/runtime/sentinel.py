@@ -18,15 +18,13 @@ import os
 import sys
 import threading
 import traceback
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
-from typing import TypeVar
 
 from leakcheck.model import Report, Sample
-from leakcheck.runtime.conclusion import Ending, conclude, summary
+from leakcheck.runtime.conclusion import Ending, conclude
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.readings.limits import Limits
@@ -35,7 +33,6 @@ from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.stages import Course, Waits
 from leakcheck.units import format_bytes
 
-Item = TypeVar("Item")
 DEFAULT_STEPS = 1000
 DEFAULT_TOLERANCE_BYTES = 1024
 
@@ -48,7 +45,9 @@ class Sentinel:
     `steps`: settled steps after which a loop without growth counts as steady;
     `tolerance_bytes`: growth of plain Python objects a step that nobody minds;
     `on_leak`: called once with the report when a leak is established, in the stepping thread.
-    Steps may come from any thread; a forked child's steps are not counted.
+    Steps may come from any thread; a forked child's steps are not counted. What is counted is the
+    whole process's, so of two loops that run at once each sentinel sees the other's leak.
+    Raises TypeError or ValueError for arguments that are none.
     """
 
     def __init__(
@@ -60,6 +59,7 @@ class Sentinel:
         limits: Limits | None = None,
         recorder: Recorder | None = None,
     ) -> None:
+        _check(steps, tolerance_bytes, on_leak)
         self.clock = "sentinel.step()"
         self._on_leak = on_leak
         self._limits = limits or Limits()
@@ -96,6 +96,17 @@ class Sentinel:
         if self._watch is not None and self._report is None:
             self._report = self._conclude(Ending(), cut_short=cut_short)
             self._watch.close()
+
+    def pause(self) -> None:
+        """The loop ended, and may begin anew, as in each epoch: settle what can be settled."""
+        if self._course is None or self.broken or self._report is not None:
+            return
+        try:
+            with self._lock:
+                self._course.settle(self._step)
+                self._next = 0
+        except Exception as error:
+            self._break(error)
 
     def __enter__(self) -> Sentinel:
         return self.start()
@@ -238,6 +249,16 @@ class Sentinel:
             traceback.print_exc(file=sys.stderr)
 
 
+def _check(steps: object, tolerance_bytes: object, on_leak: object) -> None:
+    for name, value, least in (("steps", steps, 1), ("tolerance_bytes", tolerance_bytes, 0)):
+        if not isinstance(value, int):
+            raise TypeError(f"Sentinel({name}={value!r}): a whole number is needed")
+        if value < least:
+            raise ValueError(f"Sentinel({name}={value!r}): at least {least} is needed")
+    if on_leak is not None and not callable(on_leak):
+        raise TypeError(f"Sentinel(on_leak={on_leak!r}): a function of the report is needed")
+
+
 def _ended(report: Report, ending: Ending) -> Report:
     if report.run is None:
         return report
@@ -248,27 +269,3 @@ def _ended(report: Report, ending: Ending) -> Report:
         exit_status=ending.exit_status,
     )
     return replace(report, run=run)
-
-
-class LeakWarning(UserWarning):
-    """The loop that `watch` went through leaks."""
-
-
-def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Iterator[Item]:
-    """Yield the items of `loop`, each one a step; warns with a LeakWarning if the loop leaks.
-
-    Pass a sentinel to read its report yourself; it is started here and not stopped.
-    """
-    own = sentinel is None
-    sentinel = (sentinel or Sentinel()).start()
-    try:
-        for item in loop:
-            yield item
-            del item
-            sentinel.step()
-    finally:
-        if own:
-            sentinel.stop()
-            report = sentinel.report()
-            if report.verdict == "growing":
-                warnings.warn(summary(report), LeakWarning, stacklevel=2)

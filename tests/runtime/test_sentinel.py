@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-import warnings
 from array import array
 
 import psutil
 import pytest
 
-import leakcheck
 from leakcheck.model import Report
 from leakcheck.runtime.readings.heap import heap_reader
-from leakcheck.runtime.sentinel import LeakWarning, Sentinel, watch
+from leakcheck.runtime.sentinel import Sentinel
 
 
 def keep(kept: list[bytearray]) -> None:
@@ -100,26 +99,6 @@ def test_what_fails_inside_the_sentinel_does_not_reach_the_program(monkeypatch):
     assert "ZeroDivisionError" in sentinel.report().reason
 
 
-def test_watch_yields_every_item_and_warns_of_a_leak():
-    kept: list[bytearray] = []
-
-    def loop() -> None:
-        for _ in watch(range(700)):
-            keep(kept)
-
-    with pytest.warns(LeakWarning, match="a step"):
-        loop()
-
-    assert len(kept) == 700
-
-
-def test_watch_is_silent_on_a_clean_loop():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-
-        assert sum(leakcheck.watch(range(300))) == sum(range(300))
-
-
 def test_several_sentinels_watch_at_once():
     with Sentinel() as outer, Sentinel() as inner:
         for step in range(400):
@@ -197,3 +176,17 @@ def test_a_sentinel_that_is_started_again_watches_the_next_loop():
         verdicts.append((sentinel.report().verdict, sentinel.report().run.steps))
 
     assert verdicts == [("steady", 1200), ("growing", 1200), ("steady", 1200)]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"steps": "many"}, "Sentinel(steps='many'): a whole number is needed"),
+        ({"steps": 0}, "Sentinel(steps=0): at least 1 is needed"),
+        ({"tolerance_bytes": "1 KiB"}, "Sentinel(tolerance_bytes='1 KiB'): a whole number is"),
+        ({"on_leak": 3}, "Sentinel(on_leak=3): a function of the report is needed"),
+    ],
+)
+def test_an_argument_that_is_none_is_refused_where_it_is_given(options, error):
+    with pytest.raises((TypeError, ValueError), match=re.escape(error)):
+        Sentinel(**options)
