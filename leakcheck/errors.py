@@ -17,6 +17,7 @@ EXIT_CLEAN = 0
 EXIT_FOUND = 1
 EXIT_FAILED = 2
 EXIT_BISECT_SKIP = 125  # `git bisect run` passes over a commit that answers this
+EXIT_BISECT_ABORT = 128  # and ends; it would take 2 for a bad commit
 
 
 class LeakcheckError(Exception):

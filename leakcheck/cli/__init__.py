@@ -15,7 +15,7 @@ from typing import NoReturn
 import click
 
 from leakcheck import __version__
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, LeakcheckError
+from leakcheck.errors import EXIT_BISECT_ABORT, EXIT_CLEAN, EXIT_FAILED, LeakcheckError
 
 # command -> its line in `leakcheck --help`; the function is `command` in leakcheck.cli.<name>
 COMMANDS = {
@@ -97,5 +97,7 @@ def main() -> None:
 
 
 def _fail(message: str, status: int) -> NoReturn:
+    if status == EXIT_FAILED and "--bisect" in sys.argv:
+        status = EXIT_BISECT_ABORT
     print(f"leakcheck: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(status) from None

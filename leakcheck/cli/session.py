@@ -89,7 +89,7 @@ class Session:
         clock = StepClock(self._sentinel, self._after_step)
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
-        before_os_exit(lambda: self._finish(Outcome(0, "exit")))
+        before_os_exit(lambda status: self._finish(Outcome(status, "exit")))
         _on_sigterm(lambda: self._finish(Outcome(0, "terminated")))
         outcome = run_program(self.program)
         if timer is not None:
@@ -127,7 +127,10 @@ class Session:
             return outcome.status
         self._live.clear()
         ending = Ending(self.command, self._stopped_by(outcome), outcome.status)
-        self._sentinel.stop(cut_short=outcome.ended in ("interrupted", "terminated", "error"))
+        self._sentinel.stop(
+            cut_short=outcome.ended in ("interrupted", "terminated", "error"),
+            exhausted=outcome.ended == "out of memory",
+        )
         self.report = report = self._joined(self._sentinel.report(ending))
         if self._recorder is not None:
             self._recorder.finish(report)
@@ -173,15 +176,15 @@ class Session:
         if outcome.ended == "stopped":
             return self._sentinel.hit_limit or "the verdict is certain"
         told = {"interrupted": "Ctrl-C", "error": "an error", "terminated": "SIGTERM"}
+        told["out of memory"] = "running out of memory"
         return told.get(outcome.ended, "")
 
     def _status(self, report: Report, outcome: Outcome) -> int:
-        if self.settings.bisect:
-            failed = outcome.status and outcome.ended != "interrupted"
+        if self.settings.bisect and outcome.ended != "interrupted":  # Ctrl-C ends the bisection
             known = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
             verdict = known.get(report.verdict or "", EXIT_BISECT_SKIP)
-            return EXIT_BISECT_SKIP if failed and verdict != EXIT_FOUND else verdict
-        if not self.alone or (outcome.status and outcome.ended != "interrupted"):
+            return EXIT_BISECT_SKIP if outcome.status and verdict != EXIT_FOUND else verdict
+        if not self.alone or outcome.status:
             return outcome.status
         if self._unwritten:
             return EXIT_FAILED

@@ -44,7 +44,7 @@ class Outcome:
     """How the program ended: its exit status, and "stopped" when it was us who ended it."""
 
     status: int
-    ended: str  # "exit", "stopped", "error", "interrupted"
+    ended: str  # "exit", "stopped", "error", "out of memory", "interrupted", "terminated"
 
 
 def find_script(script: str, args: tuple[str, ...]) -> Program:
@@ -95,13 +95,18 @@ def run_program(program: Program) -> Outcome:
     except BaseException as error:
         if _by_our_stop(error):
             return Outcome(0, "stopped")
-        return Outcome(_show(error), "error")
+        return Outcome(_show(error), "out of memory" if _is_out_of_memory(error) else "error")
     return Outcome(0, "exit")
 
 
 def _safe_path() -> bool:
     """Say whether Python puts no folder before the others (`-P`, PYTHONSAFEPATH)."""
     return bool(getattr(sys.flags, "safe_path", False))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    kind = getattr(sys.modules.get("torch"), "OutOfMemoryError", MemoryError)
+    return isinstance(error, (MemoryError, kind))
 
 
 def _by_our_stop(error: BaseException) -> bool:
@@ -116,16 +121,12 @@ def _by_our_stop(error: BaseException) -> bool:
     return False
 
 
-def before_os_exit(act: Callable[[], int | None]) -> None:
-    """Call `act` before the program leaves by os._exit(0); its answer becomes the status."""
+def before_os_exit(act: Callable[[int], int]) -> None:
+    """Call `act` with the status before the program leaves by os._exit; it answers with another."""
     leave, pid = os._exit, os.getpid()
 
     def leave_after_report(status: int) -> None:
-        if os.getpid() == pid:
-            answer = act()
-            if status == 0 and answer:
-                status = answer
-        leave(status)
+        leave(act(status) if os.getpid() == pid else status)
 
     os._exit = leave_after_report  # type: ignore[assignment]
 

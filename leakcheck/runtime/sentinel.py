@@ -91,10 +91,14 @@ class Sentinel:
             self._course = Course(self._watch, steps, tolerance_bytes)
         return self
 
-    def stop(self, *, cut_short: bool = False) -> None:
-        """End the watch; the report stays available. `cut_short`: the loop was not at its end."""
+    def stop(self, *, cut_short: bool = False, exhausted: bool = False) -> None:
+        """End the watch; the report stays available.
+
+        `cut_short`: the loop was not at its end; `exhausted`: it ended for want of memory.
+        """
         if self._watch is not None and self._report is None:
-            self._report = self._conclude(Ending(), cut_short=cut_short)
+            exhausted = exhausted or bool(self.hit_limit)
+            self._report = self._conclude(Ending(), cut_short=cut_short, exhausted=exhausted)
             self._watch.close()
 
     def pause(self) -> None:
@@ -232,11 +236,13 @@ class Sentinel:
             self._recorder.leak(report)
         return report
 
-    def _conclude(self, ending: Ending, *, cut_short: bool = False) -> Report:
+    def _conclude(
+        self, ending: Ending, *, cut_short: bool = False, exhausted: bool = False
+    ) -> Report:
         assert self._course is not None
         with self._lock:
             if not ending.running:
-                self._course.settle(self._step, cut_short=cut_short)
+                self._course.settle(self._step, cut_short=cut_short, exhausted=exhausted)
             report = conclude(self._course, self._step, self.clock, self.broken, ending)
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report

@@ -92,7 +92,7 @@ class Course:
         self._look, self._confirmation, self._by_phase = 0, None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
-        self._held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
+        self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._vigil = Vigil()
         self._next_read = step + 1
         self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -135,18 +135,18 @@ class Course:
             self._checkpoint(step)
             self._take_a_look(step)
 
-    def settle(self, step: int, *, cut_short: bool = False) -> None:
-        """The program has ended: close what is open; `cut_short` in the middle of the loop."""
-        if self.stage == "attributing" and self._held:  # confirmed twice, and found the first time
+    def settle(self, step: int, *, cut_short: bool = False, exhausted: bool = False) -> None:
+        """The program has ended, `cut_short` or `exhausted` (of memory): close what is open."""
+        if self.stage == "attributing" and self.held:  # confirmed twice, and found the first time
             self._drop_attribution()
-            self.stage, self.suspects = "waiting", self._held
+            self.stage, self.suspects = "waiting", self.held
         elif self.stage == "attributing":
             self._finish_attribution(step)
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
-        grown = self._confirmation.so_far() if self._confirmation and self._held else []
-        if self.stage == "confirming" and grown and not cut_short:  # to the end
-            self.established, self.stage, self.suspects = grown, "growing", self._held
+        inquiry = self._confirmation if self.held and self.stage == "confirming" else None
+        if inquiry and not cut_short and (grown := inquiry.so_far(exhausted=exhausted)):
+            self.established, self.stage, self.suspects = grown, "growing", self.held
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
@@ -234,7 +234,7 @@ class Course:
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
-        self._confirmation, self._soon, self._doubted, self._held = None, False, False, ()
+        self._confirmation, self._soon, self._doubted, self.held = None, False, False, ()
         self._after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
@@ -279,7 +279,7 @@ class Course:
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
-            longer = self._doubted and not self._held
+            longer = self._doubted and not self.held
             self._attribution = Attribution(step, confirmed, self.watch.slow, longer=longer)
         except Exception as error:  # that it grows is known; who holds it then is not
             self._attribution_failed(step, error)
@@ -308,7 +308,7 @@ class Course:
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside = findings.fills_up
-        filled_up = any(one.holder for one in self._held) and not findings.found  # meanwhile
+        filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
         self._next_read = step + 1
         if findings.only_fills_up:
@@ -328,7 +328,7 @@ class Course:
         steps = findings.longer_steps(self.established, soon=self._soon, early=early)
         self._may_fill_up = steps > 0
         if steps and not self._doubted and self.established:
-            self._doubted, self._soon, self._held = True, False, suspects
+            self._doubted, self._soon, self.held = True, False, suspects
             again, self.established = Confirmation(self.established, step, steps), []
             self._begin_confirmation(again, step)
             return

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from leakcheck.model import Kind, Suspect
 
+_INSIDE = "what is kept has a graph inside ({inside}): detach that, or clear {holder} after its use"
+_TRACEBACK = (
+    "keep str(error), or error.with_traceback(None): a traceback keeps the locals of its frames"
+)
+_AFTER_BACKWARD = "if a later backward needs them, empty {container} after it; else keep numbers"
+_FOR_BACKWARD = re.compile(r"log_?prob|entrop|log_?pi\b")  # what policy gradients are made of
 _CARRIED = "detach what is carried over: {target} = {target}.detach()"
 _GENERIC = {
     "graph": "keep numbers: .item() for a scalar, .detach() for a tensor",
@@ -46,13 +53,25 @@ def fitting(suspect: Suspect) -> str:
     """Return the fix of a suspect, another one if what grows is where torch registers things."""
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
-    if at is None or suspect.kind not in ("tensor", "object"):
+    if at is None:
+        return suspect.fix
+    if suspect.kind == "graph" and at < len(links) - 1 and links[at].edge == "[x]":
+        if any(link.edge.startswith(".tb_") for link in links[at:]):
+            return _TRACEBACK
+        return _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
+    if suspect.kind not in ("tensor", "object"):
         return suspect.fix
     grown_in = links[at - 1].edge if at else ""
     if grown_in.endswith("_hooks") and ".remove()" not in suspect.fix:
         return _HOOK_ADVICE.format(method="registering a hook")
     is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
     return _REGISTERED_ADVICE if grown_in in _REGISTERS or is_parameter else suspect.fix
+
+
+def _container(holder: str) -> str:
+    """Return the name in "attribute `Buffer.storage`, from local `self` in learn()"."""
+    named = re.search(r"`([^`]+)`", holder)
+    return named.group(1) if named else "the container"
 
 
 def _registers_hook(statement: ast.stmt | None) -> str:
@@ -92,6 +111,8 @@ def _rewritten(statement: ast.stmt, cut: str) -> str:
             if method in ("append", "add", "appendleft", "put", "put_nowait") and _may_be_tensor(
                 kept
             ):
+                if _FOR_BACKWARD.search(ast.unparse(kept)):
+                    return _AFTER_BACKWARD.format(container=ast.unparse(called.value))
                 return f"{ast.unparse(called)}({_cut(kept, cut)})"
     return ""
 

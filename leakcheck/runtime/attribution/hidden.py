@@ -96,6 +96,13 @@ def grads(tensors: list[Any]) -> dict[int, list[Any]]:
     return found
 
 
+def hooks_of(tensor: Any) -> Any:
+    """Return the hooks that are registered on a tensor, None if there are none."""
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        return torch._C.TensorBase._backward_hooks.__get__(tensor)
+
+
 def _is_plain(kind: type) -> bool:
     torch = sys.modules.get("torch")
     parameter = getattr(getattr(torch, "nn", None), "Parameter", None)

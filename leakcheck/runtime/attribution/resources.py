@@ -28,8 +28,8 @@ _CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
     ),
 }
 DEEPEST = 4  # from an executor through its dictionary to the set of its threads
-MOST_PARTS = 60  # of one object that are looked at
-MOST_PER_CHILD = 4  # descriptors or threads that belong to one
+MOST_PARTS = 200  # of one object that are looked at
+MOST_PER_CHILD = 8  # descriptors or threads that belong to one
 AS_MANY = 0.1  # apart, for two rates to be one leak's
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -25,8 +26,10 @@ RANKS: tuple[Kind, ...] = (
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
 FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen,
+EACH_STEP = 0.5  # objects a step in each of several containers: they do not grow by turns
 FEW_BLOCKS = 5.0  # and so many a step more or less: the forward pass leaves one or two
 MOST_PLACES = 3
+OPTIMIZER_STATE = re.compile(r"attribute `\w+\.state`")  # has what parameters there are
 MOST_HOLDER_PLACES = 3
 
 
@@ -45,6 +48,7 @@ class Lead:
     blocks_per_step: float = 0.0  # of Python's allocator
     whole: bool = False  # the bytes are all that a container gains, whatever is in it
     resources: frozenset[Kind] = frozenset()  # what the objects stand for
+    parts: int = 1  # containers that were merged
     scalar: bool = False
     evidence: str = ""
 
@@ -72,16 +76,19 @@ def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
     factor = blocks_per_step / lead.blocks_per_step
     near = 1 / FEW_SEEN < factor < FEW_SEEN
     near |= abs(blocks_per_step - lead.blocks_per_step) < FEW_BLOCKS
-    if lead.kind != "object" or near or not blocks_per_step:
+    by_turns = (lead.objects_per_step or 0.0) < EACH_STEP * lead.parts
+    if lead.kind != "object" or near or not blocks_per_step or not by_turns:
         return lead
     known = (lead.objects_per_step, lead.bytes_per_step)
     objects, in_bytes = (None if rate is None else rate * factor for rate in known)
     return replace(lead, objects_per_step=objects, bytes_per_step=in_bytes)
 
 
-def _rank(lead: Lead) -> tuple[int, bool, float]:
+def _rank(lead: Lead) -> tuple[int, bool, bool, float]:
     outside = lead.told.trace.root == OUTSIDE
-    return RANKS.index(lead.kind), lead.told.library or outside, -(lead.bytes_per_step or 0.0)
+    follows = bool(OPTIMIZER_STATE.match(lead.told.holder))
+    weight = -(lead.bytes_per_step or 0.0)
+    return RANKS.index(lead.kind), lead.told.library or outside, follows, weight
 
 
 def _is_same_leak(known: Lead, lead: Lead) -> bool:
@@ -115,6 +122,7 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         objects_per_step=(sum(counts) if apart else counts[0]) if counts else None,
         bytes_per_step=(max if within else both)(sizes) if sizes else None,
         blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
+        parts=known.parts + lead.parts,
     )
 
 

@@ -132,8 +132,13 @@ class Confirmation:
         known = [*reading.values, *levels]
         return reading.resource in COUNTED_EXACTLY and rose and known == sorted(known)
 
-    def so_far(self) -> list[Reading]:
-        """Return what grew at every reading yet, for a run that ends before the last of them."""
+    def so_far(self, *, exhausted: bool = False) -> list[Reading]:
+        """Return what grew at every reading yet, for a run that ends before the last of them.
+
+        What had grown and did not stop before memory was `exhausted` needs no second reading.
+        """
+        if exhausted and len(self.taken) < 2:
+            return self.suspected
         return [one for one in self.suspected if self._has_grown(one)]
 
     def _has_grown(self, reading: Reading) -> bool:
@@ -189,7 +194,7 @@ class Confirmation:
         rate = (end - begin) / self.length
         if unit_of(reading.resource) != "B":
             rate = _in_stairs(reading, slow, rate)
-        line = replace(reading.line, per_step=rate, low=min(halves), high=max(halves))
+        line = replace(reading.line, per_step=rate, low=min(*halves, rate), high=max(*halves, rate))
         return replace(reading, line=line, slows=_slows(reading.resource, begin, middle, end))
 
     def _went_on(self, reading: Reading, watch: Watch, *, beside: bool = False) -> bool:

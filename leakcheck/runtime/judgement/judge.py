@@ -24,6 +24,7 @@ from leakcheck.runtime.judgement.trend import (
     level_of_look,
     settled_after,
 )
+from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -43,6 +44,7 @@ COMPANION_RATES = {
 
 COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
+LEAST_OF_CHILDREN_BYTES = 16 << 20
 LEAST_RISEN = 5  # tensors or Nodes
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
@@ -273,6 +275,20 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if climbs and line.deepest_drop == 0:
                 found.append(reading)
     return found
+
+
+def grown_children(slow: Series, tolerance_bytes: int) -> Reading | None:
+    """Return what child processes hold, if it rose all along and far above the tolerance.
+
+    Only resident memory is known of them, which creeps on correct programs; so this is a doubt.
+    """
+    reading = read_known(slow, CHILDREN)
+    if reading is None or reading.line.total < LEAST_OF_CHILDREN_BYTES:
+        return None
+    line = reading.line
+    slower, faster = sorted((line.first_half, line.second_half))
+    goes_on = slower > tolerance_bytes and faster <= HALVES_AGREE_WITHIN * slower
+    return reading if goes_on and line.p <= SURE and line.deepest_drop == 0 else None
 
 
 def as_trend(

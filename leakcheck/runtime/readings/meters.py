@@ -7,7 +7,7 @@ or not initialised is not asked.
 
 Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
 (resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
-python.blocks, descriptors, threads, processes, and for each device such as cuda:0
+host.children, python.blocks, descriptors, threads, processes, and for each device such as cuda:0
 `<device>.allocated`, `<device>.reserved`, `<device>.reserved-allocated` (reserved beyond the most
 that was ever allocated), `<device>.external` (used on the device, not by torch's allocator, other
 processes included) and `<device>.outside` (that part of this process alone, where NVML tells it).
@@ -24,6 +24,7 @@ from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.nvml import ProcessMeter
@@ -63,10 +64,12 @@ class HostMeter:
         return readings
 
     def read_slow(self) -> dict[str, int]:
-        """Return blocks (20-60 us), descriptors (8 us), threads and child processes."""
+        """Return blocks (20-60 us), descriptors (8 us), threads, and children with their memory."""
         readings = {"python.blocks": sys.getallocatedblocks()}
         readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
-        readings["processes"] = self._children()
+        children = child_pids()
+        readings["processes"] = -1 if children is None else len(children)
+        readings[CHILDREN] = anonymous_bytes(children) if children else -1
         return {resource: value for resource, value in readings.items() if value >= 0}
 
     def read_outside(self) -> dict[str, int]:
@@ -87,17 +90,6 @@ class HostMeter:
             except (OSError, IndexError, ValueError):  # the program closed every descriptor
                 self._statm = None
         return int(self._process.memory_info().rss)
-
-    def _children(self) -> int:
-        pid = os.getpid()
-        try:
-            total = 0
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/children", "rb") as children:
-                    total += len(children.read().split())
-            return total
-        except OSError:
-            return -1
 
 
 class GarbageMeter:

@@ -1,0 +1,169 @@
+"""Suspects as they are told: with the rates of the whole run, and why they are suspected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leakcheck.model import Kind, Suspect
+from leakcheck.runtime.attribution.advice import fitting
+from leakcheck.runtime.attribution.device_growth import place_of
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.judge import Reading, read
+from leakcheck.runtime.judgement.trend import even_rate
+from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.stages import Course
+from leakcheck.units import format_bytes, format_count
+
+# a growing resource -> the kind of leak it shows, the most telling first
+KINDS: dict[str, Kind] = {
+    "graph.nodes": "graph",
+    "tensors": "tensor",
+    "hooks": "object",
+    "python.blocks": "object",
+    "processes": "processes",
+    "threads": "threads",
+    "descriptors": "descriptors",
+    "host.heap": "native",
+    "host.rss-heap": "fragmentation",
+}
+KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
+MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
+LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
+LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
+# kinds whose suspects are only told if this counter was found to grow
+COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
+WHAT: dict[Kind, str] = {
+    "graph": "the autograd graph of past steps stays reachable",
+    "tensor": "tensors pile up",
+    "object": "Python objects pile up",
+    "native": "heap memory in use grows, Python objects do not",
+    "device": "device memory grows and no tensor accounts for it",
+    "processes": "child processes pile up",
+    "threads": "threads pile up",
+    "descriptors": "open file descriptors pile up",
+    "external": "the process uses more of the device, torch's allocator does not",
+    "fragmentation": "memory outside the allocator's count grows: held back, or mapped past it",
+}
+
+
+def told_suspects(course: Course) -> tuple[Suspect, ...]:
+    """Return what leaks, the rates measured over the whole run; at least one."""
+    rates = {reading.resource: reading.line.per_step for reading in course.established}
+    kinds = [_kind_of(resource) for resource in rates]
+    leading = min(kinds, key=list(WHAT).index)
+    suspects = _worth_telling(course.suspects, rates)
+    if not suspects:
+        allocated_at = (place_of(memory) for memory in course.memory)
+        places = next(filter(None, allocated_at), ()) if leading == "device" else ()
+        suspects = (Suspect(leading, WHAT[leading], locations=places),)
+    if len(suspects) == 1 and not course.fills_beside:
+        suspects = (_measured(suspects[0], course, rates),)
+    elif not course.fills_beside:
+        suspects = _adding_up(suspects, rates)
+    age = course.watch.oldest_node_age_steps
+    return tuple(
+        replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
+    )
+
+
+def _kind_of(resource: str) -> Kind:
+    return KINDS.get(resource) or KINDS_OF_DEVICES.get(resource.rpartition(".")[2], "device")
+
+
+def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
+    # a window of a few steps also sees objects that come and go; what grows was measured before
+    told = []
+    for suspect in suspects:
+        resource = COUNTERS.get(suspect.kind)
+        if resource is None or _weighs(suspect, rates):
+            told.append(suspect)
+        elif resource in rates:
+            share = (suspect.objects_per_step or rates[resource]) / rates[resource]
+            told += [suspect] if share >= LEAST_SHARE else []
+    return tuple(told)
+
+
+def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:
+    # one tensor that is extended step by step: it grows in bytes, not in number
+    in_bytes = {name: rate for name, rate in rates.items() if unit_of(name) == "B"}
+    if suspect.objects_per_step is not None or suspect.kind != "tensor" or not in_bytes:
+        return False
+    return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * max(in_bytes.values())
+
+
+def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:
+    """Have the suspects of a kind that is counted add up to the count, which saw more steps."""
+    scaled = []
+    for suspect in suspects:
+        alike = [one.objects_per_step for one in suspects if one.kind == suspect.kind]
+        rate = rates.get(COUNTERS.get(suspect.kind, ""), 0.0)
+        seen = sum(each or 0.0 for each in alike)
+        factor = rate / seen if seen and None not in alike else 0.0
+        if 1 / MOST_OFF <= factor <= MOST_OFF:
+            count, size = suspect.objects_per_step or 0.0, suspect.bytes_per_step
+            in_bytes = None if size is None else size * factor
+            suspect = replace(suspect, objects_per_step=count * factor, bytes_per_step=in_bytes)
+        scaled.append(suspect)
+    return tuple(scaled)
+
+
+def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:
+    """Give the only suspect the rates of the whole run: they are exacter than the window's."""
+    counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
+    objects_per_step = rates.get(counter, suspect.objects_per_step)
+    bytes_per_step = _bytes_per_step(course)
+    if suspect.kind == "object":  # small ones are not in the heap's count
+        blocks = rates.get("python.blocks", 0.0)
+        weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
+        # weighed was the object alone: what it holds shows in the heap, or outside it
+        beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
+        alone = suspect.is_extended  # its size was read itself
+        measured = blocks * BLOCK_BYTES + rates.get("host.heap", 0.0)
+        if not alone and weighed < LEAST_WEIGHED * measured:  # what it holds is small, and many
+            weighed = measured
+        bytes_per_step = weighed if alone else max(weighed, *beside)
+        objects_per_step = None if alone else objects_per_step or blocks or None
+    return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+
+
+def _bytes_per_step(course: Course) -> float | None:
+    known = {reading.resource: reading for reading in course.established}
+    held_back = sum(
+        known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
+    )
+    in_use = [
+        _climb(course, name, known.get(name))
+        for name in course.watch.quick.resources
+        if name == "host.heap" or name.endswith(".allocated")
+    ]
+    # a few bytes of heap beside the kilobytes that are held back are not the rate
+    return max(sum(in_use), held_back) or None
+
+
+def _climb(course: Course, resource: str, confirmed: Reading | None) -> float:
+    whole = confirmed or read(course.watch.quick, resource)
+    if confirmed is None and whole is not None:
+        rate = even_rate(whole.steps, whole.values)
+        if rate is not None:
+            return rate
+    # collections and the window make the heap jump: that hides a short climb
+    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
+    between = read(course.watch.quick, resource, collected_at, course.established_step)
+    climbs = (each.line.per_step for each in (whole, between) if each and each.line.low > 0)
+    return next(climbs, 0.0)
+
+
+def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int | None) -> str:
+    if suspect.evidence:
+        known = suspect.kind == "graph" and oldest_age_steps is not None
+        oldest = f"; the oldest is at least {oldest_age_steps} steps old" if known else ""
+        return f"{suspect.evidence}{oldest}"
+    told = []
+    for resource, rate in rates.items():
+        told.append(f"{resource} +{amount_of(rate, unit_of(resource))} a step")
+    return ", ".join(told)
+
+
+def amount_of(rate: float, unit: str) -> str:
+    """Write a rate with its unit."""
+    return format_bytes(rate) if unit == "B" else f"{format_count(rate)} {unit}"
