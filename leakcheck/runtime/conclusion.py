@@ -114,11 +114,12 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
     limited = None if course.stage == "steady" else course.excuses.limited
     if limited is not None and limited.goes_on(course.watch.sources):
         return "unclear", f"{limited.told}, and the run ended before it was full"
-    rising = counters_that_rise(course.watch.slow) if steps < SHORT_RUN_STEPS else []
+    rising = counters_that_rise(course.watch.slow, short=steps < SHORT_RUN_STEPS)
+    rising = [name for name in rising if not course.excuses.hold_for(name)]
     if course.stage != "steady" and rising:
         return (
             "unclear",
-            f"{', '.join(rising)} rose at every look; {steps} steps are too few to say",
+            f"{', '.join(rising)} rose at each of the last looks; {steps} steps are too few to say",
         )
     if course.stage != "steady":
         climbing = course.excuses.still_climbing(course.watch.sources, course.tolerance_bytes)

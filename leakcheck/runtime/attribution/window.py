@@ -47,7 +47,7 @@ class Window:
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
-        self._looks = (*LOOKS, last_look)
+        self._looks = (*_looks(apart_steps), last_look)
         self._looks_s = looks_s
         self._tracer = LineTracer()
         self._growth = Growth()
@@ -85,6 +85,9 @@ class Window:
                 self._probe(self._heap())
             self._tracer.resume()
             self._looking_s += thread_time() - began_s
+        exact = self._growing.keys() & {"graph.nodes", "tensors"}
+        if self._step == probes.FROM_STEP["python.blocks"] and not (self._probed or exact):
+            self._tracer.watch("python.blocks", sys.getallocatedblocks)
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """End the window and return what grows, who holds it, and what only fills up."""
@@ -147,5 +150,9 @@ class Window:
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
-        if self._step == probes.FROM_STEP["python.blocks"] and not self._probed:
-            self._tracer.watch("python.blocks", sys.getallocatedblocks)
+
+
+def _looks(apart_steps: float) -> tuple[int, ...]:
+    """Look after additions that are far apart, not between: the budget is for few looks."""
+    apart = math.ceil(apart_steps)
+    return LOOKS if apart <= LOOKS[0] else (apart + 1, 2 * apart + 1)

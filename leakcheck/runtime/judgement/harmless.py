@@ -83,6 +83,10 @@ class Excuses:
         """Return the readings that have no excuse."""
         return [reading for reading in readings if reading.resource not in self._until]
 
+    def hold_for(self, resource: str) -> bool:
+        """Say whether `resource` may grow for now."""
+        return resource in self._until
+
     def still_climbing(self, sources: Iterable[Series], tolerance_bytes: int) -> list[Reading]:
         """Return what climbs at the end, not regularly, and has no excuse."""
         return self.without(still_climbing(sources, tolerance_bytes))

@@ -45,6 +45,7 @@ COMPANION_RATES = {
 COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
+RISING_LOOKS = 3  # in a row, that show growth where a run ends before it is confirmed
 LEAST_RISEN = 5  # tensors or Nodes
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
@@ -241,15 +242,23 @@ def added_at_once(reading: Reading, slow: Series) -> int:
     return max(1, min(rises, default=1) if sometimes else gcd(*rises))
 
 
-def counters_that_rise(slow: Series) -> list[str]:
-    """Return the counters of Nodes and tensors that were higher at each look than at the last."""
-    found = []
-    for resource in COUNTED_EXACTLY:
-        _, values = slow.column(resource)
-        rose = [now > past for past, now in pairwise(values)]
-        if len(rose) >= 3 and all(rose):
-            found.append(resource)
-    return found
+def counters_that_rise(slow: Series, *, short: bool) -> list[str]:
+    """Return the counters of Nodes and tensors that rose at each of the last looks, and evenly.
+
+    In a `short` run it is enough if they rose at every look, at whatever rate.
+    """
+    return [name for name in COUNTED_EXACTLY if _rose(*slow.column(name), short=short)]
+
+
+def _rose(steps: list[int], values: list[int], *, short: bool) -> bool:
+    looks = list(pairwise(zip(steps, values, strict=True)))
+    rates = [(now - past) / (at - since) for (since, past), (at, now) in looks]
+    last = rates[-RISING_LOOKS:]
+    if len(last) < RISING_LOOKS or min(last) <= 0:
+        return False
+    high = values[-1] - max(values[:-RISING_LOOKS]) >= LEAST_RISEN
+    evenly = max(last) <= HALVES_AGREE_WITHIN * min(last)
+    return (high and evenly) or (short and min(rates) > 0)
 
 
 def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) -> list[Reading]:
