@@ -15,6 +15,7 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Kind, Link, Notice
+from leakcheck.runtime.attribution import elsewhere
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth
 from leakcheck.runtime.attribution.holders import Roots
@@ -73,6 +74,7 @@ class Inquest:
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
+        self._codes_elsewhere = elsewhere.own_codes()
         ours = _inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
@@ -130,11 +132,14 @@ class Inquest:
     def _follow(self, target: Any) -> Found:
         found = self._follower.follow(target)
         if found.grows:
-            found.lines = self._lines_of(found.grower)
+            found.lines = self._lines_of(found.grower, found)
         return found
 
-    def _lines_of(self, container: Any) -> Counter[Site]:
-        return self._tracer.credits.get(str(id(container)), Counter())
+    def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
+        lines = self._tracer.credits.get(str(id(container)), Counter())
+        if not self._codes_elsewhere:
+            return lines
+        return elsewhere.checked(lines, found.told.holder, self._codes_elsewhere)
 
     def _graph_lead(self, group: Keepers) -> None:
         middle = group.tensors[len(group.tensors) // 2]
@@ -244,7 +249,7 @@ class Inquest:
             found.bounded, found.limit = thing, found.own_limit
             self._note_filling(found, bytes_per_step)
             return
-        found.lines = self._lines_of(thing)
+        found.lines = self._lines_of(thing, found)
         kind: Kind = "tensor" if objects.has_tensor([thing]) else "object"
         what = f"{describe(thing)}, larger at each look"
         self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
@@ -263,7 +268,7 @@ class Inquest:
         retained_bytes = round(each.in_bytes * grower.length)
         edge = edge_to_element(grower.container)
         found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
-        found.lines = self._lines_of(grower.container)
+        found.lines = self._lines_of(grower.container, found)
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
@@ -297,6 +302,8 @@ class Inquest:
         )
 
     def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
+        if self._codes_elsewhere:  # they add to it too
+            return Counter()
         expected = per_step * traced_steps(resource, self._growth.steps)
         return culprit(self._tracer.credits.get(resource, Counter()), expected)
 
