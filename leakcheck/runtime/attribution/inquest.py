@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from array import array
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from time import thread_time
@@ -20,6 +21,7 @@ from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
+from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
@@ -40,6 +42,7 @@ MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
+MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
 LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
@@ -48,8 +51,8 @@ RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them 
 class Inquest:
     """Finds leads and notices in the heap as it is at one moment.
 
-    `tensors_per_step`: how many more there were measured to be, 0 if their number does not grow;
-    `apart_steps`: how far apart those come, as far as is known.
+    `growing`: the resources that were measured to grow, and how much a step; `apart_steps`: how far
+    apart additions come, as far as is known.
     """
 
     def __init__(
@@ -57,8 +60,8 @@ class Inquest:
         tracer: LineTracer,
         growth: Growth,
         heap: Heap,
-        tensors_per_step: float = 0.0,
-        apart_steps: float = 0.0,
+        growing: Mapping[str, float],
+        apart_steps: float,
     ) -> None:
         self.leads: list[Lead] = []
         self.notices: list[Notice] = []
@@ -68,7 +71,9 @@ class Inquest:
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
         self.renewed = False  # tensors of past steps are released, and as many made anew
-        self._tensors_per_step, self._apart_steps = tensors_per_step, apart_steps
+        self._rates, self._apart_steps = growing, apart_steps
+        self._tensors_per_step = growing.get("tensors", 0.0)  # 0 if their number does not grow
+        self._made: dict[type, int] = {}  # how many more objects there are of each type
         self._turnover = False  # many more tensors survive than their number grew by
         self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
@@ -122,7 +127,8 @@ class Inquest:
 
     def _growing_kinds(self) -> list[tuple[type, int, Any]]:
         found: list[tuple[type, int, Any]] = []
-        for kind, grown in self._growth.growing_kinds(self._heap):
+        self._made = dict(self._growth.growing_kinds(self._heap))
+        for kind, grown in self._made.items():
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
             plain = plain and not objects.is_ours(kind) and not objects.is_tensor(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
@@ -172,6 +178,8 @@ class Inquest:
         its_own = objects.limit_of(found.bounded) is not None
         if found.told.library and its_own:  # a cache of torch's or our own: no concern
             return
+        if self._made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._growth.steps:
+            return  # each is limited, and each step makes another
         read = objects.content_reader(type(found.bounded))
         length, limit = read(found.bounded) if read else 0, found.limit
         grown = (one.per_step for one in self._growers if one.container is found.bounded)
@@ -278,13 +286,17 @@ class Inquest:
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
-        if found.outside or found.told.library or not found.piles_up:
+        # each wrapped around the one before, in one attribute
+        linked = links_of(newest, self._growth.steps) >= self._growth.steps
+        if found.outside or found.told.library or not (found.piles_up or linked):
             return
         per_step = grown / self._growth.steps
-        weight = per_step * own_bytes(newest)
+        weight = 0.0 if linked else per_step * own_bytes(newest)  # of all that is linked is unknown
         if found.rebound_at is None:
             found.lines = self._culprit("python.blocks")
         lead = self._lead("object", kind.__name__, found, per_step, weight)
+        if linked and not lead.lines:
+            lead = replace(lead, made_at=self._culprit_of_heap())
         self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
@@ -300,6 +312,10 @@ class Inquest:
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
+
+    def _culprit_of_heap(self) -> Counter[Site]:
+        rate = self._rates.get("host.heap", 0.0)
+        return self._culprit("host.heap", rate) if rate else Counter()
 
     def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
         if self._codes_elsewhere:  # they add to it too

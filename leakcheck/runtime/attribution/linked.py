@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
+from types import FunctionType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.introspection import objects
@@ -41,6 +42,23 @@ def climb(level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list
         passed += following
         front = following
     return [*passed, *heads][-FARTHEST:] if heads else level
+
+
+def links_of(head: Any, enough: int) -> int:
+    """Count the objects of the same type that `head` reaches through what only it may hold."""
+    seen, count = {id(head)}, 0
+    front = [head]
+    while front and count < enough and len(seen) < FARTHEST:
+        shared = {id(each.__globals__) for each in front if type(each) is FunctionType}
+        parts = gc.get_referents(*front)
+        front = []
+        for part in parts:
+            if id(part) in seen or id(part) in shared or issubclass(type(part), (type, ModuleType)):
+                continue
+            seen.add(id(part))
+            count += type(part) is type(head)
+            front.append(part)
+    return count
 
 
 def _holders_of(kinds: set[int], seen: dict[int, Any]) -> dict[int, list[Any]]:

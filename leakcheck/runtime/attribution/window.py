@@ -103,8 +103,7 @@ class Window:
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
-        tensors_per_step = self._growing.get("tensors", 0.0)
-        inquest = Inquest(self._tracer, self._growth, heap, tensors_per_step, self._apart_steps)
+        inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
         inquest.find(self._marks)
         self.full_in_steps = inquest.full_in_steps
         self.keyed, self.memo = inquest.keyed, inquest.memo

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from io import BytesIO, StringIO
 from itertools import compress, repeat
-from types import BuiltinMethodType, CellType, CodeType, FrameType, MethodType
+from types import BuiltinMethodType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 from leakcheck.runtime.introspection.buffers import Buffers, large, size_readers
@@ -141,6 +141,10 @@ def is_ours(kind: type) -> bool:
     """Say whether a class is leakcheck's own."""
     module = type.__dict__["__dict__"].__get__(kind).get("__module__")
     return isinstance(module, str) and module.startswith("leakcheck.")
+
+
+def _is_ours(thing: Any) -> bool:
+    return type(thing) is FunctionType and str(thing.__module__).startswith("leakcheck.")
 
 
 def our_caches(heap: Heap) -> list[Any]:
@@ -283,7 +287,7 @@ def first_held(alike: list[Any]) -> Any:
     # thousands of functions share the names of a module
     inside = {id(part): part for part in parts if type(part) is dict}.values()
     held = {id(part) for part in (*parts, *gc.get_referents(*inside))}
-    heads = [thing for thing in alike if id(thing) not in held] or alike
+    heads = [thing for thing in alike if id(thing) not in held and not _is_ours(thing)] or alike
     return heads[-2:][0]
 
 
