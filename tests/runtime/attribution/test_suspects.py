@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import Told
@@ -41,9 +43,15 @@ def test_tensors_and_the_container_that_holds_them_are_the_same_things():
 
 
 def test_of_lists_that_grow_by_turns_the_blocks_tell_how_many_there_are():
-    seen = lead("object", "bank", 2.0, 680.0, blocks=68.0)
+    seen = replace(lead("object", "bank", 2.0, 680.0, blocks=68.0), parts=16)
 
     assert rates(seen, blocks=272.0) == [("object", "global `bank`", 8.0, 2720.0)]
+
+
+def test_of_dictionaries_that_grow_at_each_step_blocks_are_not_taken_for_objects():
+    seen = replace(lead("object", "hooks", 6.0, 900.0, blocks=6.0), parts=6)
+
+    assert rates(seen, blocks=27.0) == [("object", "global `hooks`", 6.0, 900.0)]
 
 
 def test_blocks_that_are_about_those_seen_or_only_a_few_more_correct_nothing():
