@@ -165,7 +165,9 @@ class Session:
     def _print(self, report: Report, outcome: Outcome) -> None:
         from leakcheck.report.terminal import render
 
-        if outcome.ended == "error" and (report.run is None or report.run.steps == 0):
+        if outcome.ended in ("error", "out of memory") and (
+            report.run is None or report.run.steps == 0
+        ):
             return  # the program's own traceback says it all
         if report.run is not None and report.run.steps == 0:
             _tell(f"leakcheck: {report.reason}")

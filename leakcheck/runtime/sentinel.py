@@ -33,6 +33,7 @@ from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.stages import Course, Waits
 from leakcheck.units import format_bytes
 
+FAILED = "leakcheck failed, and no report could be made: {error}"
 DEFAULT_STEPS = 1000
 DEFAULT_TOLERANCE_BYTES = 1024
 
@@ -240,10 +241,14 @@ class Sentinel:
         self, ending: Ending, *, cut_short: bool = False, exhausted: bool = False
     ) -> Report:
         assert self._course is not None
-        with self._lock:
-            if not ending.running:
-                self._course.settle(self._step, cut_short=cut_short, exhausted=exhausted)
-            report = conclude(self._course, self._step, self.clock, self.broken, ending)
+        try:
+            with self._lock:
+                if not ending.running:
+                    self._course.settle(self._step, cut_short=cut_short, exhausted=exhausted)
+                report = conclude(self._course, self._step, self.clock, self.broken, ending)
+        except Exception as error:  # ours, and the program must not pay for it
+            self._break(error)
+            return Report(verdict="unclear", reason=FAILED.format(error=self.broken))
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report
         return self.previous if self._course.steps_seen(self._step) < FEWEST_STEPS else report

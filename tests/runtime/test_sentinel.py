@@ -99,6 +99,15 @@ def test_what_fails_inside_the_sentinel_does_not_reach_the_program(monkeypatch):
     assert "ZeroDivisionError" in sentinel.report().reason
 
 
+def test_what_goes_wrong_in_the_conclusion_is_told_and_not_raised(monkeypatch):
+    monkeypatch.setattr("leakcheck.runtime.sentinel.conclude", lambda *_: 1 / 0)
+
+    report = watched(40, lambda: None)
+
+    assert report.verdict == "unclear"
+    assert report.reason.startswith("leakcheck failed, and no report could be made: ZeroDivision")
+
+
 def test_several_sentinels_watch_at_once():
     with Sentinel() as outer, Sentinel() as inner:
         for step in range(400):

@@ -251,7 +251,7 @@ def counters_that_rise(slow: Series, *, short: bool) -> list[str]:
 
 
 def _rose(steps: list[int], values: list[int], *, short: bool) -> bool:
-    looks = list(pairwise(zip(steps, values, strict=True)))
+    looks = pairwise(dict(zip(steps, values, strict=True)).items())  # of two at a step the last
     rates = [(now - past) / (at - since) for (since, past), (at, now) in looks]
     last = rates[-RISING_LOOKS:]
     if len(last) < RISING_LOOKS or min(last) <= 0:
