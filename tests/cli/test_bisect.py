@@ -93,3 +93,14 @@ def test_a_commit_without_the_program_is_skipped(leakcheck):
 
     assert (status, out) == (125, "")
     assert err == "leakcheck: no/such/train.py: no such file\n"
+
+
+@pytest.mark.parametrize(
+    "option", ["--tolerence", "--steps=5", "--host-limit=lots", "--json=/no/x"]
+)
+def test_a_wrong_option_ends_the_bisection_instead_of_blaming_a_commit(leakcheck, tmp_path, option):
+    (tmp_path / "train.py").write_text("")
+
+    status, out, _ = leakcheck("run", "--bisect", option, str(tmp_path / "train.py"))
+
+    assert (status, out) == (128, "")  # git stops at 128 and above; 1 to 127 but 125 are bad

@@ -286,16 +286,19 @@ class Inquest:
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)
-        # each wrapped around the one before, in one attribute
-        linked = links_of(newest, self._growth.steps) >= self._growth.steps
-        if found.outside or found.told.library or not (found.piles_up or linked):
+        if found.outside or found.told.library:
             return
+        wrapped = False  # each around the one before, in one attribute
+        if not found.piles_up:
+            wrapped = links_of(newest, self._growth.steps) >= self._growth.steps
+            if not wrapped:
+                return
         per_step = grown / self._growth.steps
-        weight = 0.0 if linked else per_step * own_bytes(newest)  # of all that is linked is unknown
+        weight = 0.0 if wrapped else per_step * own_bytes(newest)  # unknown of what is inside
         if found.rebound_at is None:
             found.lines = self._culprit("python.blocks")
         lead = self._lead("object", kind.__name__, found, per_step, weight)
-        if linked and not lead.lines:
+        if wrapped and not lead.lines:
             lead = replace(lead, made_at=self._culprit_of_heap())
         self.leads.append(replace(lead, resources=resources_in([newest])))
 

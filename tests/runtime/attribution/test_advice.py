@@ -93,3 +93,36 @@ def test_what_is_held_elsewhere_keeps_its_advice():
     assert fitting(held(".table", ".seen", "[x]")) == NUMBER
     assert fitting(held("[x]", what="Parameter (256) float32")) == NUMBER
     assert fitting(Suspect("tensor", "tensors pile up", fix=NUMBER)) == NUMBER
+
+
+def kept(holder: str, *edges: str) -> Suspect:
+    """A graph that is kept by what grows at the first edge."""
+    links = tuple(Link(edge, "", 0, suspect=edge == "[x]") for edge in edges)
+    trace = LeakTrace("global `kept`", links)
+    return Suspect("graph", "Tensor", fix="kept.append(it.item())", holder=holder, trace=trace)
+
+
+@pytest.mark.parametrize(
+    ("edges", "fix"),
+    [
+        (("[x]",), "kept.append(it.item())"),
+        (
+            ("[x]", ".q_value"),
+            "what is kept has a graph inside (.q_value): detach that, or clear Buffer.kept after "
+            "its use",
+        ),
+        (
+            ("[x]", "in a KeyError", ".tb_frame", "local loss"),
+            "keep str(error), or error.with_traceback(None): a traceback keeps the locals of its "
+            "frames",
+        ),
+    ],
+)
+def test_what_holds_the_graph_deeper_inside_has_no_item_to_take(edges, fix):
+    assert fitting(kept("attribute `Buffer.kept`, from global `buffer`", *edges)) == fix
+
+
+def test_what_a_policy_gradient_needs_is_not_made_a_number():
+    fix = fix_for("policy.saved.append(dist.log_prob(action))", "graph", scalar=True)
+
+    assert fix == ("if a later backward needs them, empty policy.saved after it; else keep numbers")

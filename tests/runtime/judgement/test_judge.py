@@ -6,7 +6,15 @@ import random
 
 import pytest
 
-from leakcheck.runtime.judgement.judge import evenly, read, read_known, still_climbing, suspicious
+from leakcheck.runtime.judgement.judge import (
+    counters_that_rise,
+    evenly,
+    grown_children,
+    read,
+    read_known,
+    still_climbing,
+    suspicious,
+)
 from leakcheck.runtime.readings.series import Series
 
 TOLERANCE_BYTES = 1024
@@ -112,3 +120,36 @@ def test_what_is_counted_too_seldom_to_have_settled_is_told_by_its_last_points()
 
     assert reading is not None
     assert (reading.steps, reading.line.per_step) == ([20, 30, 42, 2000, 8000], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "short", "rises"),
+    [
+        ([2, 2, 2, 600, 4600, 9000, 15000], False, True),  # torch was imported first
+        ([2, 10, 12, 40, 41], True, True),
+        ([2, 10, 12, 40, 41], False, False),  # not evenly
+        ([90, 20, 50, 80], False, False),  # of an epoch, no higher than before
+        ([2, 2, 9, 15, 15], True, False),
+        ([5, 6, 7, 8], False, False),  # too little
+    ],
+)
+def test_counts_that_rise_evenly_to_the_end_are_no_steady_loop(values, short, rises):
+    series = counted({10 * (index + 1): value for index, value in enumerate(values)})
+
+    assert counters_that_rise(series, short=short) == ["tensors"] * rises
+
+
+@pytest.mark.parametrize(
+    ("level", "doubted"),
+    [
+        (lambda step: 10**8 + 130_000 * step, True),
+        (lambda step: 10**8 + 130_000 * min(step, 300), False),
+        (lambda step: 10**8 + 9_000 * step, False),  # 9 MB of 1,000 steps
+        (lambda step: 10**8 + 130_000 * (step % 350), False),  # workers that begin anew
+    ],
+    ids=["evenly", "filled", "little", "anew"],
+)
+def test_workers_that_grow_all_along_are_a_doubt(level, doubted):
+    series = heap_of(level, steps=1000, resource="host.children", every=50)
+
+    assert (grown_children(series, TOLERANCE_BYTES) is not None) is doubted

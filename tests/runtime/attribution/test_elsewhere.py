@@ -1,0 +1,47 @@
+"""While other threads run the user's code, a line must name what grows to be believed."""
+
+from __future__ import annotations
+
+import linecache
+from collections import Counter
+
+from leakcheck.runtime.attribution.elsewhere import checked
+from leakcheck.runtime.introspection.frames import Site
+
+SOURCE = """\
+def work(self):
+    while True:
+        job = self.jobs.get()
+        self.results.append(job)
+
+loss.backward()
+results.append(loss)
+"""
+PATH = "/nowhere/program.py"
+linecache.cache[PATH] = (len(SOURCE), None, SOURCE.splitlines(keepends=True), PATH)
+namespace: dict = {}
+exec(compile(SOURCE.partition("loss")[0], PATH, "exec"), namespace)
+WORK = namespace["work"].__code__
+HOLDER = "attribute `Evaluation.results`, from local `self` in work()"
+
+
+def test_a_line_that_names_the_container_is_believed():
+    lines = Counter({Site(PATH, 6, "main"): 3, Site(PATH, 7, "main"): 9})
+
+    assert checked(lines, HOLDER, [WORK]) == {Site(PATH, 7, "main"): 9}
+
+
+def test_the_line_of_another_thread_that_adds_to_it_is_named_instead_of_what_ran_meanwhile():
+    assert list(checked(Counter({Site(PATH, 6, "main"): 9}), HOLDER, [WORK])) == [
+        Site(PATH, 4, "work")
+    ]
+
+
+def test_no_line_is_named_where_none_is_known():
+    assert not checked(Counter({Site(PATH, 6, "main"): 9}), HOLDER, [])
+
+
+def test_a_holder_without_a_name_leaves_the_lines_as_they_are():
+    lines = Counter({Site(PATH, 6, "main"): 9})
+
+    assert checked(lines, "held outside Python", [WORK]) == lines
