@@ -26,6 +26,7 @@ from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program
 from leakcheck.runtime.sentinel import Sentinel
 
+RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
 NO_STEPS = (
     "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, "
@@ -137,6 +138,8 @@ class Session:
         self._write_files(report)
         if self.alone:
             self._print(report, outcome)
+        elif _rank() == 0 and self._recorder is not None:
+            _tell(RECORDED.format(folder=self._recorder.path.parent))
         return self._status(report, outcome)
 
     def _write_files(self, report: Report) -> None:

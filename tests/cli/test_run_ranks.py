@@ -18,9 +18,17 @@ for i in range(400):
 """
 
 
-def test_other_ranks_get_a_recording_and_a_page_and_keep_their_status(tmp_path):
+@pytest.mark.parametrize(
+    ("rank", "told"),
+    [
+        (0, "leakcheck: recorded; `leakcheck report leakcheck-abc` tells which ranks grow\n"),
+        (1, ""),
+    ],
+)
+def test_ranks_get_a_recording_and_a_page_and_keep_their_status(tmp_path, rank, told):
     (tmp_path / "program.py").write_text(LEAKY)
-    environment = {**ENVIRONMENT, "WORLD_SIZE": "2", "RANK": "1", "TORCHELASTIC_RUN_ID": "abc"}
+    ranks = {"WORLD_SIZE": "2", "RANK": str(rank), "TORCHELASTIC_RUN_ID": "abc"}
+    environment = {**ENVIRONMENT, **ranks}
 
     done = subprocess.run(
         [sys.executable, "-m", "leakcheck", "run", "--html", "page.html", "program.py"],
@@ -32,7 +40,7 @@ def test_other_ranks_get_a_recording_and_a_page_and_keep_their_status(tmp_path):
     )
 
     (recording,) = read_recordings(tmp_path / "leakcheck-abc")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "page-rank-00001.html").read_text().startswith("<!doctype html>")
+    assert (done.returncode, done.stderr) == (0, told)
+    assert (tmp_path / f"page-rank-0000{rank}.html").read_text().startswith("<!doctype html>")
     assert recording.report is not None
-    assert (recording.run.rank, recording.report.verdict) == (1, "growing")
+    assert (recording.run.rank, recording.report.verdict) == (rank, "growing")
