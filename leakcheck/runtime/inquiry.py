@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
+from time import thread_time
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
@@ -112,6 +113,7 @@ class Attribution:
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
         self._found: Findings | None = None
+        self.spent_s = 0.0  # of the thread's processor time, once it is closed
         self._apart_steps = apart
         last_look, looks_s = 0, LOOKS_S
         if length > WINDOW_STEPS:
@@ -131,7 +133,9 @@ class Attribution:
     def close(self) -> Findings:
         """Close the window and return what it found."""
         memory = self._devices.close()
+        began_s = thread_time()
         found = self._found or self._look_back()
+        self.spent_s += self._window.spent_s + thread_time() - began_s
         return replace(found, memory=memory, notices=(*found.notices, *self._devices.notices))
 
     def _is_explained_at(self, step: int) -> bool:
@@ -144,6 +148,7 @@ class Attribution:
         if self._found.explain(self._rates["graph.nodes"]):
             return True
         self._found = None
+        self.spent_s += self._window.spent_s
         self._first_step, self._last_step = step, self._last_step + FEWEST_WINDOW_STEPS
         self._window = type(self._window)(self._rates, self._apart_steps)
         self._window.open()

@@ -29,8 +29,7 @@ class Course:
 
     def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
         self.watch = watch
-        self.steps = steps
-        self.tolerance_bytes = tolerance_bytes
+        self.steps, self.tolerance_bytes = steps, tolerance_bytes
         self.stage: Stage = "watching"
         self.established: list[Reading] = []
         self.established_step = 0
@@ -305,6 +304,7 @@ class Course:
         assert attribution is not None
         with self.watch.our_garbage():
             findings = attribution.close()
+        self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside = findings.fills_up

@@ -254,6 +254,8 @@ def test_what_an_evaluation_adds_comes_as_often_as_some_looks_see_none_of_it():
 class Window:
     """Finds what it is told to, and asks for nothing."""
 
+    spent_s = 0.0
+
     full_in_steps, keyed, memo, found = 0, False, False, True
 
     def __init__(self, *_: object) -> None:

@@ -219,6 +219,11 @@ class Watch:
         """Count from now on what checkpoints may cost: the training begins."""
         self._spent_s, self._budget_from_s = self.checkpoint_s, self.elapsed_s
 
+    def pay(self, spent_s: float) -> None:
+        """Count what an attribution window cost: the suspicion paid for it, not the budget."""
+        self.checkpoint_s += spent_s
+        self._spent_s += spent_s
+
     def note_cost(self, cost_s: float) -> None:
         """Remember what one step's readings cost, and read less often when that is too much."""
         self._costs_us[self._cost_count % 512] = cost_s * 1e6
