@@ -126,7 +126,10 @@ def before_os_exit(act: Callable[[int], int]) -> None:
     leave, pid = os._exit, os.getpid()
 
     def leave_after_report(status: int) -> None:
-        leave(act(status) if os.getpid() == pid else status)
+        if os.getpid() == pid:
+            with suppress(Exception):  # whatever goes wrong here, the program leaves
+                status = act(status)
+        leave(status)
 
     os._exit = leave_after_report  # type: ignore[assignment]
 

@@ -155,6 +155,8 @@ class Sentinel:
         self, clock: str, *, trusted: bool, waits: Waits = "nothing", graph_patience_steps: int = 0
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best."""
+        if self._report is not None:  # what trains after the end, at exit, is not watched
+            return
         self.start()
         assert self._course is not None
         with self._lock:

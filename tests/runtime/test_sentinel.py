@@ -199,3 +199,15 @@ def test_a_sentinel_that_is_started_again_watches_the_next_loop():
 def test_an_argument_that_is_none_is_refused_where_it_is_given(options, error):
     with pytest.raises((TypeError, ValueError), match=re.escape(error)):
         Sentinel(**options)
+
+
+def test_after_the_end_a_clock_begins_nothing_anew():
+    sentinel = Sentinel().start()
+    sentinel.step()
+    sentinel.stop()
+    report = sentinel.report()
+
+    sentinel.restart("optimizer step", trusted=True)
+    sentinel.step()
+
+    assert sentinel.report() is report
