@@ -24,8 +24,8 @@ def test_tensors_gathered_by_a_program_that_failed_meanwhile_are_unclear(run, tm
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
     assert report["reason"] == (
-        "tensors grow, held by global `rows`, in a loop that makes no autograd graph: "
-        "a leak, or data gathered"
+        "tensors grow, held by global `rows` (program.py:4), in a loop that makes no autograd "
+        "graph: a leak, or data gathered"
     )
 
 

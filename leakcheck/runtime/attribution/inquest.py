@@ -42,6 +42,7 @@ MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
+IN_BYTES = (".heap", ".rss-heap", ".allocated")
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
 LEAST_KEPT = 0.5  # of what a counter gained, that must be found
@@ -104,7 +105,7 @@ class Inquest:
             self._container_lead(grower)
         if not self.leads:
             self.leads += self._weak
-        if not self.leads and not self.notices:
+        if not self.leads and not self.notices and self._gains_bytes():
             for thing, bytes_per_step in extended:
                 self._extended_lead(thing, bytes_per_step)
         if not self.leads and not self.notices:
@@ -113,6 +114,11 @@ class Inquest:
             self._follower.until_s = max(self._follower.until_s, until_s)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
+
+    def _gains_bytes(self) -> bool:
+        """Say whether a buffer that is extended may be all that grows: their number stays."""
+        in_number = self._rates.keys() & {"tensors", "graph.nodes"}
+        return not in_number or any(name.endswith(IN_BYTES) for name in self._rates)
 
     def tensors_are_released(self) -> bool:
         """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""

@@ -162,7 +162,9 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
     line is looked for that added about `expected`, or what all lines together added if that is
     not known; else it is the only one that added much.
     """
-    seen = float(sum(credits.values()))
+    added = sum(n for n in credits.values() if n > 0)
+    # a line that frees more than all lines added gives back what is older than the window
+    seen = float(sum(n for n in credits.values() if n >= -added))
     gained = expected if expected > 0 else seen
     if gained <= 0 or seen < LEAST_SHARE * gained:  # what grows was not added meanwhile
         return Counter()

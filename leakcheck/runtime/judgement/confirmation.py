@@ -38,7 +38,6 @@ OWN_BLOCKS = 40
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
-NARROW = 0.2  # what all readings allow a rate, for them to know better than one confirmation
 FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
@@ -245,9 +244,7 @@ def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
         return rate
     steps, values = slow.column(reading.resource, after=reading.steps[0] - 1)
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
-    middle = (least + greatest) / 2
-    exact = greatest - least <= NARROW * middle
-    return rate if least <= rate <= greatest and not exact else middle
+    return rate if least <= rate <= greatest else (least + greatest) / 2
 
 
 def _slows(resource: str, begin: int, middle: int, end: int) -> bool:

@@ -63,3 +63,9 @@ def test_what_other_lines_add_and_give_back_changes_nothing(leak, passing):
     credits.update({Site("model.py", line): amount for line, amount in enumerate(apart)})
 
     assert culprit(credits, expected=leak) == {LEAK: leak}
+
+
+def test_a_line_at_which_something_older_was_freed_hides_no_other():
+    credits = Counter({FORWARD: -8_000_000, BACKWARD: 21_344, ZERO_GRAD: -23_000, LEAK: 35_552})
+
+    assert culprit(credits, expected=22 * 1616.0) == {LEAK: 35_552}

@@ -300,30 +300,6 @@ def test_a_window_longer_than_usual_sees_what_comes_late_in_it():
     assert (suspect.kind, suspect.objects_per_step) == ("tensor", 0.1)
 
 
-def test_what_is_wrapped_around_itself_is_held_where_the_newest_is():
-    def timed(function):
-        def wrapper(value):
-            return function(value)
-
-        return wrapper
-
-    class Model:
-        def __init__(self):
-            self.parts = {"first": lambda value: value}
-
-    model = Model()
-
-    def step() -> None:
-        model.parts["first"] = timed(model.parts["first"])
-
-    ((suspect,), _) = through_a_window(step, growing=("python.blocks",))
-
-    held, _, root = suspect.holder.partition(", from ")
-    assert (suspect.kind, held) == ("object", "attribute `Model.parts`")
-    assert root.startswith("local `model` in test_what_is_wrapped")
-    assert suspect.objects_per_step == pytest.approx(1.0, abs=0.05)
-
-
 def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
     kept: list[deque[float]] = []
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from leakcheck.runtime.introspection.objects import Heap, Sieve, capacity_of
+from leakcheck.runtime.introspection.objects import Heap, Sieve, capacity_of, first_held
 
 
 class Wanted:
@@ -141,3 +141,17 @@ def test_a_dictionary_of_a_dataset_is_limited_if_its_keys_are_indices_of_samples
     kept = [{0: "a", 4799: "b"}, {4800: "a"}, {(0, 17): "a"}, {"name": "a"}, {-1: "a"}]
 
     assert [capacity_of(Samples(), each) for each in kept] == [4800, None, None, None, None]
+
+
+def test_the_newest_of_functions_that_are_wrapped_again_and_again_holds_the_others():
+    def timed(function):
+        return lambda value: function(value)
+
+    newest = abs
+    wrappers = []
+    for _ in range(20):
+        newest = timed(newest)
+        wrappers.append(newest)
+    plain = [lambda value: value for _ in range(3)]
+
+    assert first_held([*wrappers[::-1], *plain]) is newest

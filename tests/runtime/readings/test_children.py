@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import mmap
 import os
 
 import pytest
@@ -16,10 +17,11 @@ def child_with(size_bytes: int) -> tuple[int, int]:
     pid = os.fork()
     if pid == 0:
         os.close(end)
-        held = b"x" * size_bytes
+        held = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        held.write(b"x" * size_bytes)
         os.write(told, b"r")
         os.read(wait, 1)
-        os._exit(len(held) == 0)
+        os._exit(0)
     os.read(ready, 1)
     for descriptor in (ready, told, wait):
         os.close(descriptor)
