@@ -30,7 +30,10 @@ class _Place:
     told: bool = False
 
 
-_PLACES: dict[tuple[CodeType, int, int, int], _Place] = {}
+_Key = tuple[CodeType, int, int, int]  # code, instruction, thread, process
+_PLACES: dict[_Key, _Place] = {}
+_PLACES_LOCK = threading.Lock()
+MOST_PLACES = 8  # of those that are not in use: each has series and a callback of the collector
 
 
 def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Item]:
@@ -43,10 +46,19 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
         return Watched(loop, _Place(sentinel.start(), told=True))
     caller = sys._getframe(1)
     key = (caller.f_code, caller.f_lasti, threading.get_ident(), os.getpid())
-    place = _PLACES.get(key)
-    if place is None or place.in_use:  # a loop inside itself is another loop
-        place = _PLACES[key] = _Place(Sentinel())
+    with _PLACES_LOCK:
+        place = _PLACES.pop(key, None)
+        if place is None or place.in_use:  # a loop inside itself is another loop
+            place = _Place(Sentinel())
+        _PLACES[key] = place  # the newest last
+        _forget_oldest()
     return Watched(loop, place)
+
+
+def _forget_oldest() -> None:
+    idle = [key for key, place in _PLACES.items() if not place.in_use]
+    for key in idle[:-MOST_PLACES]:
+        _PLACES.pop(key).sentinel.stop()
 
 
 class Watched(Generic[Item]):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import gc
 import warnings
 
 import pytest
 
 import leakcheck
-from leakcheck.runtime.watched import LeakWarning
+from leakcheck.runtime.watched import MOST_PLACES, LeakWarning
 
 
 def keep(kept: list[bytearray]) -> None:
@@ -78,3 +79,11 @@ def test_it_is_an_iterator_where_one_is_wanted():
     numbers = leakcheck.watch(iter(range(5)))
 
     assert (next(numbers), next(numbers), list(numbers)) == (0, 1, [2, 3, 4])
+
+
+def test_of_loops_that_are_over_only_the_last_few_are_remembered():
+    before = len(gc.callbacks)
+    for number in range(30):
+        exec(f"for _ in leakcheck.watch(range(3)): {number}")
+
+    assert len(gc.callbacks) - before <= MOST_PLACES
