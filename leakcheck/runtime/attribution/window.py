@@ -26,6 +26,7 @@ from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.objects import Heap, unobserved
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
+FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
 MOST_PROBES = 24
 RENEWED = "tensors grow in number, but those of past steps are released"
 
@@ -154,4 +155,4 @@ class Window:
 def _looks(apart_steps: float) -> tuple[int, ...]:
     """Look after additions that are far apart, not between: the budget is for few looks."""
     apart = math.ceil(apart_steps)
-    return LOOKS if apart <= LOOKS[0] else (apart + 1, 2 * apart + 1)
+    return LOOKS if apart < FAR_APART_STEPS else (apart + 1, 2 * apart + 1)
