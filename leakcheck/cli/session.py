@@ -23,7 +23,7 @@ from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
-from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program
+from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program, tell
 from leakcheck.runtime.sentinel import Sentinel
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
@@ -139,7 +139,7 @@ class Session:
         if self.alone:
             self._print(report, outcome)
         elif _rank() == 0 and self._recorder is not None:
-            _tell(RECORDED.format(folder=self._recorder.path.parent))
+            tell(RECORDED.format(folder=self._recorder.path.parent))
         return self._status(report, outcome)
 
     def _write_files(self, report: Report) -> None:
@@ -157,7 +157,7 @@ class Session:
             path.write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:
             self._unwritten = True
-            _tell(f"leakcheck: {path}: cannot be written: {error.strerror}")
+            tell(f"leakcheck: {path}: cannot be written: {error.strerror}")
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
@@ -173,15 +173,19 @@ class Session:
         ):
             return  # the program's own traceback says it all
         if report.run is not None and report.run.steps == 0:
-            _tell(f"leakcheck: {report.reason}")
+            tell(f"leakcheck: {report.reason}")
             return
-        _tell(render(report, color=_on_terminal()))
+        tell(render(report, color=_on_terminal()))
 
     def _stopped_by(self, outcome: Outcome) -> str:
         if outcome.ended == "stopped":
             return self._sentinel.hit_limit or "the verdict is certain"
-        told = {"interrupted": "Ctrl-C", "error": "an error", "terminated": "SIGTERM"}
-        told["out of memory"] = "running out of memory"
+        told = {
+            "interrupted": "Ctrl-C",
+            "error": "an error",
+            "out of memory": "running out of memory",
+            "terminated": "SIGTERM",
+        }
         return told.get(outcome.ended, "")
 
     def _status(self, report: Report, outcome: Outcome) -> int:
@@ -212,13 +216,6 @@ def _on_terminal() -> bool:
     with suppress(Exception):
         return sys.stderr.isatty()
     return False
-
-
-def _tell(text: str) -> None:
-    """Write to standard error if it can be: the program may have closed or replaced it."""
-    if sys.stderr is not None:
-        with suppress(Exception):
-            print(text, file=sys.stderr, flush=True)
 
 
 def _children_did_the_work() -> bool:

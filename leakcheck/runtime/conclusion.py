@@ -43,9 +43,10 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
     """Make the report of a watch as it stands at `step`."""
     watch = course.watch
     steps = course.steps_seen(step)
-    verdict, reason = _verdict(course, steps, broken)
+    children = grown_children(watch.slow, course.tolerance_bytes)
+    verdict, reason = _verdict(course, steps, broken, children)
     suspects = told_suspects(course) if verdict == "growing" else ()
-    trends = _trends(course)
+    trends = _trends(course, children)
     elapsed_s = watch.elapsed_s
     cost_s = steps * watch.per_step_us / 1e6 + watch.checkpoint_s
     return Report(
@@ -96,7 +97,9 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
     return (Notice("cyclic-garbage", f"{told}, {freed}: not a leak"),)
 
 
-def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
+def _verdict(
+    course: Course, steps: int, broken: str, children: Reading | None
+) -> tuple[Verdict, str]:
     if course.stage == "growing":
         return "growing", ""
     if broken:
@@ -126,7 +129,7 @@ def _verdict(course: Course, steps: int, broken: str) -> tuple[Verdict, str]:
         for reading in climbing:
             rate = amount_of(reading.line.second_half, unit_of(reading.resource))
             return "unclear", f"{reading.resource} still climbs {rate} a step, not regularly"
-    if children := grown_children(course.watch.slow, course.tolerance_bytes):
+    if children is not None:
         rate = amount_of(children.line.per_step, "B")
         return "unclear", f"child processes grow {rate} a step together, and are {NOT_WATCHED}"
     return "steady", ""
@@ -148,10 +151,9 @@ def _held_by(suspects: tuple[Suspect, ...]) -> str:
     return ""
 
 
-def _trends(course: Course) -> tuple[Trend, ...]:
+def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
     watch = course.watch
     growing = {reading.resource: reading for reading in course.established}
-    children = grown_children(watch.slow, course.tolerance_bytes)
     pending = [*course.pending, *([children] if children else [])]
     doubted = growing.keys() | {reading.resource for reading in pending}
     seconds_per_step = watch.quick.seconds_per_step()

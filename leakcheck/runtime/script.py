@@ -165,7 +165,7 @@ def _status(exit: SystemExit) -> int:
         return 0
     if isinstance(exit.code, int):
         return exit.code & 0xFF
-    _write(exit.code)
+    tell(exit.code)
     return 1
 
 
@@ -177,11 +177,11 @@ def _show(error: BaseException) -> int:
     except SystemExit as exit:
         return _status(exit)
     except BaseException as failed:
-        _write("Error in sys.excepthook:")
+        tell("Error in sys.excepthook:")
         failed = failed.with_traceback(_theirs(failed.__traceback__))
         failed.__suppress_context__ = failed.__cause__ is None
         sys.__excepthook__(type(failed), failed, failed.__traceback__)
-        _write("\nOriginal exception was:")
+        tell("\nOriginal exception was:")
         sys.__excepthook__(type(shown), shown, shown.__traceback__)
     return 1
 
@@ -192,10 +192,11 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _write(text: object) -> None:
+def tell(text: object) -> None:
+    """Write to standard error if it can be: the program may have closed or replaced it."""
     if sys.stderr is not None:
         with suppress(Exception):
-            print(text, file=sys.stderr)
+            print(text, file=sys.stderr, flush=True)
 
 
 # a syntax error is raised inside ast.parse, called by us

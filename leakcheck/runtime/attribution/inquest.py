@@ -31,6 +31,7 @@ from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import Heap
+from leakcheck.runtime.readings.meters import unit_of
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
@@ -42,7 +43,6 @@ MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
-IN_BYTES = (".heap", ".rss-heap", ".allocated")
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
 LEAST_KEPT = 0.5  # of what a counter gained, that must be found
@@ -118,7 +118,7 @@ class Inquest:
     def _gains_bytes(self) -> bool:
         """Say whether a buffer that is extended may be all that grows: their number stays."""
         in_number = self._rates.keys() & {"tensors", "graph.nodes"}
-        return not in_number or any(name.endswith(IN_BYTES) for name in self._rates)
+        return not in_number or any(unit_of(name) == "B" for name in self._rates)
 
     def tensors_are_released(self) -> bool:
         """Say whether tensors grow in number and not in age: longer episodes, and none is kept."""
