@@ -150,7 +150,7 @@ class Attribution:
         self._found = None
         self.spent_s += self._window.spent_s
         self._first_step, self._last_step = step, self._last_step + FEWEST_WINDOW_STEPS
-        self._window = type(self._window)(self._rates, self._apart_steps)
+        self._window = type(self._window)(self._rates, self._apart_steps, looks_s=LOOKS_S)
         self._window.open()
         return False
 

@@ -5,11 +5,11 @@ Only ids, lengths and weak references are kept between two looks.
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise, repeat
+from operator import gt, lt
 from typing import Any
 
 from leakcheck.runtime.introspection import objects
@@ -18,6 +18,7 @@ from leakcheck.runtime.introspection.objects import Heap
 
 FEWEST_ELEMENTS = 2
 FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
+GONE = -1  # shorter than any container
 SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
 
 
@@ -53,8 +54,9 @@ class Growth:
 
     def __init__(self) -> None:
         self._steps: list[int] = []
-        self._first: dict[int, int] = {}
-        self._seen: list[dict[int, int]] = []  # lengths of what has not shrunk, a look each
+        self._lengths: dict[int, int] = {}  # of what has not shrunk, at the newest look
+        self._first: dict[int, int] = {}  # of what has grown, at the first
+        self._grown: list[dict[int, int]] = []  # its lengths, a look each
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
         self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
@@ -64,35 +66,47 @@ class Growth:
     def look(self, step: int, heap: Heap) -> dict[int, int]:
         """Take a look; returns how much each container has grown so far, by its id."""
         lengths = heap.lengths()
-        if not self._steps:
-            self._first, self._counts = lengths, heap.counts()
-        past = self._seen[-1] if self._seen else self._first
         if self._steps:
-            never = sys.maxsize  # what is new since the first look is held by something older
-            kept = {key: now for key, now in lengths.items() if now >= past.get(key, never)}
-            self._seen.append(kept)
+            self._compare(lengths)
+        else:
+            self._lengths, self._counts = lengths, heap.counts()
         tensors = heap.tensors()
         self._note_births(tensors)
         self._largest.append({form: objects.numel(one) for form, one in _largest(tensors).items()})
         self._buffers.look(step, heap.buffers)
         self._steps.append(step)
-        newest = self._seen[-1] if self._seen else {}
-        grown = {key: length - self._first[key] for key, length in newest.items()}
-        return {key: growth for key, growth in grown.items() if growth > 0}
+        newest = self._grown[-1] if self._grown else {}
+        return {key: length - self._first[key] for key, length in newest.items()}
+
+    def _compare(self, lengths: dict[int, int]) -> None:
+        """Note what has grown; what shrank or died is passed over from now on.
+
+        What is new since the first look is held by something older. Without a line of ours for each
+        of the containers: there may be a million.
+        """
+        past = self._lengths
+        now = list(map(lengths.get, past, repeat(GONE)))
+        shrunk = list(compress(past, map(gt, past.values(), now)))
+        for key in compress(past, map(lt, past.values(), now)):
+            self._first.setdefault(key, past[key])
+            past[key] = lengths[key]
+        for key in shrunk:
+            del past[key]
+            self._first.pop(key, None)
+        self._grown.append({key: past[key] for key in self._first})
 
     def growers(self, heap: Heap) -> list[Grower]:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
-        if len(self._seen) < 2:
+        if len(self._grown) < 2:
             return []
         steps = self._steps[-1] - self._steps[0]
         half = (self._steps[-1] + self._steps[0]) / 2
         middle = min(range(1, len(self._steps) - 1), key=lambda i: abs(self._steps[i] - half))
-        early = self._seen[middle - 1]
+        early = self._grown[middle - 1]
         found = {
             key: length
-            for key, length in self._seen[-1].items()
-            if self._first[key] < early[key] < length
-            and length - self._first[key] >= FEWEST_ELEMENTS
+            for key, length in self._grown[-1].items()
+            if early.get(key, length) < length and length - self._first[key] >= FEWEST_ELEMENTS
         }
         growers = []
         for thing in heap.containers(found.keys()) if found else ():

@@ -35,8 +35,8 @@ class Window:
     """One attribution window; `growing` are the resources known to grow and by how much a step.
 
     `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
-    the step of one more look at the heap, after which nothing that is born counts. Once `looks_s`
-    of processor time are spent, the heap is looked at no more until the end.
+    the step of one more look at the heap, after which nothing that is born counts. Where another
+    look would take more than `looks_s` of processor time in all, the next is the one at the end.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Window:
         self._step = 0
         self.full_in_steps = 0
         self.keyed = self.memo = self.found = False
-        self._looking_s = 0.0
+        self._looking_s = self._newest_look_s = 0.0
         self._probed: set[int] = set()
 
     @property
@@ -69,7 +69,7 @@ class Window:
         began_s = thread_time()
         with unobserved():
             self._growth.look(0, self._heap())
-        self._looking_s += thread_time() - began_s
+        self._note_look(began_s)
         self._mark()
         if self._tracer.start():
             self._watch()
@@ -79,13 +79,13 @@ class Window:
         self._step += 1
         self._mark()
         self._watch()
-        if self._step in self._looks and self.spent_s < self._looks_s:
+        if self._step in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
             with unobserved():
                 self._probe(self._heap())
             self._tracer.resume()
-            self._looking_s += thread_time() - began_s
+            self._note_look(began_s)
         exact = self._growing.keys() & {"graph.nodes", "tensors"}
         if self._step == probes.FROM_STEP["python.blocks"] and not (self._probed or exact):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
@@ -124,6 +124,13 @@ class Window:
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
         blocks = self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
+
+    def _note_look(self, began_s: float) -> None:
+        self._newest_look_s = thread_time() - began_s
+        self._looking_s += self._newest_look_s
+
+    def _affordable(self) -> bool:
+        return self.spent_s + self._newest_look_s <= self._looks_s
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
