@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from leakcheck.cli.choice import Choice, Chosen, choose_files, rules_option, split_path_rules
-from leakcheck.cli.output import COLORS, emit, wants_color
+from leakcheck.cli.findings import Options, conclude, note, without_accepted
+from leakcheck.cli.output import COLORS, emit
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
-from leakcheck.model import Report
-from leakcheck.report import FINDING_FORMATS, render
+from leakcheck.report import FINDING_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leakcheck.model import Report
     from leakcheck.static.checker import Checker, Rewritten
 
 # Fixing a meter in one file can settle a finding in another; more rounds than this do not.
 MOST_ROUNDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to do with the findings, as given on the command line."""
-
-    fix: bool
-    unsafe_fixes: bool
-    diff: bool
-    add_ignore: str | None
-    output_format: str | None
-    output_file: str | None
-    exit_zero: bool
-    statistics: bool
-    baseline: str | None
-    no_baseline: bool
-    stdin_filename: str | None
-    show_files: bool
-    color: str
-    quiet: bool
-    verbose: bool
 
 
 def _reason(_ctx: object, _option: object, given: str | None) -> str | None:
@@ -129,52 +108,6 @@ def _check(chosen: Chosen, options: Options) -> int:
     return conclude(report, options, _format(chosen, options))
 
 
-def conclude(report: Report, options: Options, format: str) -> int:
-    """Print the report, and return the exit status that goes with it."""
-    color = wants_color(options.color, to_file=options.output_file is not None)
-    if options.statistics:
-        text = _statistics(report, format)
-    elif format == "full" and options.quiet:
-        from leakcheck.report.full import render as render_full
-
-        text = render_full(report, color=color, summary=False)
-    else:
-        text = render(report, format, color=color)
-    emit(text, options.output_file, color=color)
-    clean = options.exit_zero and report.exit_code == EXIT_FOUND
-    return EXIT_CLEAN if clean else report.exit_code
-
-
-def without_accepted(report: Report, chosen: Chosen, options: Options) -> Report:
-    """Take away what the baselines accept; stale entries are told on stderr."""
-    from leakcheck.baseline import compare, read_baseline, relative_path
-
-    if options.no_baseline:
-        return report
-    findings = report.findings
-    for path in sorted(_baselines(chosen, options)):
-        judged = {relative_path(file, path.parent) for file in chosen.files}
-        compared = compare(findings, read_baseline(path), path.parent, judged)
-        findings = compared.new
-        if compared.stale and not options.quiet:
-            count = sum(entry.count for entry in compared.stale)
-            gone = "finding is gone" if count == 1 else "findings are gone"
-            note(f"{path.name}: {count} accepted {gone}; run `leakcheck baseline`")
-    return replace(report, findings=findings)
-
-
-def note(text: str) -> None:
-    """Print a line about the check, not a finding, on stderr."""
-    click.echo(f"leakcheck: {text}", err=True)
-
-
-def _baselines(chosen: Chosen, options: Options) -> set[Path]:
-    if options.baseline:
-        return {Path(options.baseline).absolute()}
-    paths = {group.located.root / group.located.config.baseline for group in chosen.groups}
-    return {path for path in paths if path.is_file()}
-
-
 def _format(chosen: Chosen, options: Options) -> str:
     configured = [group.located.config.output_format for group in chosen.groups]
     return options.output_format or (configured[0] if configured else "full")
@@ -258,13 +191,3 @@ def _write(path: Path, rewritten: Rewritten) -> None:
         path.write_bytes(rewritten.raw)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {(error.strerror or '').lower()}") from None
-
-
-def _statistics(report: Report, format: str) -> str:
-    counts = Counter((finding.code, finding.rule) for finding in report.findings)
-    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
-    if format == "json":
-        import json
-
-        return json.dumps([{"code": c, "rule": r, "count": n} for (c, r), n in rows], indent=2)
-    return "\n".join(f"{count:>5}  {code}  {rule}" for (code, rule), count in rows)

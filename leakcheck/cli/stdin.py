@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from leakcheck.cli.choice import Choice, Chosen, Group, locate, settings
+from leakcheck.cli.findings import Options, conclude, without_accepted
 from leakcheck.cli.output import emit, emit_bytes
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, SourceError, UsageError
 from leakcheck.model import Finding, Report, Unreadable
 from leakcheck.report import render
 
 if TYPE_CHECKING:
-    from leakcheck.cli.check import Options
     from leakcheck.static.checker import Checker
     from leakcheck.static.files import Source
     from leakcheck.static.notebook import Notebook
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 def check_stdin(paths: Sequence[str], choice: Choice, options: Options) -> int:
     """Check standard input; with --fix the fixed text goes to stdout and the report to stderr."""
-    from leakcheck.cli.check import conclude, without_accepted
     from leakcheck.static.checker import Checker, open_document
     from leakcheck.static.files import absolute, display_path
 

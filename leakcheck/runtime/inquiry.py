@@ -15,8 +15,8 @@ from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import may_end, without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading, added_at_once
-from leakcheck.runtime.readings.meters import unit_of
+from leakcheck.runtime.judgement.judge import Reading, added_at_once
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
 
 WINDOW_STEPS = 24

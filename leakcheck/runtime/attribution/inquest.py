@@ -31,7 +31,7 @@ from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import Heap
-from leakcheck.runtime.readings.meters import unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
@@ -117,7 +117,7 @@ class Inquest:
 
     def _gains_bytes(self) -> bool:
         """Say whether a buffer that is extended may be all that grows: their number stays."""
-        in_number = self._rates.keys() & {"tensors", "graph.nodes"}
+        in_number = self._rates.keys() & set(COUNTED_EXACTLY)
         return not in_number or any(unit_of(name) == "B" for name in self._rates)
 
     def tensors_are_released(self) -> bool:

@@ -13,7 +13,7 @@ from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.objects import content_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
-from leakcheck.runtime.readings.meters import mapped_bytes
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, mapped_bytes
 from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the
@@ -60,7 +60,7 @@ _KINDS: dict[str, tuple[Kind, str]] = {
     ),
 }
 
-_EXACT = {"graph.nodes", "tensors", "hooks", "python.blocks"}
+_NOT_NATIVE = {*COUNTED_EXACTLY, "hooks", "python.blocks"}
 _ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
 
 
@@ -77,7 +77,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
             continue
         if resource in _ONLY_ALONE and not alone:
             continue
-        if resource.startswith("host.") and not _EXACT.isdisjoint(growing):  # then it is not native
+        if resource.startswith("host.") and not _NOT_NATIVE.isdisjoint(growing):
             continue
         in_bytes = resource.startswith("host.")
         if resource == "host.heap" and not _tells_lines(growing[resource]):

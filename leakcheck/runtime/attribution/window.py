@@ -24,6 +24,7 @@ from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.suspects import is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.objects import Heap, unobserved
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
@@ -86,7 +87,7 @@ class Window:
                 self._probe(self._heap())
             self._tracer.resume()
             self._note_look(began_s)
-        exact = self._growing.keys() & {"graph.nodes", "tensors"}
+        exact = self._growing.keys() & set(COUNTED_EXACTLY)
         if self._step == probes.FROM_STEP["python.blocks"] and not (self._probed or exact):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
 

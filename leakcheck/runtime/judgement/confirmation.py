@@ -15,7 +15,6 @@ from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import (
-    COUNTED_EXACTLY,
     LEAST_RISEN,
     Reading,
     added_at_once,
@@ -24,7 +23,7 @@ from leakcheck.runtime.judgement.judge import (
 from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
 from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, stair_rates
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.readings.watching import Watch
 

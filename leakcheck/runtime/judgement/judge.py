@@ -25,7 +25,7 @@ from leakcheck.runtime.judgement.trend import (
     settled_after,
 )
 from leakcheck.runtime.readings.children import CHILDREN
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 
 FEWEST_WARMUP_STEPS = 10
@@ -42,7 +42,6 @@ COMPANION_RATES = {
 }
 
 
-COUNTED_EXACTLY = ("graph.nodes", "tensors")
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
 RISING_LOOKS = 3  # in a row, that show growth where a run ends before it is confirmed

@@ -11,7 +11,8 @@ from typing import Literal
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
-from leakcheck.runtime.judgement.judge import COUNTED_EXACTLY, Reading
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 

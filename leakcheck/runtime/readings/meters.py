@@ -40,6 +40,7 @@ OLDEST = 2  # generation
 USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
+COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
 
 
 def unit_of(resource: str) -> str:
