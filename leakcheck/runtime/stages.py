@@ -40,7 +40,6 @@ class Course:
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self.excuses = Excuses()
         self.fills_beside = False  # something with a limit grew in the window too
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
@@ -85,6 +84,7 @@ class Course:
         self._drop_attribution()
         self.established, self.suspects, self.memory = [], (), ()
         self.notices: tuple[Notice, ...] = ()
+        self.excuses = Excuses()
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step

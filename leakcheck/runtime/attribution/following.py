@@ -36,6 +36,7 @@ class Found:
     memo: bool = False  # what grows on the way makes what it is asked for
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     in_fixed_container: bool = False
+    owners: list[Any] = field(default_factory=list)  # the objects from the root to it
 
     def note_kind(self, container: Any) -> None:
         """Note what kind of container grows."""
@@ -84,6 +85,7 @@ class Follower:
                 return replace(known)
         chain = self._roots.chain_to(target, self.until_s, self._growing)
         found = Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
+        found.owners = chain.objects[:-1]
         found.own_limit = _limit_of(target, chain)
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
@@ -132,11 +134,15 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     # an object's attributes may be a dictionary in between, and a file another
     counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 3) : at])
     count = next((count for count in counts if count and length(container) <= count), None)
-    if count is None:
-        return None
+    return count if count is not None and fits(container, count) else None
+
+
+def fits(container: Any, count: int) -> bool:
+    """Say whether there is room in memory for `count` elements such as a container has now."""
+    kind = type(container)
+    length = objects.content_reader(kind) or len
     each_bytes = 1.0 if kind in size_readers() else weighed(container)[1].in_bytes
-    still_to_come_bytes = (count - length(container)) * each_bytes
-    return count if still_to_come_bytes <= host_room_bytes() else None
+    return (count - length(container)) * each_bytes <= host_room_bytes()
 
 
 def weighed(container: Any) -> tuple[list[Any], Weight]:

@@ -5,6 +5,7 @@ Only ids, lengths and weak references are kept between two looks.
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections import Counter
 from dataclasses import dataclass
@@ -32,6 +33,22 @@ class Grower:
     container: Any
     length: int
     per_step: float
+
+
+def referred_to(growers: list[Grower], most: int) -> list[Grower]:
+    """Return up to `most`, without what no object is known to hold: lists inside a StringIO."""
+    containers = [one.container for one in growers]
+    holders = gc.get_referrers(*containers) if len(containers) > most else []
+    theirs = [one for one in holders if one is not containers and type(one) is not Grower]
+    held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
+    known = [one for one in growers if id(one.container) in held] if holders else growers
+    return known[:most]
+
+
+def inside(*observers: object) -> set[int]:
+    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
+    values = [*observers, *(value for each in observers for value in vars(each).values())]
+    return {id(part) for part in (*values, *gc.get_referents(*values))}
 
 
 def _largest(tensors: list[Any]) -> dict[_Form, Any]:

@@ -6,8 +6,8 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -26,6 +26,15 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*_ORDERED, ast.Eq, ast.NotEq)
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a length is compared with; a `counter` stands for the length if it is equal to it."""
+
+    path: str
+    limit: ast.expr
+    counter: ast.expr | None = None
 
 
 def limited_by_program(suspects: Sequence[Suspect]) -> str:
@@ -48,7 +57,7 @@ def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
-            node = _limit_in(within, name, parsed(place.path))
+            node = _limit_in(within, name, parsed(place.path), place.line)
             if node is not None:
                 code = node.test if isinstance(node, (ast.If, ast.While)) else node
                 line = node.lineno  # type: ignore[attr-defined]
@@ -56,11 +65,43 @@ def limiting_place(suspect: Suspect) -> Place | None:
     return None
 
 
-def _limit_in(within: ast.AST, name: str, tree: ast.Module | None = None) -> ast.AST | None:
-    """Return what limits `name`; with `tree` also in the functions there that it is handed to."""
+def bounds_of(suspect: Suspect) -> Iterator[Bound]:
+    """Yield what the program compares the length with of what grows, before it adds or removes.
+
+    `if self.size < self.capacity: self.rows.append(x)` counts by hand.
+    """
+    for place in suspect.locations:
+        for name, within in names_of(suspect, place):
+            for node in ast.walk(within):
+                if isinstance(node, (ast.If, ast.While)):
+                    yield from _bounds_in(node, name, place)
+
+
+def _bounds_in(branch: ast.If | ast.While, name: str, place: Place) -> Iterator[Bound]:
+    if _limits(branch, name) or _turns_back(branch, name, place.line):
+        if (limit := _compared_with(branch.test, name)) is not None:
+            yield Bound(place.path, limit)
+    elif is_around(branch, place.line) and _changes(branch, name):
+        for node in ast.walk(branch.test):
+            match node:
+                case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[right]):
+                    yield Bound(place.path, right, left)
+                case ast.Compare(left=left, ops=[ast.Gt() | ast.GtE()], comparators=[right]):
+                    yield Bound(place.path, left, right)
+                    yield Bound(place.path, right, left)  # what is full is handled first
+
+
+def _limit_in(
+    within: ast.AST, name: str, tree: ast.Module | None = None, line: int = 0
+) -> ast.AST | None:
+    """Return what limits `name`; with `tree` also in the functions there that it is handed to.
+
+    `line`: where it is added to, 0 if not known.
+    """
     for node in ast.walk(within):
         if isinstance(node, (ast.If, ast.While)):
-            if _limits(node, name) or _empties(node, name, within):
+            limits = _limits(node, name) or _turns_back(node, name, line)
+            if limits or _empties(node, name, within):
                 return node
         elif _cuts(node, name) or _wraps(node, name):
             return node
@@ -72,10 +113,31 @@ def _limit_in(within: ast.AST, name: str, tree: ast.Module | None = None) -> ast
 
 
 def _limits(branch: ast.If | ast.While, name: str) -> bool:
-    if _compares_length(branch.test, name):
+    if _compared_with(branch.test, name) is not None:
         return _changes(branch, name)
     # a budget of bytes, or the length of what is kept beside it
     return _compares_something(branch.test) and _removes(branch, name)
+
+
+def _turns_back(branch: ast.If | ast.While, name: str, line: int) -> bool:
+    """Say whether nothing is added at `line` once enough is kept: `if len(rows) >= n: return`."""
+    last = branch.end_lineno or line
+    if len(branch.body) != 1 or not _leaves(branch.body[0]) or last >= line:
+        return False
+    match branch.test:
+        case ast.Compare(left=large, ops=[ast.Gt() | ast.GtE() | ast.Eq()], comparators=[small]):
+            pass
+        case ast.Compare(left=small, ops=[ast.Lt() | ast.LtE()], comparators=[large]):
+            pass
+        case _:
+            return False
+    return _is_length(large, name) and not (isinstance(small, ast.Constant) and not small.value)
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Return):  # with a value it answers, and may have enough to do so
+        return statement.value is None or isinstance(statement.value, ast.Constant)
+    return isinstance(statement, (ast.Continue, ast.Break, ast.Raise))
 
 
 def _compares_something(test: ast.expr) -> bool:
@@ -220,21 +282,26 @@ def _ends(test: ast.expr, *, otherwise: bool) -> bool:
     return isinstance(flag, (ast.Name, ast.Attribute))
 
 
-def _compares_length(test: ast.expr, name: str) -> bool:
+def _compared_with(test: ast.expr, name: str) -> ast.expr | None:
+    """Return what the length of something is compared with, None if it is not, or with zero."""
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
             ordered = isinstance(node.ops[0], (*_ORDERED, ast.Eq))
             if ordered and any(_is_length(side, name) for side in sides):
-                return not any(isinstance(side, ast.Constant) and not side.value for side in sides)
-    return False
+                other = sides[_is_length(sides[0], name)]
+                return None if isinstance(other, ast.Constant) and not other.value else other
+    return None
 
 
 def _is_length(node: ast.expr, name: str) -> bool:
-    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    if not called or node.func.id != "len" or len(node.args) != 1:  # type: ignore[attr-defined]
-        return False
-    return name_of(node.args[0]) == name  # type: ignore[attr-defined]
+    """Say whether an expression is the length of `name`, or of the object that it is in."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id="self")]):
+            return True
+        case ast.Call(func=ast.Name(id="len"), args=[measured]):
+            return name_of(measured) == name
+    return False
 
 
 def _changes(branch: ast.If | ast.While, name: str) -> bool:

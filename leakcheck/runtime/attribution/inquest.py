@@ -6,7 +6,6 @@ buffer, the optimizer's state) is no leak, and a container with a limit is only 
 
 from __future__ import annotations
 
-import gc
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -17,15 +16,16 @@ from typing import Any
 
 from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime.attribution import elsewhere
-from leakcheck.runtime.attribution.following import Follower, Found, weighed
-from leakcheck.runtime.attribution.growth import Grower, Growth
+from leakcheck.runtime.attribution.following import Follower, Found, fits, weighed
+from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
 from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
-from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.attribution.stated import stated_limit
+from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
@@ -81,7 +81,7 @@ class Inquest:
         self._growth = growth
         self._heap = heap
         self._codes_elsewhere = elsewhere.own_codes()
-        ours = _inside(tracer, growth, *objects.our_caches(heap))
+        ours = inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
         self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
@@ -95,7 +95,7 @@ class Inquest:
         kinds = self._growing_kinds()
         extended = self._growth.extended(self._heap)
         self._heap.drop()
-        self._growers = _referred_to(self._growers)[:MOST_GROWERS]
+        self._growers = referred_to(self._growers, MOST_GROWERS)
         self._follower.until_s = thread_time() + self._search_s
         for group in groups[:MOST_LEADS]:
             self._graph_lead(group)
@@ -145,6 +145,8 @@ class Inquest:
         found = self._follower.follow(target)
         if found.grows:
             found.lines = self._lines_of(found.grower, found)
+            if found.bounded is None and (limit := _stated(found.grower, found)):
+                found.bounded, found.limit = found.grower, limit
         return found
 
     def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
@@ -270,6 +272,9 @@ class Inquest:
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
+        found.lines = found.lines or self._lines_of(grower.container, found)
+        if found.own_limit is None:
+            found.own_limit = _stated(grower.container, found)
         elements, each = weighed(grower.container)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit
@@ -282,7 +287,6 @@ class Inquest:
         retained_bytes = round(each.in_bytes * grower.length)
         edge = edge_to_element(grower.container)
         found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
-        found.lines = self._lines_of(grower.container, found)
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
@@ -333,18 +337,10 @@ class Inquest:
         return culprit(self._tracer.credits.get(resource, Counter()), expected)
 
 
-def _referred_to(growers: list[Grower]) -> list[Grower]:
-    """Leave out what no object is known to hold, such as the lists inside a StringIO."""
-    containers = [one.container for one in growers]
-    holders = gc.get_referrers(*containers) if len(containers) > MOST_GROWERS else []
-    if not holders:
-        return growers
-    theirs = [one for one in holders if one is not containers and type(one) is not Grower]
-    held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
-    return [one for one in growers if id(one.container) in held]
-
-
-def _inside(*observers: object) -> set[int]:
-    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
-    values = [*observers, *(value for each in observers for value in vars(each).values())]
-    return {id(part) for part in (*values, *gc.get_referents(*values))}
+def _stated(container: Any, found: Found) -> int | None:
+    """Return the limit that the program's source sets to a container, if there is room for it."""
+    if found.outside or found.told.library:
+        return None
+    named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
+    limit = stated_limit(container, named[0], found.owners)
+    return limit if limit is not None and fits(container, limit) else None

@@ -133,7 +133,12 @@ def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
     worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
     if lead.told.library and any(not known.told.library for known in leads):
         return lead.kind == "object"
-    return bool(worse) and lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
+    return bool(worse) and is_minor(lead)
+
+
+def is_minor(lead: Lead) -> bool:
+    """Say whether a lead is of plain objects, and so few that only something beside it counts."""
+    return lead.kind == "object" and (lead.bytes_per_step or 0.0) < MINOR_BYTES
 
 
 def is_unheld(lead: Lead) -> bool:

@@ -21,7 +21,7 @@ from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
-from leakcheck.runtime.attribution.suspects import is_unheld, suspects_from
+from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.objects import Heap, unobserved
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
@@ -110,9 +110,10 @@ class Window:
         self.full_in_steps = inquest.full_in_steps
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
-        if any(notice.kind == "bounded" for notice in inquest.notices):
-            # what fills up may keep tensors in ways that are not seen
-            leads = [lead for lead in leads if not is_unheld(lead)]
+        fills_up = any(notice.kind == "bounded" for notice in inquest.notices)
+        if fills_up:
+            # what fills up may keep tensors in ways that are not seen, and has most of the blocks
+            leads = [lead for lead in leads if not is_unheld(lead) and not is_minor(lead)]
         self.found = bool(leads)
         notices = inquest.notices
         graph_grows = "graph.nodes" in self._growing
@@ -123,7 +124,7 @@ class Window:
             leads = inquest.doubtful
         alone = not leads and not notices
         leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
-        blocks = self._growing.get("python.blocks", 0.0)
+        blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
 
     def _note_look(self, began_s: float) -> None:

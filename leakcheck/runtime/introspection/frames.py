@@ -17,7 +17,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    GeneratorType,
+    ModuleType,
+)
 from typing import Any
 
 from leakcheck.model import Place
@@ -89,6 +96,16 @@ def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
         frame = suspended_frame(thing)
         if frame is not None:
             yield frame
+
+
+def namespaces(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the globals of the modules that were loaded from a file, given by its real path."""
+    for module in list(sys.modules.values()):
+        file = vars(module).get("__file__") if type(module) is ModuleType else None
+        if type(file) is not str or os.path.basename(file) != os.path.basename(path):
+            continue
+        if os.path.realpath(file) == path:
+            yield vars(module)
 
 
 def suspended_frame(thing: Any) -> FrameType | None:

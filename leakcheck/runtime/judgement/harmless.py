@@ -68,12 +68,17 @@ class Excuses:
     def limit(self, told: str, rates: Mapping[str, float], step: int, *, graph: bool) -> int:
         """Note a limit that the program sets; returns until when growth may go on, 0 if no more.
 
-        `graph`: it keeps a graph, which nobody means to.
+        Who sets one by bytes or by the clock may mean it to be reached after hours, so the wait
+        is doubled each time. `graph`: it keeps a graph, which nobody means to.
         """
-        if self.limited is None or self.limited.told != told:
+        known = self.limited
+        if known is None or known.told != told:
             steps = patience.GRAPH_LIMIT_STEPS if graph else patience.LIMIT_STEPS
-            self.limited = Limited(told, step, step + steps, rates)
-        return self.limited.until if self.is_limited(step) else 0
+            known = Limited(told, step, step + steps, rates)
+        elif not graph and step >= known.until:
+            known = replace(known, until=step + 2 * (step - known.since))
+        self.limited = known
+        return known.until if step < known.until else 0
 
     def is_limited(self, step: int) -> bool:
         """Say whether something may still grow up to a limit that the program sets."""

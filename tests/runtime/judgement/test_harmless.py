@@ -63,13 +63,20 @@ def test_a_resource_that_was_not_read_may_go_on():
     assert LIMITED.goes_on([Series(8)])
 
 
-def test_a_limit_is_waited_for_once_and_for_a_graph_not_as_long():
+def test_a_limit_is_waited_for_twice_as_long_each_time():
     excuses = Excuses()
 
     assert excuses.limit("limited at a.py:3", {}, 100, graph=False) == 1100
     assert excuses.limit("limited at a.py:3", {}, 700, graph=False) == 1100  # the same one
-    assert excuses.limit("limited at a.py:3", {}, 1100, graph=False) == 0
+    assert excuses.limit("limited at a.py:3", {}, 1100, graph=False) == 3100
+    assert excuses.limit("limited at a.py:3", {}, 3300, graph=False) == 9700
+
+
+def test_a_limit_of_what_keeps_a_graph_is_waited_for_once_and_not_as_long():
+    excuses = Excuses()
+
     assert excuses.limit("limited at b.py:9", {}, 1200, graph=True) == 1400
+    assert excuses.limit("limited at b.py:9", {}, 1400, graph=True) == 0
 
 
 def test_a_limit_is_in_force_until_then():

@@ -1,0 +1,126 @@
+"""A limit that the program states is read as a number, and none of its code runs for it."""
+
+from __future__ import annotations
+
+import argparse
+import linecache
+import textwrap
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.stated import stated_limit
+
+CAPACITY = 700
+
+
+class Replay:
+    """What grows is its `data`; the source of its methods is the test's."""
+
+    kept_at_most = 600
+
+    def __init__(self, length):
+        self.capacity, self.size, self.config = 500, length, {"capacity": 400}
+        self.args = argparse.Namespace(memory_size=300)
+        self.data = [None] * length
+
+    @property
+    def asked(self):
+        raise AssertionError("the program's code ran")
+
+    def __len__(self):
+        raise AssertionError("the program's code ran")
+
+
+@pytest.fixture
+def limit(tmp_path):
+    """Return the limit that a method `push`, which adds at line 4, sets to `Replay.data`."""
+
+    def limit(body: str, length: int = 40) -> int | None:
+        path = tmp_path / "replay.py"
+        method = textwrap.indent(textwrap.dedent(body), "        ")
+        path.write_text(f"class Replay:\n    def push(self, x):\n{method}")
+        parsed.cache_clear()
+        linecache.checkcache(str(path))
+        numbered = enumerate(path.read_text().splitlines(), start=1)
+        added = next(number for number, line in numbered if ".append(" in line)
+        held = "attribute `Replay.data`"
+        suspect = Suspect("tensor", "", holder=held, locations=(Place(str(path), added, ""),))
+        replay = Replay(length)
+        return stated_limit(replay.data, suspect, [replay])
+
+    return limit
+
+
+@pytest.mark.parametrize(
+    ("test", "most"),
+    [
+        ("len(self.data) < self.capacity", 500),
+        ("len(self) < self.capacity", 500),
+        ("self.capacity > len(self.data)", 500),
+        ("len(self.data) <= 4 * 50 + 7", 207),
+        ("len(self.data) < int(1e3)", 1000),
+        ("len(self.data) < self.config['capacity']", 400),
+        ("len(self.data) < self.args.memory_size", 300),
+        ("len(self.data) < self.kept_at_most", 600),
+        ("self.size < self.capacity", 500),  # counted by hand
+        ("x is not None and len(self.data) < self.capacity", 500),
+    ],
+)
+def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, most):
+    body = f"""\
+        if {test}:
+            self.data.append(x)
+        else:
+            self.data[self.at] = x
+    """
+
+    assert limit(body) == most
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.data.append(x)\nif len(self.data) > self.capacity:\n    self.data.pop(0)\n",
+        "self.data.append(x)\nwhile len(self.data) > self.capacity:\n    del self.data[0]\n",
+        "if len(self.data) >= self.capacity:\n    return\nself.data.append(x)\n",
+        "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n",
+    ],
+)
+def test_it_may_be_cut_back_or_turned_away(limit, body):
+    assert limit(body) == 500
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.data.append(x)\n",
+        "if len(self.data) < self.asked:\n    self.data.append(x)\n",  # a property
+        "if len(self.data) < most():\n    self.data.append(x)\n",
+        "if self.at < self.capacity:\n    self.data.append(x)\n",  # not its length
+        "if self.size < 7:\n    self.data.append(x)\n",  # passed long ago
+        "self.data.append(x)\nif len(self.data) > 9:\n    self.data.pop()\n",
+        "if len(self.data) >= 320:\n    return self.sample()\nself.data = []\nself.data.append(x)\n"
+        "if len(self.data) < 500:\n    return\n",  # enough to begin with
+    ],
+)
+def test_what_needs_a_call_or_is_passed_or_does_not_hold_back_is_no_limit(limit, body):
+    assert limit(body) is None
+
+
+@pytest.mark.parametrize(("name", "most"), [("mine", 90), ("theirs", CAPACITY)])
+def test_a_name_is_looked_up_in_the_functions_that_run_and_in_the_module(name, most):
+    mine, theirs, most_of_mine = [None] * 40, [None] * 40, 90
+
+    def add(x):
+        if len(mine) < most_of_mine:
+            mine.append(x)
+        if len(theirs) < CAPACITY:
+            theirs.append(x)
+
+    parsed.cache_clear()
+    place = Place(__file__, add.__code__.co_firstlineno, "")
+    suspect = Suspect("object", "", holder=f"local `{name}`", locations=(place,))
+
+    assert stated_limit({"mine": mine, "theirs": theirs}[name], suspect, []) == most
