@@ -68,13 +68,16 @@ def limiting_place(suspect: Suspect) -> Place | None:
 def bounds_of(suspect: Suspect) -> Iterator[Bound]:
     """Yield what the program compares the length with of what grows, before it adds or removes.
 
-    `if self.size < self.capacity: self.rows.append(x)` counts by hand.
+    `if self.size < self.capacity: self.rows.append(x)` counts by hand, `rows[i % n] = x` has as
+    many as there are remainders.
     """
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
             for node in ast.walk(within):
                 if isinstance(node, (ast.If, ast.While)):
                     yield from _bounds_in(node, name, place)
+                elif (divisor := _divisor(node, name)) is not None:
+                    yield Bound(place.path, divisor)
 
 
 def _bounds_in(branch: ast.If | ast.While, name: str, place: Place) -> Iterator[Bound]:
@@ -103,7 +106,7 @@ def _limit_in(
             limits = _limits(node, name) or _turns_back(node, name, line)
             if limits or _empties(node, name, within):
                 return node
-        elif _cuts(node, name) or _wraps(node, name):
+        elif _cuts(node, name) or _divisor(node, name) is not None:
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
@@ -226,13 +229,14 @@ def _is_empty(value: ast.expr) -> bool:
     return False
 
 
-def _wraps(node: ast.AST, name: str) -> bool:
-    """Say whether a statement fills a place again and again: `table[step % 300] = x`."""
+def _divisor(node: ast.AST, name: str) -> ast.expr | None:
+    """Return 300 where a statement fills places again and again: `table[step % 300] = x`."""
     match node:
-        case ast.Assign(targets=[ast.Subscript(slice=key) as target]):
-            wraps = any(isinstance(part, ast.Mod) for part in ast.walk(key))
-            return wraps and name_of(target) == name
-    return False
+        case ast.Assign(targets=[ast.Subscript(slice=key) as target]) if name_of(target) == name:
+            for part in ast.walk(key):
+                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
+                    return part.right
+    return None
 
 
 def _cuts(node: ast.AST, name: str) -> bool:

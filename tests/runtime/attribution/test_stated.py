@@ -85,6 +85,7 @@ def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, 
         "self.data.append(x)\nif len(self.data) > self.capacity:\n    self.data.pop(0)\n",
         "self.data.append(x)\nwhile len(self.data) > self.capacity:\n    del self.data[0]\n",
         "if len(self.data) >= self.capacity:\n    return\nself.data.append(x)\n",
+        "self.data.append(None)\nself.data[self.at % self.capacity] = x\n",
         "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n",
     ],
 )
