@@ -226,7 +226,7 @@ class Course:
             self._open_window(step, confirmed)
         elif self._soon:  # wait for as long as usual
             self._watch_again(step, self._after)
-        elif (longer := inquiry.longer(step)) is not None:
+        elif (longer := inquiry.longer(step, self.steps_seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
         else:
             self._add(*inquiry.what_stayed(), step=inquiry.begin)
@@ -273,7 +273,7 @@ class Course:
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless, step=step)
-                self.excuses.add(PLAIN if harmless.kind == "below-tolerance" else ())
+                self.excuses.tolerate(harmless, self.tolerance_bytes)
             self._watch_again(step, self._after)  # of the others nothing was acquitted
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"

@@ -27,7 +27,7 @@ from leakcheck.runtime.attribution.retention import Keepers, keepers
 from leakcheck.runtime.attribution.stated import stated_limit
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
-from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
+from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import Heap
@@ -291,7 +291,8 @@ class Inquest:
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
         blocks = grower.per_step * each.blocks
-        lead = replace(lead, blocks_per_step=blocks, whole=True, resources=resources_in(elements))
+        lead = replace(lead, blocks_per_step=blocks, resources=resources_in(elements))
+        lead = replace(lead, whole=True, plain=are_plain(elements))
         (self._weak if objects.all_weak(elements) else self.leads).append(lead)
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:

@@ -61,6 +61,7 @@ _KINDS: dict[str, tuple[Kind, str]] = {
 }
 
 _NOT_NATIVE = {*COUNTED_EXACTLY, "hooks", "python.blocks"}
+LEAST_SHARE = 0.2  # of what the heap gains, for plain objects to account for it
 _ONLY_ALONE = ("host.heap", "host.rss-heap", "python.blocks")
 
 
@@ -91,6 +92,23 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
         counted, size = (None, per_step) if in_bytes else (per_step, None)
         found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
     return found
+
+
+def native_beside(
+    found: list[Lead], growing: Mapping[str, float], tracer: LineTracer, steps: int
+) -> list[Lead]:
+    """Name the line that adds most of what the heap gains where all that was found is too small.
+
+    A log of numbers grows beside a library's memory; what is not data of Python's own may have any.
+    """
+    heap = growing.get("host.heap", 0.0)
+    known = sum(lead.bytes_per_step or 0.0 for lead in found)
+    plain = bool(found) and all(lead.kind == "object" and lead.plain for lead in found)
+    if not plain or known > LEAST_SHARE * heap:
+        return []
+    native = leads({"host.heap": heap}, tracer, steps, alone=True)
+    theirs = {site for lead in found for site in lead.lines}
+    return [lead for lead in native if theirs.isdisjoint(lead.lines)]
 
 
 def _tells_lines(heap_per_step: float) -> bool:

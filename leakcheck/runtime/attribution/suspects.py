@@ -47,6 +47,7 @@ class Lead:
     bytes_per_step: float | None = None
     blocks_per_step: float = 0.0  # of Python's allocator
     whole: bool = False  # the bytes are all that a container gains, whatever is in it
+    plain: bool = False  # and nothing in it has memory that was not weighed
     resources: frozenset[Kind] = frozenset()  # what the objects stand for
     parts: int = 1  # containers that were merged
     scalar: bool = False

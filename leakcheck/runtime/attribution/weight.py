@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from leakcheck.runtime.attribution import hidden
@@ -17,6 +18,7 @@ FIRST_MORE = 2.0  # times what each of the others weighs
 ROUNDED_TO_BYTES = 16  # by CPython's allocator and by malloc
 SMALL_INTS = range(-5, 257)  # CPython keeps one of each
 _SHARED = (type, type(sys), type(lambda: None), type(len), type(sys._getframe()), type(None), bool)
+_PLAIN = {int, float, complex, str, bytes, list, tuple, dict, set, frozenset, datetime, timedelta}
 _SLOT_BYTES = 8
 
 
@@ -79,6 +81,21 @@ def _kept_by(part: Any) -> list[Any]:
     """Return the tensor that an array keeps alive where the collector does not see it."""
     base = hidden.base_of(part) if type(part) is hidden.array_type() else None
     return [] if base is None else [base]
+
+
+def are_plain(things: Sequence[Any]) -> bool:
+    """Say whether things are data of Python's own, of which nothing is hidden in a library's heap.
+
+    Numbers, text, containers, and objects of classes made by a class statement.
+    """
+    return all(_is_plain(type(part)) for thing in things for part in _parts(thing, set()))
+
+
+def _is_plain(kind: type) -> bool:
+    if kind in _PLAIN:
+        return True
+    made = type(kind) is type and "__dict__" in type.__dict__["__dict__"].__get__(kind)
+    return made and type.__dict__["__base__"].__get__(kind) is object
 
 
 def own_bytes(thing: Any, storages: set[int] | None = None) -> int:

@@ -123,7 +123,8 @@ class Window:
         if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful
         alone = not leads and not notices
-        leads = leads + probes.leads(self._growing, self._tracer, self._step, alone)
+        traced = (self._growing, self._tracer, self._step)
+        leads = probes.native_beside(leads, *traced) or leads + probes.leads(*traced, alone)
         blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
 

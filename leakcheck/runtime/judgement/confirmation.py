@@ -21,7 +21,7 @@ from leakcheck.runtime.judgement.judge import (
     companions,
 )
 from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
-from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, stair_rates
+from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, spread, stair_rates
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
@@ -39,6 +39,9 @@ AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump 
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
 FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
+# the median distance from the line is 0.67 deviations, and half of the gain must show between two
+# readings: that is 2.4 of theirs
+TIMES_NOISE = 10.0
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 # resource -> fewest steps to confirm it over; bytes jump, counters do not
 _CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
@@ -147,19 +150,20 @@ class Confirmation:
             return False
         return min(rates) >= AGREES_FROM * reading.line.per_step
 
-    def longer(self, step: int) -> Confirmation | None:
-        """Plan a longer look at a heap that rose too seldom to be sure of.
+    def longer(self, step: int, seen: int) -> Confirmation | None:
+        """Plan a longer look from `step` on at a heap that rose too seldom to be sure of.
 
         That of a file in memory gains by an eighth at a time, what an evaluation keeps comes every
-        hundred steps. None if it did not rise, or the look was as long as any.
+        hundred steps. None if it did not rise, or few steps were `seen` of this loop, or the look
+        was as long as any.
         """
         heap = [one for one in self.suspected if one.resource == "host.heap"]
         long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
-        if long_enough or step < LONGEST_CONFIRMATION_STEPS:
+        if long_enough or seen < LONGEST_CONFIRMATION_STEPS:
             return None
         if not any(self._rose_at_times(one) for one in heap):
             return None
-        length = max(LONGEST_CONFIRMATION_STEPS, step // 2)
+        length = max(LONGEST_CONFIRMATION_STEPS, seen // 2)
         return Confirmation(heap, step + 1, length, self.along)
 
     def _rose_at_times(self, reading: Reading) -> bool:
@@ -271,11 +275,22 @@ def confirmation(
         fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
         if reading.resource.endswith((*HELD_BACK, OUTSIDE)) and not reading.even:
             fewest = _CONFIRM_HELD_BACK_STEPS
+        if unit_of(reading.resource) == "B":
+            fewest = max(fewest, _beyond_noise(reading))
         new = FEWEST_NEW if reading.line.straight else FEWEST_NEW_AT_TIMES
         lengths.append(max(fewest, round(new / reading.line.per_step)))
     length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
     beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
     return Confirmation(suspected, step, length, beside)
+
+
+def _beyond_noise(reading: Reading) -> int:
+    """Return in how many steps each half gains far more than single readings differ by chance.
+
+    Batches of as many tokens as fit leave the heap 100 KB higher or lower at the end of a step.
+    """
+    noise = spread(reading.steps, reading.values, reading.line.per_step)
+    return round(2 * TIMES_NOISE * noise / reading.line.per_step)
 
 
 def _above_our_own(reading: Reading, length: int) -> Reading:

@@ -60,6 +60,7 @@ class Excuses:
     def __init__(self) -> None:
         self.limited: Limited | None = None
         self._until: dict[str, float] = {}
+        self._tolerated_bytes = 0
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
         """Let `resources` grow until the step `until`."""
@@ -84,9 +85,22 @@ class Excuses:
         """Say whether something may still grow up to a limit that the program sets."""
         return self.limited is not None and step < self.limited.until
 
+    def tolerate(self, harmless: Notice, tolerance_bytes: int) -> None:
+        """Let plain objects grow that were below the tolerance; what grows faster is no part."""
+        if harmless.kind == "below-tolerance":
+            self._tolerated_bytes = tolerance_bytes
+
     def without(self, readings: list[Reading]) -> list[Reading]:
         """Return the readings that have no excuse."""
-        return [reading for reading in readings if reading.resource not in self._until]
+        return [
+            reading
+            for reading in readings
+            if reading.resource not in self._until and not self._is_tolerated(reading)
+        ]
+
+    def _is_tolerated(self, reading: Reading) -> bool:
+        plain = reading.resource in PLAIN
+        return plain and _in_bytes(reading.resource, reading.line.per_step) < self._tolerated_bytes
 
     def hold_for(self, resource: str) -> bool:
         """Say whether `resource` may grow for now."""
@@ -120,7 +134,7 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
     rates = {reading.resource: reading.line.per_step for reading in grown}
     if not rates.keys() <= PLAIN:
         return None
-    bytes_per_step = rates.get("python.blocks", 0.0) * BLOCK_BYTES + rates.get("host.heap", 0.0)
+    bytes_per_step = sum(_in_bytes(name, rate) for name, rate in rates.items())
     plain = "python.blocks" in rates or not confirmed
     if plain and bytes_per_step < tolerance_bytes:
         amount, limit = format_bytes(bytes_per_step), format_bytes(tolerance_bytes)
@@ -130,3 +144,7 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
         told = "the heap grew while the flight recorder of torch.distributed filled up"
         return Notice("bounded", told)
     return None
+
+
+def _in_bytes(resource: str, per_step: float) -> float:
+    return per_step * BLOCK_BYTES if resource == "python.blocks" else per_step

@@ -217,14 +217,15 @@ def companions(slow: Series, found: list[Reading]) -> list[Reading]:
 def refitted(reading: Reading, quick: Series, after: int) -> Reading:
     """Return the line through all quick readings beyond `after`, for bytes that climb evenly.
 
-    Bytes jump: more points make a better line. Counters were measured exactly, and of what is
-    held back the collections of the confirmation leave some behind.
+    Bytes jump: more points make a better line, but for one that was straight before the collections
+    of the confirmation left some behind. Counters were measured exactly, and of what is held back
+    they leave most.
     """
     exact = unit_of(reading.resource) != "B" or reading.resource.endswith(HELD_BACK)
     newer = None if exact else read(quick, reading.resource, after)
     if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
         return reading
-    return newer
+    return reading if reading.line.straight and not newer.line.straight else newer
 
 
 def added_at_once(reading: Reading, slow: Series) -> int:

@@ -113,6 +113,13 @@ def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
     return usual if usual > 0 and _share_near(gains, usual) >= EVEN_SHARE else None
 
 
+def spread(steps: Sequence[int], values: Sequence[float], per_step: float) -> float:
+    """Return how far values usually are from a line: the median of the distances, with no sign."""
+    offsets = [value - per_step * step for step, value in zip(steps, values, strict=True)]
+    middle = median(offsets)
+    return median(abs(offset - middle) for offset in offsets)
+
+
 def stair_rates(
     steps: Sequence[int], values: Sequence[float], rise: float
 ) -> tuple[float, float] | None:
