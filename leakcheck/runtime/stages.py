@@ -74,8 +74,8 @@ class Course:
     def pending(self) -> list[Reading]:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         inquiry = self._confirmation if self.stage == "confirming" else None
-        watching = self.stage == "watching" and not self._by_phase
-        found = inquiry.in_doubt if inquiry else self._suspicious() if watching else []
+        found = self._suspicious() if self.stage == "watching" and not self._by_phase else []
+        found = inquiry.in_doubt(self.watch.quick) if inquiry else found
         sure = inquiry is not None and len(inquiry.taken) > 1
         return [] if excuse(found, self.tolerance_bytes, confirmed=sure) else found
 

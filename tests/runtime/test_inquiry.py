@@ -18,6 +18,7 @@ from leakcheck.runtime.readings.series import Series
 STEPS = list(range(10, 70, 5))
 TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))
 HEAP = Reading("host.heap", STEPS, [4096 * s for s in STEPS], fit(STEPS, [4096 * s for s in STEPS]))
+UNREAD = Series(8)
 HELD = Suspect("tensor", "tensors pile up", holder="global `kept`")
 UNHELD = Suspect("native", "memory outside Python objects grows")
 
@@ -110,9 +111,9 @@ def test_what_a_collection_takes_away_was_garbage():
 
 
 def test_what_a_collection_took_most_of_is_not_in_doubt_when_a_run_ends():
-    assert blocks(STEPS[0] + 20).in_doubt == []
-    assert blocks(STEPS[-1]).in_doubt == [BLOCKS]
-    assert blocks().in_doubt == [BLOCKS]  # not yet read
+    assert blocks(STEPS[0] + 20).in_doubt(UNREAD) == []
+    assert blocks(STEPS[-1]).in_doubt(UNREAD) == [BLOCKS]
+    assert blocks().in_doubt(UNREAD) == [BLOCKS]  # not yet read
 
 
 def test_a_heap_that_stood_still_since_it_was_suspected_is_not_in_doubt():
@@ -120,12 +121,23 @@ def test_a_heap_that_stood_still_since_it_was_suspected_is_not_in_doubt():
         inquiry = Confirmation([HEAP], 70, 100)
         for step, level in zip((70, 120), levels, strict=False):
             inquiry.taken.append(step, 0.0, {"host.heap": level})
-        return inquiry.in_doubt
+        return inquiry.in_doubt(UNREAD)
 
     level = HEAP.values[-1]
     assert in_doubt(level) == [HEAP]
     assert in_doubt(level, level + 50 * 4096) == [HEAP]
     assert in_doubt(level, level + 10 * 4096) == []
+
+
+def test_a_heap_that_gains_much_less_between_two_collections_is_not_in_doubt():
+    def in_doubt(per_step: int) -> list[Reading]:
+        quick = Series(64)
+        for step in range(60, 100):
+            quick.append(step, 0.1 * step, {"host.heap": HEAP.values[-1] + per_step * (step - 60)})
+        return Confirmation([HEAP], 70, 400).in_doubt(quick)
+
+    assert in_doubt(4096) == [HEAP]
+    assert in_doubt(1024) == []
 
 
 def heap(*levels: int) -> Confirmation:
@@ -136,17 +148,17 @@ def heap(*levels: int) -> Confirmation:
 
 
 def test_a_heap_that_gained_enough_at_one_time_is_looked_at_for_longer():
-    longer = heap(0, 0, 400).longer(600)
+    longer = heap(0, 0, 400).longer(600, 600)
 
     assert (longer.begin, longer.length) == (601, 400)
-    assert heap(0, 0, 400).longer(1200).length == 600
-    assert heap(0, 0, 400).longer(300) is None  # noise of the first steps
+    assert heap(0, 0, 400).longer(1200, 1200).length == 600
+    assert heap(0, 0, 400).longer(300, 300) is None  # noise of the first steps
 
 
 def test_a_heap_that_gained_little_or_gave_back_is_not():
-    assert heap(0, 0, 100).longer(600) is None
-    assert heap(0, 900, 400).longer(600) is None
-    assert heap(0, 300, 400).longer(600) is None  # ever more rarely
+    assert heap(0, 0, 100).longer(600, 600) is None
+    assert heap(0, 900, 400).longer(600, 600) is None
+    assert heap(0, 300, 400).longer(600, 600) is None  # ever more rarely
 
 
 LINE = Place("train.py", 5, "kept.append(loss)")

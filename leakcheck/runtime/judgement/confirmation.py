@@ -106,10 +106,20 @@ class Confirmation:
             self.taken.column(one.resource)[1][:1] < one.values[:1] for one in self.suspected
         )
 
-    @property
-    def in_doubt(self) -> list[Reading]:
-        """What may yet be confirmed if the run ends now: not what was mostly garbage."""
-        return [reading for reading in self.suspected if self._is_left(reading)]
+    def in_doubt(self, quick: Series) -> list[Reading]:
+        """Return what may yet be confirmed if the run ends now: not what was mostly garbage.
+
+        Nor bytes that the `quick` readings since it began show to grow much less.
+        """
+        return [
+            reading
+            for reading in self.suspected
+            if self._is_left(reading) and not self._lags(reading, quick)
+        ]
+
+    def _lags(self, reading: Reading, quick: Series) -> bool:
+        line = fit(*quick.column(reading.resource, after=self.begin))
+        return line is not None and line.high < AGREES_FROM * reading.line.per_step
 
     def _is_left(self, reading: Reading) -> bool:
         steps, levels = self.taken.column(reading.resource)
