@@ -29,6 +29,8 @@ KINDS: dict[str, Kind] = {
 KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
 MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
+WIDE = 0.5  # of a rate, for its interval to say little
+TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 # kinds whose suspects are only told if this counter was found to grow
 COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
@@ -59,7 +61,7 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
     elif not course.fills_beside:
-        suspects = _adding_up(suspects, rates)
+        suspects = _with_rest(_adding_up(suspects, rates), _bytes_per_step(course)[0])
     age = course.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
@@ -107,11 +109,28 @@ def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[
     return tuple(scaled)
 
 
+def _with_rest(suspects: tuple[Suspect, ...], in_use: float | None) -> tuple[Suspect, ...]:
+    """Give the only graph what the memory in use gains beside the other suspects.
+
+    Nodes are made in C++, and weigh nothing in a window.
+    """
+    graphs = [one for one in suspects if one.kind == "graph"]
+    others = sum(one.bytes_per_step or 0.0 for one in suspects if one.kind != "graph")
+    if len(graphs) != 1 or in_use is None or in_use <= others:
+        return suspects
+    rest = replace(graphs[0], bytes_per_step=in_use - others)
+    return tuple(rest if one is graphs[0] else one for one in suspects)
+
+
 def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:
     """Give the only suspect the rates of the whole run: they are exacter than the window's."""
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
     objects_per_step = rates.get(counter, suspect.objects_per_step)
-    bytes_per_step = _bytes_per_step(course)
+    bytes_per_step, narrow = _bytes_per_step(course)
+    if not narrow and suspect.kind in ("processes", "threads", "descriptors"):
+        bytes_per_step = None
+    elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
+        bytes_per_step = _weighed(suspect, objects_per_step)
     if suspect.kind == "object":  # small ones are not in the heap's count
         blocks = rates.get("python.blocks", 0.0)
         weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
@@ -126,7 +145,16 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
 
 
-def _bytes_per_step(course: Course) -> float | None:
+def _weighed(suspect: Suspect, objects_per_step: float | None) -> float | None:
+    """Return what tensors weigh that are kept, where the heap does not tell how fast it grows."""
+    seen, in_bytes = suspect.objects_per_step, suspect.bytes_per_step
+    if not seen or not objects_per_step or in_bytes is None:
+        return in_bytes
+    return objects_per_step * (in_bytes / seen + TENSOR_BYTES)
+
+
+def _bytes_per_step(course: Course) -> tuple[float | None, bool]:
+    """Return what the memory in use gains, and whether that is known well."""
     known = {reading.resource: reading for reading in course.established}
     held_back = sum(
         known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
@@ -137,20 +165,24 @@ def _bytes_per_step(course: Course) -> float | None:
         if name == "host.heap" or name.endswith(".allocated")
     ]
     # a few bytes of heap beside the kilobytes that are held back are not the rate
-    return max(sum(in_use), held_back) or None
+    rate = max(sum(rate for rate, _ in in_use), held_back)
+    return rate or None, all(narrow for _, narrow in in_use)
 
 
-def _climb(course: Course, resource: str, confirmed: Reading | None) -> float:
+def _climb(course: Course, resource: str, confirmed: Reading | None) -> tuple[float, bool]:
     whole = confirmed or read(course.watch.quick, resource)
     if confirmed is None and whole is not None:
         rate = even_rate(whole.steps, whole.values)
         if rate is not None:
-            return rate
+            return rate, True
     # collections and the window make the heap jump: that hides a short climb
     collected_at = max((reading.steps[-1] for reading in course.established), default=0)
     between = read(course.watch.quick, resource, collected_at, course.established_step)
-    climbs = (each.line.per_step for each in (whole, between) if each and each.line.low > 0)
-    return next(climbs, 0.0)
+    climbs = (each.line for each in (whole, between) if each and each.line.low > 0)
+    line = next(climbs, None)
+    if line is None:
+        return 0.0, True
+    return line.per_step, line.high - line.low <= WIDE * line.per_step
 
 
 def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int | None) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leakcheck.model import Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
 from leakcheck.runtime.explanation import explained
+from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
     SHORT_RUN_STEPS,
@@ -25,6 +26,7 @@ from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
 NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
+MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
 
@@ -54,7 +56,10 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         reason=reason,
         trends=trends,
         suspects=suspects,
-        notices=(*course.notices, *_garbage_notices(course, steps)),
+        notices=(
+            *without_contradicted(course.notices, (one.resource for one in course.established)),
+            *_garbage_notices(course, steps),
+        ),
         run=Run(
             command=ending.command or " ".join(sys.argv),
             steps=steps,
@@ -163,7 +168,8 @@ def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
             reading = growing.get(resource) or read_known(source, resource)
             if reading is None or resource == "garbage" or is_category(resource):
                 continue
-            verdict: Verdict = "unclear" if resource in doubted else "steady"
+            in_doubt = resource in doubted or _may_follow(course, reading)
+            verdict: Verdict = "unclear" if in_doubt else "steady"
             if _grows(course, reading, growing):
                 verdict = "growing"
             room_bytes = _room_bytes(course, resource) if verdict == "growing" else None
@@ -177,8 +183,14 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
     if reading.resource in growing:
         return True
     # what is only reported follows the exact counters: it never grows alone
-    follows = unit_of(reading.resource) == "B"
-    return follows and reading.line.low > 0 and reading.line.p < 1e-4
+    line, follows = reading.line, unit_of(reading.resource) == "B"
+    return follows and line.p < 1e-4 and 0 < line.high <= MOST_UNSURE * line.low
+
+
+def _may_follow(course: Course, reading: Reading) -> bool:
+    """Say whether memory may grow with what leaks: its interval is too wide to say."""
+    in_use = reading.resource in ("host.rss", "host.heap")
+    return course.stage == "growing" and in_use and reading.line.high > course.tolerance_bytes
 
 
 def _room_bytes(course: Course, resource: str) -> int | None:

@@ -29,6 +29,7 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
+_OF_LIBRARIES = ("native", "fragmentation")
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
@@ -58,6 +59,7 @@ class Findings:
     memo: bool  # it grows in an lru_cache, or under a condition that may hold for a while only
     found: bool  # a container or a graph was seen to grow
     rates: Mapping[str, float]  # by resource, of what was confirmed, a step
+    shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -87,6 +89,8 @@ class Findings:
         if not self.suspects:
             heap_alone = all(reading.resource.startswith("host.") for reading in grown)
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
+        if self.shapes_vary and all(one.kind in _OF_LIBRARIES for one in self.suspects):
+            return patience.SHAPES_STEPS
         if any(one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
@@ -162,9 +166,8 @@ class Attribution:
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
-        return Findings(
-            suspects, notices, (), window.full_in_steps, keyed, memo, window.found, self._rates
-        )
+        full, found, vary = window.full_in_steps, window.found, window.shapes_vary
+        return Findings(suspects, notices, (), full, keyed, memo, found, self._rates, vary)
 
     def _accounts(self, suspect: Suspect) -> bool:
         """Say whether a suspect gains a good part of something that was measured to grow.

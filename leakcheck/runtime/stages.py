@@ -13,9 +13,9 @@ from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
-from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse
+from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, stopped
 from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
-from leakcheck.runtime.judgement.release import Release, stopped
+from leakcheck.runtime.judgement.release import Release
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, FREE_CHECKPOINT_S, Watch
@@ -234,6 +234,7 @@ class Course:
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
         self._confirmation, self._soon, self._doubted, self.held = None, False, False, ()
+        self.established = []
         self._after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
@@ -262,7 +263,7 @@ class Course:
             self.waits = "nothing" if outcome == "kept" else self.waits
             return
         self._add(outcome, step=step)
-        self._by_phase, self.established, self.suspects = True, [], ()
+        self._by_phase, self.suspects = True, ()
         self.watch.slow.clear()
         self.excuses.add(["host.heap"])  # its quick readings are not at one phase
         self._watch_again(step)
@@ -321,7 +322,7 @@ class Course:
                 self._excuse_until(step, until)
                 return
         if filled_up:
-            self._add(stopped(self.established), step=step)
+            self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return
         early = self.steps_seen(step) < patience.EARLY_STEPS
@@ -337,7 +338,6 @@ class Course:
 
     def _excuse_until(self, step: int, until: float) -> None:
         self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
-        self.established = []
         self._watch_again(step)
 
     def _drop_attribution(self) -> None:

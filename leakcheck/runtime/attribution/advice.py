@@ -22,6 +22,10 @@ _GENERIC = {
     "descriptors": "close each when it has been used: a with block, or .close()",
     "processes": "wait for each child to end (.wait() or .join()), or use a pool of a fixed size",
 }
+_NODE_ADVICE = (
+    "what is kept is a part of the graph itself, as the ctx of an autograd.Function is: "
+    "keep numbers, or detached tensors"
+)
 _HOOK_ADVICE = "keep the handle that {method} returns and call its .remove() after use"
 _REGISTERED_ADVICE = (
     "what is registered in a module or an optimizer stays there: register it once, "
@@ -29,16 +33,22 @@ _REGISTERED_ADVICE = (
 )
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
+    "look for what keeps it outside Python's view: a function registered with atexit or in C++, "
+    "or a context variable of another thread"
+)
+CREATE_GRAPH_ADVICE = (
     "backward(create_graph=True) ties each parameter to its gradient in C++: use "
     "torch.autograd.grad(..., create_graph=True), or set .grad = None after use"
 )
 
 
-def fix_for(code: str, kind: Kind, *, scalar: bool) -> str:
+def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> str:
     """Return the line rewritten so that it keeps no graph, or general advice.
 
-    `scalar`: what is kept has one element, so that .item() may be offered.
+    `scalar`: what is kept has one element, so that .item() may be offered; None for no tensor.
     """
+    if kind == "graph" and scalar is None:
+        return _NODE_ADVICE
     statement = _parsed(code)
     cut = ".item()" if scalar else ".detach()"
     if kind == "graph" and statement is not None:

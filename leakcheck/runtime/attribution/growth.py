@@ -13,9 +13,9 @@ from itertools import compress, pairwise, repeat
 from operator import gt, lt
 from typing import Any
 
-from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.buffers import Extended
 from leakcheck.runtime.introspection.objects import Heap
+from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
 
 FEWEST_ELEMENTS = 2
 FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
@@ -54,9 +54,9 @@ def inside(*observers: object) -> set[int]:
 def _largest(tensors: list[Any]) -> dict[_Form, Any]:
     found: dict[_Form, Any] = {}
     for tensor in tensors:
-        form = objects.form(tensor)
+        form = form_of(tensor)
         # of a tensor and a view of it the view, which is made later, is the one with a name
-        if form not in found or objects.numel(tensor) >= objects.numel(found[form]):
+        if form not in found or numel_of(tensor) >= numel_of(found[form]):
             found[form] = tensor
     return found
 
@@ -77,6 +77,8 @@ class Growth:
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
         self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
+        self._shapes: set[tuple[int, ...]] = set()  # of all tensors so far
+        self._new_shapes: list[int] = []  # a look each
         self._buffers = Extended()
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
@@ -89,7 +91,10 @@ class Growth:
             self._lengths, self._counts = lengths, heap.counts()
         tensors = heap.tensors()
         self._note_births(tensors)
-        self._largest.append({form: objects.numel(one) for form, one in _largest(tensors).items()})
+        shapes = set(map(shape_of, tensors))
+        self._new_shapes.append(len(shapes - self._shapes))
+        self._shapes |= shapes
+        self._largest.append({form: numel_of(one) for form, one in _largest(tensors).items()})
         self._buffers.look(step, heap.buffers)
         self._steps.append(step)
         newest = self._grown[-1] if self._grown else {}
@@ -141,6 +146,11 @@ class Growth:
         early = sum(step <= half for step in self._steps)
         older = {id(tensor) for tensor in _alive(self._born[1:early])}
         return older.isdisjoint(map(id, survivors))
+
+    @property
+    def shapes_vary(self) -> bool:
+        """Whether each look found tensors of shapes that none had found before."""
+        return len(self._new_shapes) > 1 and all(self._new_shapes[1:])
 
     @property
     def steps(self) -> int:

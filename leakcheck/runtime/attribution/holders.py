@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Set
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from time import thread_time
 from types import FrameType, FunctionType, ModuleType
@@ -33,7 +34,7 @@ CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be l
 class Root:
     """Where a chain begins: a local name, a module's global or a class attribute."""
 
-    kind: str  # "local", "module", "class"
+    kind: str  # "local", "module", "class", "context variable"
     name: str
     owner: str
     own: bool
@@ -67,8 +68,9 @@ class Roots:
         for module in list(sys.modules.values()):
             if type(module) is ModuleType:
                 self._modules[id(module.__dict__)] = module
+        self._in_context = {id(value): one.name for one, value in copy_context().items()}
         self._hidden = Hidden(heap.tensors())
-        self._skipped = {id(self._locals), id(self._modules)}
+        self._skipped = {id(self._locals), id(self._modules), id(self._in_context)}
         self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
 
     def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
@@ -116,6 +118,8 @@ class Roots:
         if local is not None:
             of_whom = (local.name, local.function, local.own, local.path)
             return Root("local", *of_whom, local.suspended, local.in_thread)
+        if id(thing) in self._in_context:
+            return Root("context variable", "", self._in_context[id(thing)], own=True)
         if id(thing) in self._modules:
             module = self._modules[id(thing)]
             path = getattr(module, "__file__", None) or module.__name__

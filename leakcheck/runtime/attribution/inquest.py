@@ -30,7 +30,8 @@ from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
-from leakcheck.runtime.introspection.objects import Heap
+from leakcheck.runtime.introspection.objects import Heap, is_tensor
+from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar, is_shared
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.units import format_count
 
@@ -177,7 +178,7 @@ class Inquest:
                 made_at=Counter({group.site: group.nodes} if group.site else {}),
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
-                scalar=objects.is_scalar(middle),
+                scalar=is_scalar(middle) if is_tensor(type(middle)) else None,
                 evidence=f"{format_count(group.nodes_per_step)} Nodes of each past step are alive",
             )
         )
@@ -202,19 +203,19 @@ class Inquest:
         self.notices.append(Notice("bounded", f"{held} and is {full}"))
 
     def _tensor_leads(self, explained: set[int]) -> None:
-        alike: dict[str, list[Any]] = {}
+        alike: dict[tuple[str, str, int], list[Any]] = {}
         survivors = [each for each in self._growth.survivors() if id(each) not in explained]
-        for tensor in survivors:
-            alike.setdefault(describe(tensor), []).append(tensor)
+        for tensor in survivors:  # batches may differ in length
+            alike.setdefault((type(tensor).__name__, *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps
         self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
-        for what, tensors in ranked[:MOST_LEADS]:
+        for _, tensors in ranked[:MOST_LEADS]:
             for left in reversed(range(MOST_HOLDERS)):
                 if tensors:
-                    tensors = self._tensor_lead(what, tensors, last=not left)
+                    tensors = self._tensor_lead(tensors, last=not left)
 
-    def _tensor_lead(self, what: str, tensors: list[Any], *, last: bool) -> list[Any]:
+    def _tensor_lead(self, tensors: list[Any], *, last: bool) -> list[Any]:
         """Follow tensors that are alike; return those that another container holds."""
         target, found = self._telling(tensors)
         beside = self._follower.beside(target) if found.grows else set()
@@ -230,7 +231,9 @@ class Inquest:
             weight = per_step * weigh_each(mine[:MOST_WEIGHED]).in_bytes
             if found.retained_bytes:
                 found.told = found.told.weighed(found.retained_bytes)
-            lead = self._lead("tensor", what, found, per_step, weight)
+            lead = self._lead("tensor", describe(target), found, per_step, weight)
+            if is_shared(target):  # it came from another process, with a descriptor
+                lead = replace(lead, resources=frozenset(("descriptors",)))
             (self.leads if found.piles_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
         return [each for each in tensors if id(each) not in told]
@@ -266,7 +269,7 @@ class Inquest:
             self._note_filling(found, bytes_per_step)
             return
         found.lines = self._lines_of(thing, found)
-        kind: Kind = "tensor" if objects.has_tensor([thing]) else "object"
+        kind: Kind = "tensor" if has_tensor([thing]) else "object"
         what = f"{describe(thing)}, larger at each look"
         self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
 
@@ -282,7 +285,7 @@ class Inquest:
         if found.outside or found.bounded is not None or not elements:
             return
         found.note_kind(grower.container)
-        kind: Kind = "tensor" if objects.has_tensor(elements) else "object"
+        kind: Kind = "tensor" if has_tensor(elements) else "object"
         newest = describe(elements[-1])
         retained_bytes = round(each.in_bytes * grower.length)
         edge = edge_to_element(grower.container)

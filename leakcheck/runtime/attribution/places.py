@@ -27,7 +27,7 @@ def rebound_at(chain: Chain) -> Site | None:
     None without one: of a name that is only given its value once, that line tells nothing.
     """
     root = chain.root
-    if root is None or not frames.is_own(root.path):
+    if root is None or not root.path or not frames.is_own(root.path):
         return None
     nearest_first = reversed([*_threes(chain)])
     sites = (_rebound_attribute(*three) for three in nearest_first)
@@ -61,7 +61,7 @@ def _of_root(root: Root, chain: list[Any]) -> Site | None:
     name, function = root.name, root.owner
     if root.kind == "module":
         name, function = trace.key_of(chain[0], chain[1]) if len(chain) > 1 else "", ""
-    if root.kind == "class" or not frames.is_own(root.path):
+    if root.kind == "class" or not root.path or not frames.is_own(root.path):
         return None
     line = assignments.of_name(root.path, function, name)
     return Site(root.path, line, function or "<module>") if line else None

@@ -50,6 +50,9 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
     told = [_as_children(_named(lead, growing), growing) for lead in leads]
     if "threads" in growing and any(lead.kind == "threads" for lead in told):
         told = [lead for lead in told if not lead.told.in_thread]  # what each of them works with
+    with_tensors = any(lead.kind == "tensor" and "descriptors" in lead.resources for lead in told)
+    if with_tensors:  # each that a worker of a DataLoader sent has one
+        told = [lead for lead in told if lead.kind != "descriptors" or lead.told.holder]
     for kind in _CLASSES:
         held = [lead for lead in told if lead.kind == kind and lead.told.holder]
         added = [lead for lead in told if lead.kind == kind and not lead.told.holder]

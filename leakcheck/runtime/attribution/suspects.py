@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from leakcheck.model import Kind, LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.advice import OUTSIDE_ADVICE, fix_for
+from leakcheck.runtime.attribution.advice import CREATE_GRAPH_ADVICE, OUTSIDE_ADVICE, fix_for
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
@@ -50,7 +50,7 @@ class Lead:
     plain: bool = False  # and nothing in it has memory that was not weighed
     resources: frozenset[Kind] = frozenset()  # what the objects stand for
     parts: int = 1  # containers that were merged
-    scalar: bool = False
+    scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: str = ""
 
 
@@ -153,7 +153,7 @@ def _suspect(lead: Lead) -> Suspect:
     outside = lead.told.trace.root == OUTSIDE
     fix = fix_for(code, lead.kind, scalar=lead.scalar)
     if outside and lead.kind == "graph":
-        fix = OUTSIDE_ADVICE
+        fix = CREATE_GRAPH_ADVICE if frames.own_source_has("create_graph") else OUTSIDE_ADVICE
     return Suspect(
         kind=lead.kind,
         what=lead.what,

@@ -79,7 +79,7 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
         told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
         return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
     root = chain.root.text
-    if chain.root.kind != "local" and hops:
+    if chain.root.kind in ("module", "class") and hops:
         root = _named_root(chain.root, hops.pop(0))
     links = _folded(hops, chain.objects)
     grows = [index for index, hop in enumerate(hops, start=1) if hop.grows]

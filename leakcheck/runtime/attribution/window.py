@@ -56,7 +56,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
-        self.keyed = self.memo = self.found = False
+        self.keyed = self.memo = self.found = self.shapes_vary = False
         self._looking_s = self._newest_look_s = 0.0
         self._probed: set[int] = set()
 
@@ -115,6 +115,7 @@ class Window:
             # what fills up may keep tensors in ways that are not seen, and has most of the blocks
             leads = [lead for lead in leads if not is_unheld(lead) and not is_minor(lead)]
         self.found = bool(leads)
+        self.shapes_vary = self._growth.shapes_vary
         notices = inquest.notices
         graph_grows = "graph.nodes" in self._growing
         released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())

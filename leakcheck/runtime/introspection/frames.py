@@ -108,6 +108,16 @@ def namespaces(path: str) -> Iterator[dict[str, Any]]:
             yield vars(module)
 
 
+def own_source_has(word: str) -> bool:
+    """Say whether a word is in the source of one of the user's modules."""
+    for module in list(sys.modules.values()):
+        file = vars(module).get("__file__") if type(module) is ModuleType else None
+        own = type(file) is str and file.endswith(".py") and is_own(file)
+        if own and any(word in line for line in linecache.getlines(str(file))):
+            return True
+    return False
+
+
 def suspended_frame(thing: Any) -> FrameType | None:
     """Return the frame of a generator, coroutine or async generator, None when it has ended."""
     if type(thing) is GeneratorType:

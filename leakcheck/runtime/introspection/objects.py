@@ -309,39 +309,7 @@ def _wraps(function: FunctionType) -> int:
     return depth
 
 
-def numel(tensor: Any) -> int:
-    """Return a tensor's number of elements; 0 for one that cannot say."""
-    return _asked(tensor, "numel", 0)
-
-
-def form(tensor: Any) -> tuple[str, int]:
-    """Return what a tensor keeps when it is extended: its data type and number of dimensions."""
-    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", 0)
-
-
-def _asked(tensor: Any, method: str, default: int) -> int:
-    torch = sys.modules["torch"]
-    with torch._C.DisableTorchFunction():
-        try:
-            return int(getattr(torch._C.TensorBase, method)(tensor))
-        except (RuntimeError, TypeError):  # nested, or of a size that is only a symbol
-            return default
-
-
-def is_scalar(thing: Any) -> bool:
-    """Say whether an object is a tensor with one element."""
-    tensor = tensor_type()
-    return tensor is not None and issubclass(type(thing), tensor) and thing.numel() == 1
-
-
 def all_weak(things: list[Any]) -> bool:
     """Say whether objects are weak references, or numbers and text that are keys to such."""
     kinds = {type(thing) for thing in things} - {int, str}
     return bool(kinds) and all(issubclass(kind, weakref.ref) for kind in kinds)
-
-
-def has_tensor(things: Iterable[Any]) -> bool:
-    """Say whether a tensor is among the objects or right inside them."""
-    tensor = tensor_type()
-    reached = [part for thing in things for part in (thing, *gc.get_referents(thing))]
-    return tensor is not None and any(issubclass(type(part), tensor) for part in reached)

@@ -13,7 +13,7 @@ from statistics import median
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, stopped
 from leakcheck.runtime.judgement.judge import (
     LEAST_RISEN,
     Reading,
@@ -192,8 +192,7 @@ class Confirmation:
         ]
         if not came or self.garbage_bytes:
             return ()
-        told = f"{', '.join(came)} had grown, and grew no more"
-        return (Notice("bounded", told),)
+        return (stopped(came),)
 
     def _measured(self, reading: Reading, slow: Series) -> Reading:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
@@ -223,6 +222,8 @@ class Confirmation:
             )
         slower, faster = sorted((middle - begin, end - middle))
         if slower < expected * self.length / 2:
+            return False
+        if beside and faster > HALVES_AGREE_WITHIN * slower + OWN_BLOCKS:
             return False
         if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
             return False  # one jump, such as a library's buffer for larger batches

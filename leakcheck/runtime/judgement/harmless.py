@@ -14,6 +14,7 @@ from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
+STOPPED = "had grown, and grew no more"
 STILL_GROWS_FROM = 0.3  # of its rate at first
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -116,6 +117,23 @@ class Excuses:
         for resource in over:
             del self._until[resource]
         return int(max(over.values(), default=0))
+
+
+def stopped(resources: Iterable[str]) -> Notice:
+    """Tell that something grew and stopped."""
+    return Notice("bounded", f"{', '.join(resources)} {STOPPED}")
+
+
+def without_contradicted(
+    notices: tuple[Notice, ...], resources: Iterable[str]
+) -> tuple[Notice, ...]:
+    """Leave out that something had stopped which was then found to grow."""
+    names = tuple(resources)
+    return tuple(
+        notice
+        for notice in notices
+        if STOPPED not in notice.message or not any(name in notice.message for name in names)
+    )
 
 
 def dated(notice: Notice, step: int) -> Notice:

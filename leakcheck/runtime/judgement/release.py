@@ -11,16 +11,11 @@ from typing import Literal
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
+from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
-
-
-def stopped(established: Sequence[Reading]) -> Notice:
-    """Tell that something grew and stopped."""
-    names = ", ".join(one.resource for one in established)
-    return Notice("bounded", f"{names} had grown, and grew no more")
 
 
 class Release:
@@ -54,7 +49,7 @@ class Release:
         if share >= AGREES_FROM:
             return "kept"
         if share > RELEASED_WITHIN or self._base is not None:
-            return stopped(self._established)
+            return stopped(one.resource for one in self._established)
         names = ", ".join(one.resource for one in self._established)
         told = f"{names} grow inside the enclosing loop and are released at its end"
         return Notice("epoch-sawtooth", told)

@@ -1,0 +1,60 @@
+"""Tensors as they are, asked past the program's own `__torch_function__`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from leakcheck.runtime.introspection.objects import tensor_type
+
+
+def numel_of(tensor: Any) -> int:
+    """Return a tensor's number of elements; 0 for one that cannot say."""
+    return _asked(tensor, "numel", 0)
+
+
+def form_of(tensor: Any) -> tuple[str, int]:
+    """Return what a tensor keeps when it is extended: its data type and number of dimensions."""
+    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", 0)
+
+
+def _asked(tensor: Any, method: str, default: int) -> int:
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        try:
+            return int(getattr(torch._C.TensorBase, method)(tensor))
+        except (RuntimeError, TypeError):  # nested, or of a size that is only a symbol
+            return default
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """Return a tensor's shape; () for one that cannot say."""
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        try:
+            return tuple(map(int, torch._C.TensorBase.size(tensor)))
+        except (RuntimeError, TypeError):
+            return ()
+
+
+def is_scalar(thing: Any) -> bool:
+    """Say whether an object is a tensor with one element."""
+    tensor = tensor_type()
+    return tensor is not None and issubclass(type(thing), tensor) and thing.numel() == 1
+
+
+def is_shared(tensor: Any) -> bool:
+    """Say whether a tensor is in memory that it shares with another process."""
+    try:
+        return bool(tensor.untyped_storage().is_shared())
+    except Exception:  # without storage
+        return False
+
+
+def has_tensor(things: Iterable[Any]) -> bool:
+    """Say whether a tensor is among the objects or right inside them."""
+    tensor = tensor_type()
+    reached = [part for thing in things for part in (thing, *gc.get_referents(thing))]
+    return tensor is not None and any(issubclass(type(part), tensor) for part in reached)
