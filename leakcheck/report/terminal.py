@@ -30,6 +30,13 @@ TITLES = {
     "descriptors": "open file descriptors pile up",
     "processes": "child processes pile up",
 }
+COUNTED_IN = {  # one of what a leak is counted in; others are objects
+    "graph": "Node",
+    "tensor": "tensor",
+    "threads": "thread",
+    "descriptors": "descriptor",
+    "processes": "process",
+}
 LEAST_SHARE = 0.01  # of the run's time, for looking closer to be worth a word
 COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
 
@@ -99,9 +106,10 @@ def growth_text(suspect: Suspect) -> str:
     """Say how much a suspect grows each step."""
     parts = []
     if suspect.objects_per_step is not None:
-        unit = {"graph": "Node", "tensor": "tensor"}.get(suspect.kind, "object")
+        unit = COUNTED_IN.get(suspect.kind, "object")
         count = format_count(suspect.objects_per_step)
-        parts.append(f"{count} {unit}{'' if count == '1' else 's'} a step")
+        several = "" if count == "1" else "es" if unit.endswith("s") else "s"
+        parts.append(f"{count} {unit}{several} a step")
     if suspect.bytes_per_step is not None:
         parts.append(f"{format_bytes(suspect.bytes_per_step)} a step")
     return ", ".join(parts)

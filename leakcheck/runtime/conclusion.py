@@ -190,7 +190,8 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
 def _may_follow(course: Course, reading: Reading) -> bool:
     """Say whether memory may grow with what leaks: its interval is too wide to say."""
     in_use = reading.resource in ("host.rss", "host.heap")
-    return course.stage == "growing" and in_use and reading.line.high > course.tolerance_bytes
+    climbs = reading.line.per_step > 0 and reading.line.high > course.tolerance_bytes
+    return course.stage == "growing" and in_use and climbs
 
 
 def _room_bytes(course: Course, resource: str) -> int | None:

@@ -84,13 +84,14 @@ class Findings:
 
         `soon`: the usual span of steps was not waited for; `early`: few steps were seen at all.
         """
+        heap_alone = all(reading.resource.startswith("host.") for reading in grown)
+        of_libraries = all(one.kind in _OF_LIBRARIES for one in self.suspects)
+        if self.shapes_vary and heap_alone and of_libraries:
+            return patience.SHAPES_STEPS
         if self.memo:
             return patience.MEMO_STEPS
         if not self.suspects:
-            heap_alone = all(reading.resource.startswith("host.") for reading in grown)
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
-        if self.shapes_vary and all(one.kind in _OF_LIBRARIES for one in self.suspects):
-            return patience.SHAPES_STEPS
         if any(one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))

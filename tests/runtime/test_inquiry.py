@@ -268,7 +268,7 @@ class Window:
 
     spent_s = 0.0
 
-    full_in_steps, keyed, memo, found = 0, False, False, True
+    full_in_steps, keyed, memo, found, shapes_vary = 0, False, False, True, False
 
     def __init__(self, *_: object) -> None:
         pass

@@ -69,6 +69,10 @@ def fitting(suspect: Suspect) -> str:
         if any(link.edge.startswith(".tb_") for link in links[at:]):
             return _TRACEBACK
         return _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
+    if suspect.kind == "graph" and suspect.fix.startswith(_CARRIED.partition(":")[0]):
+        several = any(link.edge == "[x]" for link in links)  # one of each step is kept, not carried
+        inside = _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
+        return inside if several else suspect.fix
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
     grown_in = links[at - 1].edge if at else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ class Found:
     own_limit: int | None = None  # of the target itself
     memo: bool = False  # what grows on the way makes what it is asked for
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
-    in_fixed_container: bool = False
+    fixed: set[int] = field(default_factory=set)  # ids of the containers that do not grow
     owners: list[Any] = field(default_factory=list)  # the objects from the root to it
 
     def note_kind(self, container: Any) -> None:
@@ -66,7 +66,7 @@ class Found:
     @property
     def piles_up(self) -> bool:
         """Whether no container on the way keeps it to a number."""
-        return self.bounded is None and (self.grows or not self.in_fixed_container)
+        return self.bounded is None and (self.grows or not self.fixed)
 
 
 class Follower:
@@ -96,6 +96,17 @@ class Follower:
         """Return the ids of what the container holds that holds an object followed before."""
         return next((beside for beside, _ in self._siblings if id(target) in beside), set())
 
+    def pile_up(self, alike: Sequence[Any], target: Any, found: Found) -> bool:
+        """Say whether no container keeps these to a number, `found` of the `target` among them.
+
+        Each may be in a small dictionary of its own, which others hold.
+        """
+        if found.piles_up or found.bounded is not None:
+            return found.piles_up
+        others = [each for each in (alike[0], alike[-1]) if each is not target]
+        apart = (found.fixed.isdisjoint(self.follow(other).fixed) for other in others)
+        return bool(others) and all(apart)
+
     def _note_siblings(self, chain: Chain, found: Found) -> None:
         # of fifty lists in one dictionary each took a search
         if len(chain.objects) < 2 or found.told.edges[-1] != POSITION:
@@ -120,7 +131,7 @@ class Follower:
             length = objects.length_reader(type(holder)) or len
             found.retained_bytes = round(weighed(holder)[1].in_bytes * length(holder))
         elif not is_namespace(chain, holder):
-            found.in_fixed_container = True
+            found.fixed.add(id(holder))
 
 
 def _limit_of(container: Any, chain: Chain) -> int | None:

@@ -31,7 +31,7 @@ from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_eac
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
-from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar, is_shared
+from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.units import format_count
 
@@ -111,8 +111,7 @@ class Inquest:
                 self._extended_lead(thing, bytes_per_step)
         if not self.leads and not self.notices:
             # what was searched for in vain before must not cost these their turn
-            until_s = thread_time() + self._search_s / 2
-            self._follower.until_s = max(self._follower.until_s, until_s)
+            self._follower.until_s = max(self._follower.until_s, thread_time() + self._search_s / 2)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
 
@@ -166,7 +165,8 @@ class Inquest:
         if found.bounded is not None:
             self._note_filling(found)
             return
-        if len(group.tensors) > 1 and not found.piles_up and not group.reaches_back:
+        one_each = len(group.tensors) > 1 and not group.reaches_back
+        if one_each and not self._follower.pile_up(group.tensors, middle, found):
             return  # each holds its own step's graph, in a container of a fixed size
         names = ", ".join(name for name, _ in group.names.most_common(4))
         self.leads.append(
@@ -232,9 +232,9 @@ class Inquest:
             if found.retained_bytes:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", describe(target), found, per_step, weight)
-            if is_shared(target):  # it came from another process, with a descriptor
-                lead = replace(lead, resources=frozenset(("descriptors",)))
-            (self.leads if found.piles_up else self.doubtful).append(lead)
+            lead = replace(lead, resources=resources_in([target]))
+            pile_up = self._follower.pile_up(mine, target, found)
+            (self.leads if pile_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
         return [each for each in tensors if id(each) not in told]
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from leakcheck.model import Kind
 from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.introspection.objects import is_tensor
+from leakcheck.runtime.introspection.tensors import is_shared
 
 # a child has pipes, and a pool of children has threads: processes come first
 _CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
@@ -37,6 +39,8 @@ def resources_in(things: Iterable[Any]) -> frozenset[Kind]:
     """Return what most of these objects are, or have one of their own inside."""
     things = list(things)
     found: dict[Kind, set[int]] = {kind: set() for kind in _CLASSES}
+    # one that a worker of a DataLoader sent keeps the descriptor that it came with
+    found["descriptors"] |= {id(one) for one in things if is_tensor(type(one)) and is_shared(one)}
     for part in (part for thing in things for part in _parts(thing)):
         for kind, ids in found.items():
             if _is_of(type(part), kind):
@@ -51,7 +55,7 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
     if "threads" in growing and any(lead.kind == "threads" for lead in told):
         told = [lead for lead in told if not lead.told.in_thread]  # what each of them works with
     with_tensors = any(lead.kind == "tensor" and "descriptors" in lead.resources for lead in told)
-    if with_tensors:  # each that a worker of a DataLoader sent has one
+    if with_tensors:
         told = [lead for lead in told if lead.kind != "descriptors" or lead.told.holder]
     for kind in _CLASSES:
         held = [lead for lead in told if lead.kind == kind and lead.told.holder]
