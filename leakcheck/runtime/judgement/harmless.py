@@ -15,6 +15,7 @@ from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
+LEAST_LATE_STEPS = 100
 STILL_GROWS_FROM = 0.3  # of its rate at first
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -35,24 +36,37 @@ class Limited:
         """
         names = self.rates.keys() - {"python.blocks"} or self.rates.keys()
         pairs = [(series, name) for series in sources for name in names]
-        gains = [(_late_rate(series, name, self.since), self.rates[name]) for series, name in pairs]
-        known = [(gain, rate) for gain, rate in gains if gain is not None]
-        return not known or any(gain >= STILL_GROWS_FROM * rate for gain, rate in known)
+        shares = [_late_share(series, name, self.since, self.rates[name]) for series, name in pairs]
+        known = [share for share in shares if share is not None]
+        return not known or max(known) >= STILL_GROWS_FROM
 
 
-def _late_rate(series: Series, resource: str, since: int) -> float | None:
-    """Return what the lowest level of a third of the steps gained on that of the third before.
+def _late_share(series: Series, resource: str, since: int, rate: float) -> float | None:
+    """Return which part of its rate something gained at the end; None if it was read too rarely.
+
+    In the last third, and where that is long in the last eighth: it may have been full late.
+    """
+    late = _late_rate(series, resource, since, 1 / 3)
+    last = _late_rate(series, resource, since, 1 / 8, LEAST_LATE_STEPS)
+    known = [gain for gain in (late, last) if gain is not None]
+    return min(known) / rate if known else None
+
+
+def _late_rate(
+    series: Series, resource: str, since: int, share: float, least_steps: int = 0
+) -> float | None:
+    """Return what the lowest level of a last share of the steps gained on that of one before it.
 
     The lowest, because what is emptied now and then stands high at most readings.
     """
     steps, values = series.column(resource, after=since)
     if not steps:
         return None
-    third = (steps[-1] - since) / 3
+    span = (steps[-1] - since) * share
     points = list(zip(steps, values, strict=True))
-    late = [value for step, value in points if step >= since + 2 * third]
-    middle = [value for step, value in points if since + third <= step < since + 2 * third]
-    return (min(late) - min(middle)) / third if middle and third else None
+    late = [value for step, value in points if step >= steps[-1] - span]
+    before = [value for step, value in points if span <= steps[-1] - step <= 2 * span]
+    return (min(late) - min(before)) / span if before and span > least_steps else None
 
 
 class Excuses:

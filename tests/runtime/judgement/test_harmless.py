@@ -7,7 +7,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.judgement.harmless import Excuses, Limited, excuse
+from leakcheck.model import Notice
+from leakcheck.runtime.judgement.harmless import (
+    Excuses,
+    Limited,
+    dated,
+    excuse,
+    stopped,
+    without_contradicted,
+)
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
@@ -44,6 +52,11 @@ def test_what_goes_on_more_slowly_goes_on():
 
 def test_what_is_not_full_at_the_end_goes_on():
     assert LIMITED.goes_on(tensors(full_at=10**6, until=1000))
+
+
+def test_what_was_full_in_the_last_quarter_has_stopped():
+    assert not LIMITED.goes_on(tensors(full_at=1900, until=2400, every=25))
+    assert LIMITED.goes_on(tensors(full_at=2300, until=2400, every=25))
 
 
 def test_blocks_that_wait_for_the_collector_are_not_what_was_limited():
@@ -86,6 +99,29 @@ def test_a_limit_is_in_force_until_then():
     excuses.limit("limited at a.py:3", {}, 100, graph=True)
 
     assert [excuses.is_limited(step) for step in (100, 299, 300)] == [True, True, False]
+
+
+def test_what_plain_objects_gain_is_tolerated_and_no_more_than_that():
+    def reading(resource: str, per_step: int) -> Reading:
+        steps = list(range(0, 200, 10))
+        values = [per_step * step for step in steps]
+        return Reading(resource, steps, values, fit(steps, values))
+
+    excuses = Excuses()
+    log, leak = reading("host.heap", 300), reading("host.heap", 8208)
+    excuses.tolerate(Notice("below-tolerance", "plain objects grow"), 1024)
+
+    assert excuses.without([log, leak, reading("tensors", 1)]) == [leak, reading("tensors", 1)]
+    assert excuses.without([reading("python.blocks", 4), reading("python.blocks", 400)]) == [
+        reading("python.blocks", 400)
+    ]
+
+
+def test_that_something_had_stopped_is_not_told_of_what_grows():
+    heap, tensors_ = stopped(["host.heap"]), dated(stopped(["tensors", "graph.nodes"]), 229)
+
+    assert without_contradicted((heap, tensors_), ["tensors"]) == (heap,)
+    assert without_contradicted((heap, tensors_), []) == (heap, tensors_)
 
 
 def test_a_heap_that_creeps_is_excused_until_it_was_confirmed_to_grow():
