@@ -9,9 +9,14 @@ import pytest
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
-from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.patience import MAY_FILL_UP_STEPS, MEMO_STEPS, UNHELD_STEPS
+from leakcheck.runtime.judgement.patience import (
+    MAY_FILL_UP_STEPS,
+    MEMO_STEPS,
+    SHAPES_STEPS,
+    UNHELD_STEPS,
+)
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 
@@ -19,6 +24,7 @@ STEPS = list(range(10, 70, 5))
 TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))
 HEAP = Reading("host.heap", STEPS, [4096 * s for s in STEPS], fit(STEPS, [4096 * s for s in STEPS]))
 UNREAD = Series(8)
+STEPS_OF_NOISE = list(range(20, 180))
 HELD = Suspect("tensor", "tensors pile up", holder="global `kept`")
 UNHELD = Suspect("native", "memory outside Python objects grows")
 
@@ -195,6 +201,24 @@ def test_what_may_be_a_cache_must_go_on_for_longer():
     assert longer(findings(HELD, keyed=True), TENSORS, early=True) == MAY_FILL_UP_STEPS
     assert longer(findings(HELD, keyed=True), TENSORS) == 0
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
+
+
+def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
+    native = Suspect("native", "heap memory that no Python object accounts for")
+
+    assert longer(replace(findings(native), shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(replace(findings(), shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(replace(findings(HELD), shapes_vary=True), TENSORS) == 0
+    assert longer(findings(native), HEAP) == 0
+
+
+def test_a_heap_is_confirmed_for_longer_the_more_its_readings_differ():
+    def length(noise: int) -> int:
+        values = [8192 * step + noise * (-1) ** step for step in STEPS_OF_NOISE]
+        heap = Reading("host.heap", STEPS_OF_NOISE, values, fit(STEPS_OF_NOISE, values))
+        return confirmation([heap], Series(8), 200, 1024).length
+
+    assert [length(noise) for noise in (0, 8 << 10, 100 << 10, 1 << 20)] == [100, 100, 250, 400]
 
 
 def test_so_must_what_finds_things_by_key_and_gains_ever_less():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,3 +128,23 @@ def test_what_a_policy_gradient_needs_is_not_made_a_number():
     fix = fix_for("policy.saved.append(dist.log_prob(action))", "graph", scalar=True)
 
     assert fix == ("if a later backward needs them, empty policy.saved after it; else keep numbers")
+
+
+def test_a_part_of_the_graph_is_not_detached():
+    assert fix_for("DEBUG.append(ctx)", "graph", scalar=None) == (
+        "what is kept is a part of the graph itself, as the ctx of an autograd.Function is: "
+        "keep numbers, or detached tensors"
+    )
+
+
+def test_what_each_step_keeps_one_of_is_not_carried_over():
+    links = (Link("[x]", "Span"), Link(".attrs", "dict"), Link('["loss"]', "Tensor", suspect=True))
+    carried = "detach what is carried over: loss = loss.detach()"
+    suspect = Suspect("graph", "Tensor", fix=carried, holder="attribute `Span.attrs`, from ...")
+    several = replace(suspect, trace=LeakTrace("context variable `spans`", links))
+    one = replace(suspect, trace=LeakTrace("local `h` in main()", links[1:]))
+
+    assert fitting(one) == carried
+    assert fitting(several) == (
+        'what is kept has a graph inside (["loss"]): detach that, or clear Span.attrs after its use'
+    )

@@ -1,0 +1,33 @@
+"""At which rates a suspect is told: those of the whole run where they are known well."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.accounts import TENSOR_BYTES, _weighed, _with_rest
+
+GRAPH = Suspect("graph", "Tensor (scalar)", 8.0, 566.0)
+LABELS = Suspect("tensor", "Tensor (32) int64", 1.0, 294.0)
+
+
+def test_the_only_graph_has_what_the_heap_gains_beside_the_others():
+    graph, labels = _with_rest((GRAPH, LABELS), 278_000.0)
+
+    assert (graph.bytes_per_step, labels.bytes_per_step) == (277_706.0, 294.0)
+
+
+@pytest.mark.parametrize("in_use", [None, 200.0])
+def test_a_heap_that_is_unknown_or_gains_less_than_the_others_changes_nothing(in_use):
+    assert _with_rest((GRAPH, LABELS), in_use) == (GRAPH, LABELS)
+
+
+def test_of_two_graphs_nobody_knows_which_has_how_much():
+    assert _with_rest((GRAPH, GRAPH), 278_000.0) == (GRAPH, GRAPH)
+
+
+def test_tensors_weigh_what_was_seen_at_the_rate_of_the_whole_run():
+    seen = Suspect("tensor", "list of Tensor", 2.0, 1_000.0)
+
+    assert _weighed(seen, 3.0) == 3 * (500 + TENSOR_BYTES)
+    assert _weighed(Suspect("tensor", "a buffer", None, 1_000.0), 3.0) == 1_000.0
