@@ -76,22 +76,38 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
             for node in ast.walk(within):
                 if isinstance(node, (ast.If, ast.While)):
                     yield from _bounds_in(node, name, place)
+                if isinstance(node, ast.If) and is_around(node, place.line):
+                    yield from _counted_bounds_in(node, name, place, within)
                 elif (divisor := _divisor(node, name)) is not None:
                     yield Bound(place.path, divisor)
 
 
 def _bounds_in(branch: ast.If | ast.While, name: str, place: Place) -> Iterator[Bound]:
-    if _limits(branch, name) or _turns_back(branch, name, place.line):
-        if (limit := _compared_with(branch.test, name)) is not None:
-            yield Bound(place.path, limit)
-    elif is_around(branch, place.line) and _changes(branch, name):
-        for node in ast.walk(branch.test):
-            match node:
-                case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[right]):
-                    yield Bound(place.path, right, left)
-                case ast.Compare(left=left, ops=[ast.Gt() | ast.GtE()], comparators=[right]):
-                    yield Bound(place.path, left, right)
-                    yield Bound(place.path, right, left)  # what is full is handled first
+    limit = _compared_with(branch.test, name)
+    acts = _limits(branch, name) or _turns_back(branch, name, place.line)
+    if limit is not None and acts:
+        yield Bound(place.path, limit)
+
+
+def _counted_bounds_in(branch: ast.If, name: str, place: Place, within: ast.AST) -> Iterator[Bound]:
+    """Yield what an attribute is compared with that is counted up; a local may count the steps."""
+    for node in ast.walk(branch.test) if _changes(branch, name) else ():
+        match node:
+            case ast.Compare(
+                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]
+            ):
+                for counter, limit in ((left, right), (right, left)):
+                    if isinstance(counter, ast.Attribute) and _is_set(counter, within):
+                        yield Bound(place.path, limit, counter)
+
+
+def _is_set(attribute: ast.Attribute, within: ast.AST) -> bool:
+    for node in ast.walk(within):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+        if any(ast.unparse(target) == ast.unparse(attribute) for target in targets):
+            return True
+    return False
 
 
 def _limit_in(

@@ -146,14 +146,13 @@ class Inquest:
         if found.grows:
             found.lines = self._lines_of(found.grower, found)
             if found.bounded is None and (limit := _stated(found.grower, found)):
-                found.bounded, found.limit = found.grower, limit
+                found.bounded, found.limit, found.stated = found.grower, limit, True
         return found
 
     def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
         lines = self._tracer.credits.get(str(id(container)), Counter())
-        if not self._codes_elsewhere:
-            return lines
-        return elsewhere.checked(lines, found.told.holder, self._codes_elsewhere)
+        codes = self._codes_elsewhere
+        return elsewhere.checked(lines, found.told.holder, codes) if codes else lines
 
     def _graph_lead(self, group: Keepers) -> None:
         middle = group.tensors[len(group.tensors) // 2]
@@ -162,9 +161,10 @@ class Inquest:
             if not found.outside:
                 break
             found = self._follow(other)
-        if found.bounded is not None:
+        if found.bounded is not None and not found.stated:
             self._note_filling(found)
             return
+        found.bounded = None  # nobody means to keep so many graphs
         one_each = len(group.tensors) > 1 and not group.reaches_back
         if one_each and not self._follower.pile_up(group.tensors, middle, found):
             return  # each holds its own step's graph, in a container of a fixed size

@@ -22,6 +22,7 @@ class Replay:
 
     def __init__(self, length):
         self.capacity, self.size, self.config = 500, length, {"capacity": 400}
+        self.steps = length
         self.args = argparse.Namespace(memory_size=300)
         self.data = [None] * length
 
@@ -72,6 +73,7 @@ def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, 
     body = f"""\
         if {test}:
             self.data.append(x)
+            self.size += 1
         else:
             self.data[self.at] = x
     """
@@ -86,7 +88,8 @@ def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, 
         "self.data.append(x)\nwhile len(self.data) > self.capacity:\n    del self.data[0]\n",
         "if len(self.data) >= self.capacity:\n    return\nself.data.append(x)\n",
         "self.data.append(None)\nself.data[self.at % self.capacity] = x\n",
-        "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n",
+        "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n"
+        "self.size = min(self.size + 1, self.capacity)\n",
     ],
 )
 def test_it_may_be_cut_back_or_turned_away(limit, body):
@@ -99,6 +102,7 @@ def test_it_may_be_cut_back_or_turned_away(limit, body):
         "self.data.append(x)\n",
         "if len(self.data) < self.asked:\n    self.data.append(x)\n",  # a property
         "if len(self.data) < most():\n    self.data.append(x)\n",
+        "if self.steps < self.capacity:\n    self.data.append(x)\n",  # nobody counts it up
         "if self.at < self.capacity:\n    self.data.append(x)\n",  # not its length
         "if self.size < 7:\n    self.data.append(x)\n",  # passed long ago
         "self.data.append(x)\nif len(self.data) > 9:\n    self.data.pop()\n",
@@ -108,6 +112,23 @@ def test_it_may_be_cut_back_or_turned_away(limit, body):
 )
 def test_what_needs_a_call_or_is_passed_or_does_not_hold_back_is_no_limit(limit, body):
     assert limit(body) is None
+
+
+def test_a_local_that_counts_the_steps_is_no_limit():
+    kept, step = [None] * 40, 40
+
+    def train(total=100_000):
+        nonlocal step
+        while step < total:
+            if step < total:
+                kept.append(step)
+            step += 1
+
+    parsed.cache_clear()
+    place = Place(__file__, train.__code__.co_firstlineno + 4, "")
+    suspect = Suspect("object", "", holder="local `kept`", locations=(place,))
+
+    assert stated_limit(kept, suspect, []) is None
 
 
 @pytest.mark.parametrize(("name", "most"), [("mine", 90), ("theirs", CAPACITY)])
