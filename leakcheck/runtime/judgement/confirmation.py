@@ -249,7 +249,7 @@ class Confirmation:
 
 
 def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
-    """Return the middle of what all readings allow, for what comes many at once, now and then.
+    """Return a rate that all readings allow, for what comes many at once and now and then.
 
     Of an evaluation every sixty steps a hundred steps see one or two.
     """
@@ -258,7 +258,8 @@ def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
         return rate
     steps, values = slow.column(reading.resource, after=reading.steps[0] - 1)
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
-    return (least + greatest) / 2
+    pauses = any(now <= past for past, now in pairwise(values))  # else it may come on every step
+    return rate if least <= rate <= greatest and not pauses else (least + greatest) / 2
 
 
 def _slows(resource: str, begin: int, middle: int, end: int) -> bool:
