@@ -19,6 +19,7 @@ from leakcheck.runtime.judgement.judge import (
     Reading,
     added_at_once,
     companions,
+    counts_since,
 )
 from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
 from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, spread, stair_rates
@@ -38,6 +39,7 @@ STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
 FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
+ABOUT_KNOWN = 0.1  # of a rate, between the least and the greatest that readings allow
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 # the median distance from the line is 0.67 deviations, and half of the gain must show between two
 # readings: that is 2.4 of theirs
@@ -251,15 +253,15 @@ class Confirmation:
 def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
     """Return a rate that all readings allow, for what comes many at once and now and then.
 
-    Of an evaluation every sixty steps a hundred steps see one or two.
+    Of an evaluation every sixty steps a hundred steps see one or two: the middle is nearer then.
     """
     at_once = added_at_once(reading, slow)
     if at_once < FEWEST_APART_STEPS * rate:
         return rate
-    steps, values = slow.column(reading.resource, after=reading.steps[0] - 1)
+    steps, values = counts_since(reading, slow)
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
-    pauses = any(now <= past for past, now in pairwise(values))  # else it may come on every step
-    return rate if least <= rate <= greatest and not pauses else (least + greatest) / 2
+    known = least <= rate <= greatest and greatest - least <= ABOUT_KNOWN * rate
+    return rate if known else (least + greatest) / 2
 
 
 def _slows(resource: str, begin: int, middle: int, end: int) -> bool:

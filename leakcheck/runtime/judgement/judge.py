@@ -234,12 +234,21 @@ def added_at_once(reading: Reading, slow: Series) -> int:
     By its smallest rise, if it sometimes does not rise; else by what divides every rise. Where
     something else comes and goes beside them, additions are taken to come one at a time.
     """
-    _, values = slow.column(reading.resource, after=reading.steps[0] - 1)
+    _, values = counts_since(reading, slow)
     gains = [now - past for past, now in pairwise(values)]
     least = SMALL_RISE * median([gain for gain in gains if gain > 0] or [0])
     rises = [gain for gain in gains if gain > least]
     sometimes = any(abs(gain) <= least for gain in gains)
     return max(1, min(rises, default=1) if sometimes else gcd(*rises))
+
+
+def counts_since(reading: Reading, slow: Series) -> tuple[list[int], list[int]]:
+    """Return the steps and values of a counter since it was suspected, of two at a step the last.
+
+    A confirmation begins at the step of the checkpoint that asks for it.
+    """
+    known = dict(zip(*slow.column(reading.resource, after=reading.steps[0] - 1), strict=True))
+    return list(known), list(known.values())
 
 
 def counters_that_rise(slow: Series, *, short: bool) -> list[str]:
