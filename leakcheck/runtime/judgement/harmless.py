@@ -10,6 +10,7 @@ from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -32,9 +33,11 @@ class Limited:
     def goes_on(self, sources: Iterable[Series]) -> bool:
         """Say whether something still gained a good part of its rate at the end.
 
-        Blocks are asked only if they were all that grew: garbage that waits is some of them.
+        Exact counts are asked if they grew, and blocks only if they were all that did: garbage
+        that waits is some of them.
         """
-        names = self.rates.keys() - {"python.blocks"} or self.rates.keys()
+        exact = self.rates.keys() & set(COUNTED_EXACTLY)
+        names = exact or self.rates.keys() - {"python.blocks"} or self.rates.keys()
         pairs = [(series, name) for series in sources for name in names]
         shares = [_late_share(series, name, self.since, self.rates[name]) for series, name in pairs]
         known = [share for share in shares if share is not None]

@@ -20,7 +20,7 @@ class Cache:
 def main():
     model = nn.Linear(16, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    cache = Cache(1900 * 64)
+    cache = Cache(1700 * 64)
     for step in range(2400):
         inputs = torch.randn(1, 16)
         cache.put(step, inputs)
