@@ -49,6 +49,7 @@ LEAST_RISEN = 5  # tensors or Nodes
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
 LATE_STEPS = 150  # that a leak which began late must have gone on for
+LATE_SHARE = 0.3  # of a rate, that must be there at the end for something to climb still
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
 EVEN_TIMES_TOLERANCE = 2
@@ -286,6 +287,7 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if resource in COUNTED_EXACTLY:
                 goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
                 climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
+                climbs = climbs and _late_rate(reading) >= LATE_SHARE * line.per_step
             elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
                 climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
             else:
@@ -293,6 +295,14 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if climbs and line.deepest_drop == 0:
                 found.append(reading)
     return found
+
+
+def _late_rate(reading: Reading) -> float:
+    """Return what was gained a step since a reading that is long enough before the last one."""
+    last = reading.steps[-1]
+    before = [at for at, step in enumerate(reading.steps) if last - step >= LATE_STEPS]
+    since = before[-1] if before else 0
+    return (reading.values[-1] - reading.values[since]) / (last - reading.steps[since])
 
 
 def grown_children(slow: Series, tolerance_bytes: int) -> Reading | None:

@@ -112,6 +112,13 @@ def test_those_that_stopped_fell_or_jumped_are_not(change):
     assert still_climbing([counted(RARE | change)], 1024.0) == []
 
 
+def test_a_count_that_stopped_before_the_last_looks_climbs_no_more():
+    climbed = {step: step for step in range(0, 1650, 50)}
+
+    assert [one.resource for one in still_climbing([counted(climbed)], 1024.0)] == ["tensors"]
+    assert still_climbing([counted(climbed | {1790: 1706, 1950: 1707})], 1024.0) == []
+
+
 def test_what_is_counted_too_seldom_to_have_settled_is_told_by_its_last_points():
     seldom = counted({10: 5, 15: 5, 20: 5, 30: 5, 42: 5, 2000: 5, 8000: 5})
     assert read(seldom, "tensors") is None
