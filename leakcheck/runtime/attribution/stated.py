@@ -43,7 +43,7 @@ def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> int
     limits = [
         math.ceil(limit)
         for bound in bounds_of(suspect)
-        for limit in _numbers(bound.limit, bound.path, owners)
+        for limit in _numbers(bound.limit, bound.path, owners)[:1]  # the nearest is meant
         if limit >= length and (bound.counter is None or _counts(bound, owners, length))
     ]
     return min(limits, default=None)

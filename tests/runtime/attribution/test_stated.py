@@ -22,7 +22,7 @@ class Replay:
 
     def __init__(self, length):
         self.capacity, self.size, self.config = 500, length, {"capacity": 400}
-        self.steps = length
+        self.steps, self.few = length, 9
         self.args = argparse.Namespace(memory_size=300)
         self.data = [None] * length
 
@@ -49,7 +49,8 @@ def limit(tmp_path):
         held = "attribute `Replay.data`"
         suspect = Suspect("tensor", "", holder=held, locations=(Place(str(path), added, ""),))
         replay = Replay(length)
-        return stated_limit(replay.data, suspect, [replay])
+        around = argparse.Namespace(memory=replay, capacity=10_000, few=90, kept=replay.data)
+        return stated_limit(replay.data, suspect, [around, replay])
 
     return limit
 
@@ -104,6 +105,7 @@ def test_it_may_be_cut_back_or_turned_away(limit, body):
         "if len(self.data) < most():\n    self.data.append(x)\n",
         "if self.steps < self.capacity:\n    self.data.append(x)\n",  # nobody counts it up
         "if self.at < self.capacity:\n    self.data.append(x)\n",  # not its length
+        "if len(self.data) < self.few:\n    self.data.append(x)\n",  # nor is another's meant
         "if self.size < 7:\n    self.data.append(x)\n",  # passed long ago
         "self.data.append(x)\nif len(self.data) > 9:\n    self.data.pop()\n",
         "if len(self.data) >= 320:\n    return self.sample()\nself.data = []\nself.data.append(x)\n"
