@@ -86,7 +86,7 @@ class Findings:
         """
         heap_alone = all(reading.resource.startswith("host.") for reading in grown)
         of_libraries = all(one.kind in _OF_LIBRARIES for one in self.suspects)
-        if self.shapes_vary and heap_alone and of_libraries:
+        if self.shapes_vary and of_libraries and (self.suspects or heap_alone):
             return patience.SHAPES_STEPS
         if self.memo:
             return patience.MEMO_STEPS
