@@ -45,12 +45,6 @@ def referred_to(growers: list[Grower], most: int) -> list[Grower]:
     return known[:most]
 
 
-def inside(*observers: object) -> set[int]:
-    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
-    values = [*observers, *(value for each in observers for value in vars(each).values())]
-    return {id(part) for part in (*values, *gc.get_referents(*values))}
-
-
 def _largest(tensors: list[Any]) -> dict[_Form, Any]:
     found: dict[_Form, Any] = {}
     for tensor in tensors:

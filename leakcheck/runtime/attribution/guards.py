@@ -76,7 +76,6 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
             for node in ast.walk(within):
                 if isinstance(node, (ast.If, ast.While)):
                     yield from _bounds_in(node, name, place)
-                if isinstance(node, ast.If) and is_around(node, place.line):
                     yield from _counted_bounds_in(node, name, place, within)
                 elif (divisor := _divisor(node, name)) is not None:
                     yield Bound(place.path, divisor)
@@ -89,9 +88,12 @@ def _bounds_in(branch: ast.If | ast.While, name: str, place: Place) -> Iterator[
         yield Bound(place.path, limit)
 
 
-def _counted_bounds_in(branch: ast.If, name: str, place: Place, within: ast.AST) -> Iterator[Bound]:
+def _counted_bounds_in(
+    branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
+) -> Iterator[Bound]:
     """Yield what an attribute is compared with that is counted up; a local may count the steps."""
-    for node in ast.walk(branch.test) if _changes(branch, name) else ():
+    adds = isinstance(branch, ast.If) and is_around(branch, place.line) and _changes(branch, name)
+    for node in ast.walk(branch.test) if adds else ():
         match node:
             case ast.Compare(
                 left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]

@@ -17,7 +17,7 @@ from typing import Any
 from leakcheck.model import Kind, Link, Notice
 from leakcheck.runtime.attribution import elsewhere
 from leakcheck.runtime.attribution.following import Follower, Found, fits, weighed
-from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
+from leakcheck.runtime.attribution.growth import Grower, Growth, referred_to
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
 from leakcheck.runtime.attribution.linked import links_of
@@ -82,7 +82,7 @@ class Inquest:
         self._growth = growth
         self._heap = heap
         self._codes_elsewhere = elsewhere.own_codes()
-        ours = inside(tracer, growth, *objects.our_caches(heap))
+        ours = objects.inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
         self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})

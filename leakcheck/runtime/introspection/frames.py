@@ -100,22 +100,23 @@ def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
 
 def namespaces(path: str) -> Iterator[dict[str, Any]]:
     """Yield the globals of the modules that were loaded from a file, given by its real path."""
-    for module in list(sys.modules.values()):
-        file = vars(module).get("__file__") if type(module) is ModuleType else None
-        if type(file) is not str or os.path.basename(file) != os.path.basename(path):
-            continue
-        if os.path.realpath(file) == path:
-            yield vars(module)
+    for file, namespace in _loaded():
+        if os.path.basename(file) == os.path.basename(path) and os.path.realpath(file) == path:
+            yield namespace
 
 
 def own_source_has(word: str) -> bool:
     """Say whether a word is in the source of one of the user's modules."""
+    sources = (file for file, _ in _loaded() if file.endswith(".py") and is_own(file))
+    return any(word in line for file in sources for line in linecache.getlines(file))
+
+
+def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the file and the globals of each module that has a file."""
     for module in list(sys.modules.values()):
         file = vars(module).get("__file__") if type(module) is ModuleType else None
-        own = type(file) is str and file.endswith(".py") and is_own(file)
-        if own and any(word in line for line in linecache.getlines(str(file))):
-            return True
-    return False
+        if type(file) is str:
+            yield file, vars(module)
 
 
 def suspended_frame(thing: Any) -> FrameType | None:

@@ -157,6 +157,12 @@ def our_caches(heap: Heap) -> list[Any]:
     ]
 
 
+def inside(*observers: object) -> set[int]:
+    """Return the ids of what leakcheck itself keeps while it looks, two levels deep."""
+    values = [*observers, *(value for each in observers for value in vars(each).values())]
+    return {id(part) for part in (*values, *gc.get_referents(*values))}
+
+
 class Sieve:
     """Finds the living objects of wanted kinds, again and again, in one pass over the heap.
 

@@ -4,39 +4,36 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from leakcheck.runtime.introspection.objects import tensor_type
+
+Answer = TypeVar("Answer")
 
 
 def numel_of(tensor: Any) -> int:
     """Return a tensor's number of elements; 0 for one that cannot say."""
-    return _asked(tensor, "numel", 0)
+    return _asked(tensor, "numel", int, 0)
 
 
 def form_of(tensor: Any) -> tuple[str, int]:
     """Return what a tensor keeps when it is extended: its data type and number of dimensions."""
-    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", 0)
-
-
-def _asked(tensor: Any, method: str, default: int) -> int:
-    torch = sys.modules["torch"]
-    with torch._C.DisableTorchFunction():
-        try:
-            return int(getattr(torch._C.TensorBase, method)(tensor))
-        except (RuntimeError, TypeError):  # nested, or of a size that is only a symbol
-            return default
+    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", int, 0)
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """Return a tensor's shape; () for one that cannot say."""
+    return _asked(tensor, "size", lambda size: tuple(map(int, size)), ())
+
+
+def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Answer) -> Answer:
     torch = sys.modules["torch"]
     with torch._C.DisableTorchFunction():
         try:
-            return tuple(map(int, torch._C.TensorBase.size(tensor)))
-        except (RuntimeError, TypeError):
-            return ()
+            return read(getattr(torch._C.TensorBase, method)(tensor))
+        except (RuntimeError, TypeError):  # nested, or of a size that is only a symbol
+            return default
 
 
 def is_scalar(thing: Any) -> bool:

@@ -8,7 +8,7 @@ from math import inf
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.judge import Reading, still_climbing
+from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
@@ -17,7 +17,6 @@ from leakcheck.units import format_bytes
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
-STILL_GROWS_FROM = 0.3  # of its rate at first
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
 

@@ -49,7 +49,7 @@ LEAST_RISEN = 5  # tensors or Nodes
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
 LATE_STEPS = 150  # that a leak which began late must have gone on for
-LATE_SHARE = 0.3  # of a rate, that must be there at the end for something to climb still
+STILL_GROWS_FROM = 0.3  # of its rate at first, at the end
 EVEN_SPAN_STEPS = 30
 LEAST_EVEN_SHARE = 0.9
 EVEN_TIMES_TOLERANCE = 2
@@ -287,7 +287,7 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if resource in COUNTED_EXACTLY:
                 goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
                 climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
-                climbs = climbs and _late_rate(reading) >= LATE_SHARE * line.per_step
+                climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
             elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
                 climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
             else:
@@ -297,7 +297,7 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
     return found
 
 
-def _late_rate(reading: Reading) -> float:
+def _newest_rate(reading: Reading) -> float:
     """Return what was gained a step since a reading that is long enough before the last one."""
     last = reading.steps[-1]
     before = [at for at, step in enumerate(reading.steps) if last - step >= LATE_STEPS]
