@@ -60,6 +60,7 @@ class Findings:
     found: bool  # a container or a graph was seen to grow
     rates: Mapping[str, float]  # by resource, of what was confirmed, a step
     shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
+    doubtful: bool = False  # they are in containers that keep their size
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -68,6 +69,11 @@ class Findings:
         nodes = self.suspects[0].objects_per_step or 0.0
         share = nodes / nodes_per_step
         return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
+
+    @property
+    def firm(self) -> tuple[Suspect, ...]:
+        """The suspects, unless a longer window may yet tell what it is that grows."""
+        return () if self.doubtful else self.suspects
 
     @property
     def fills_up(self) -> bool:
@@ -92,7 +98,9 @@ class Findings:
             return patience.MEMO_STEPS
         if not self.suspects:
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
-        if any(one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects):
+        if self.doubtful or any(
+            one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects
+        ):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
         slows = any(reading.slows for reading in grown)
@@ -167,8 +175,18 @@ class Attribution:
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
-        full, found, vary = window.full_in_steps, window.found, window.shapes_vary
-        return Findings(suspects, notices, (), full, keyed, memo, found, self._rates, vary)
+        return Findings(
+            suspects,
+            notices,
+            (),
+            window.full_in_steps,
+            keyed,
+            memo,
+            window.found,
+            self._rates,
+            window.shapes_vary,
+            window.doubtful,
+        )
 
     def _accounts(self, suspect: Suspect) -> bool:
         """Say whether a suspect gains a good part of something that was measured to grow.

@@ -329,7 +329,7 @@ class Course:
         steps = findings.longer_steps(self.established, soon=self._soon, early=early)
         self._may_fill_up = steps > 0
         if steps and not self._doubted and self.established:
-            self._doubted, self._soon, self.held = True, False, suspects
+            self._doubted, self._soon, self.held = True, False, findings.firm
             again, self.established = Confirmation(self.established, step, steps), []
             self._begin_confirmation(again, step)
             return

@@ -203,6 +203,14 @@ def test_what_may_be_a_cache_must_go_on_for_longer():
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
 
+def test_what_is_in_containers_that_keep_their_size_is_looked_at_once_more():
+    found = replace(findings(HELD), doubtful=True)
+
+    assert longer(found, TENSORS) == UNHELD_STEPS
+    assert found.firm == ()
+    assert findings(HELD).firm == (HELD,)
+
+
 def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
     native = Suspect("native", "heap memory that no Python object accounts for")
 
@@ -293,7 +301,7 @@ class Window:
 
     spent_s = 0.0
 
-    full_in_steps, keyed, memo, found, shapes_vary = 0, False, False, True, False
+    full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
 
     def __init__(self, *_: object) -> None:
         pass

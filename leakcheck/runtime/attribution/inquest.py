@@ -6,6 +6,7 @@ buffer, the optimizer's state) is no leak, and a container with a limit is only 
 
 from __future__ import annotations
 
+import gc
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -14,9 +15,10 @@ from itertools import islice
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Kind, Link, Notice
+from leakcheck.model import Kind, Link
 from leakcheck.runtime.attribution import elsewhere
-from leakcheck.runtime.attribution.following import Follower, Found, fits, weighed
+from leakcheck.runtime.attribution.filling import Filling, limit_in_source
+from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth, referred_to
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
@@ -24,8 +26,7 @@ from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
-from leakcheck.runtime.attribution.stated import stated_limit
-from leakcheck.runtime.attribution.suspects import Lead, suspects_from
+from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
@@ -44,7 +45,6 @@ MOST_HOLDERS = 3  # of tensors that are alike
 FEWEST_TENSORS = 2
 MOST_WEIGHED = 64  # of tensors that are alike: several views may share a storage
 FEWEST_OBJECTS = 3
-MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
 LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
@@ -66,10 +66,8 @@ class Inquest:
         apart_steps: float,
     ) -> None:
         self.leads: list[Lead] = []
-        self.notices: list[Notice] = []
         self._weak: list[Lead] = []  # of weak references: others hold what these refer to
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
-        self.full_in_steps = 0
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
         self.renewed = False  # tensors of past steps are released, and as many made anew
@@ -77,7 +75,6 @@ class Inquest:
         self._tensors_per_step = growing.get("tensors", 0.0)  # 0 if their number does not grow
         self._made: dict[type, int] = {}  # how many more objects there are of each type
         self._turnover = False  # many more tensors survive than their number grew by
-        self._told: set[int] = set()  # containers with a limit, by id: they live on meanwhile
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
@@ -85,7 +82,10 @@ class Inquest:
         ours = objects.inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
-        self._follower = Follower(Roots(heap), {id(one.container) for one in self._growers})
+        rates = {id(one.container): one.per_step for one in self._growers}
+        self._follower = Follower(Roots(heap), rates.keys())
+        self.filling = Filling(rates, growth.steps)
+        self._in_growers: set[int] = set()  # ids of the surviving tensors that they hold
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
 
@@ -106,10 +106,10 @@ class Inquest:
             self._container_lead(grower)
         if not self.leads:
             self.leads += self._weak
-        if not self.leads and not self.notices and self._gains_bytes():
+        if not self.leads and not self.filling.notices and self._gains_bytes():
             for thing, bytes_per_step in extended:
                 self._extended_lead(thing, bytes_per_step)
-        if not self.leads and not self.notices:
+        if not self.leads and not self.filling.notices:
             # what was searched for in vain before must not cost these their turn
             self._follower.until_s = max(self._follower.until_s, thread_time() + self._search_s / 2)
             for kind, grown, newest in kinds:
@@ -145,7 +145,7 @@ class Inquest:
         found = self._follower.follow(target)
         if found.grows:
             found.lines = self._lines_of(found.grower, found)
-            if found.bounded is None and (limit := _stated(found.grower, found)):
+            if found.bounded is None and (limit := limit_in_source(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
         return found
 
@@ -162,7 +162,7 @@ class Inquest:
                 break
             found = self._follow(other)
         if found.bounded is not None and not found.stated:
-            self._note_filling(found)
+            self.filling.note(found, self._made)
             return
         found.bounded = None  # nobody means to keep so many graphs
         one_each = len(group.tensors) > 1 and not group.reaches_back
@@ -183,25 +183,6 @@ class Inquest:
             )
         )
 
-    def _note_filling(self, found: Found, per_step: float = 0.0) -> None:
-        its_own = objects.limit_of(found.bounded) is not None
-        if found.told.library and its_own:  # a cache of torch's or our own: no concern
-            return
-        if self._made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._growth.steps:
-            return  # each is limited, and each step makes another
-        read = objects.content_reader(type(found.bounded))
-        length, limit = read(found.bounded) if read else 0, found.limit
-        grown = (one.per_step for one in self._growers if one.container is found.bounded)
-        per_step = per_step or next(grown, 0.0)  # absent once it is full
-        steps = round(max(0, limit - length) / per_step) if per_step else 0
-        self.full_in_steps = max(self.full_in_steps, steps)
-        if id(found.bounded) in self._told:
-            return
-        self._told.add(id(found.bounded))
-        full = f"full in {steps} steps" if length < limit else "full now"
-        held = f"{found.told.holder} holds {length} of at most {limit}"
-        self.notices.append(Notice("bounded", f"{held} and is {full}"))
-
     def _tensor_leads(self, explained: set[int]) -> None:
         alike: dict[tuple[str, str, int], list[Any]] = {}
         survivors = [each for each in self._growth.survivors() if id(each) not in explained]
@@ -209,21 +190,34 @@ class Inquest:
             alike.setdefault((type(tensor).__name__, *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps
         self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
+        self._note_growers_of(survivors)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for _, tensors in ranked[:MOST_LEADS]:
+            grows = False
             for left in reversed(range(MOST_HOLDERS)):
                 if tensors:
-                    tensors = self._tensor_lead(tensors, last=not left)
+                    tensors, tells = self._tensor_lead(tensors, last=not left, beside=grows)
+                    grows |= tells
 
-    def _tensor_lead(self, tensors: list[Any], *, last: bool) -> list[Any]:
-        """Follow tensors that are alike; return those that another container holds."""
+    def _note_growers_of(self, survivors: list[Any]) -> None:
+        wanted = set(map(id, survivors))
+        for grower in self._growers if wanted else ():
+            self._in_growers |= wanted & set(map(id, gc.get_referents(grower.container)))
+
+    def _tensor_lead(
+        self, tensors: list[Any], *, last: bool, beside: bool
+    ) -> tuple[list[Any], bool]:
+        """Follow tensors that are alike; return others, and whether what holds these grows.
+
+        `beside`: others that are alike are in what grows, or has a limit.
+        """
         target, found = self._telling(tensors)
-        beside = self._follower.beside(target) if found.grows else set()
-        mine = [each for each in tensors if id(each) in beside]
+        together = self._follower.beside(target) if found.grows else set()
+        mine = [each for each in tensors if id(each) in together]
         if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
             mine = tensors
         if found.bounded is not None:
-            self._note_filling(found)
+            self.filling.note(found, self._made)
         elif not found.grows and self._may_be_renewed(mine):
             self.renewed = True
         elif len(mine) >= FEWEST_TENSORS:
@@ -233,10 +227,12 @@ class Inquest:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", describe(target), found, per_step, weight)
             lead = replace(lead, resources=resources_in([target]))
-            pile_up = self._follower.pile_up(mine, target, found)
-            (self.leads if pile_up else self.doubtful).append(lead)
+            # of eight lists with a limit some may be full and renew what they hold
+            renewed = (beside or self._turnover) and not found.grows and bool(found.fixed)
+            piles_up = not renewed and self._follower.pile_up(mine, target, found)
+            (self.leads if piles_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
-        return [each for each in tensors if id(each) not in told]
+        return [each for each in tensors if id(each) not in told], found.tells_limit
 
     def _may_be_renewed(self, tensors: list[Any]) -> bool:
         """Say whether these may be a buffer made anew: none is old, or too few steps were seen."""
@@ -252,6 +248,7 @@ class Inquest:
         What a batch was sampled from holds it too, further away than the batch does.
         """
         middle = tensors[len(tensors) // 2]
+        middle = next((each for each in tensors if id(each) in self._in_growers), middle)
         first = self._follow(middle)
         if first.in_local and not first.tells_limit:
             for other in (tensors[0], tensors[-1]):
@@ -266,7 +263,7 @@ class Inquest:
             return
         if found.own_limit is not None:
             found.bounded, found.limit = thing, found.own_limit
-            self._note_filling(found, bytes_per_step)
+            self.filling.note(found, self._made, bytes_per_step)
             return
         found.lines = self._lines_of(thing, found)
         kind: Kind = "tensor" if has_tensor([thing]) else "object"
@@ -277,11 +274,11 @@ class Inquest:
         found = self._follow(grower.container)
         found.lines = found.lines or self._lines_of(grower.container, found)
         if found.own_limit is None:
-            found.own_limit = _stated(grower.container, found)
+            found.own_limit = limit_in_source(grower.container, found)
         elements, each = weighed(grower.container)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit
-            self._note_filling(found)
+            self.filling.note(found, self._made)
         if found.outside or found.bounded is not None or not elements:
             return
         found.note_kind(grower.container)
@@ -339,12 +336,3 @@ class Inquest:
             return Counter()
         expected = per_step * traced_steps(resource, self._growth.steps)
         return culprit(self._tracer.credits.get(resource, Counter()), expected)
-
-
-def _stated(container: Any, found: Found) -> int | None:
-    """Return the limit that the program's source sets to a container, if there is room for it."""
-    if found.outside or found.told.library:
-        return None
-    named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
-    limit = stated_limit(container, named[0], found.owners)
-    return limit if limit is not None and fits(container, limit) else None

@@ -56,7 +56,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
-        self.keyed = self.memo = self.found = self.shapes_vary = False
+        self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
         self._probed: set[int] = set()
 
@@ -107,22 +107,23 @@ class Window:
         self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
         inquest.find(self._marks)
-        self.full_in_steps = inquest.full_in_steps
+        self.full_in_steps = inquest.filling.full_in_steps
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
-        fills_up = any(notice.kind == "bounded" for notice in inquest.notices)
+        notices = inquest.filling.notices
+        fills_up = bool(notices)
         if fills_up:
             # what fills up may keep tensors in ways that are not seen, and has most of the blocks
             leads = [lead for lead in leads if not is_unheld(lead) and not is_minor(lead)]
         self.found = bool(leads)
         self.shapes_vary = self._growth.shapes_vary
-        notices = inquest.notices
         graph_grows = "graph.nodes" in self._growing
         released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
         if not leads and released:
             notices = [*notices, Notice("bounded", RENEWED)]
         if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful
+            self.doubtful = bool(leads)
         alone = not leads and not notices
         traced = (self._growing, self._tracer, self._step)
         leads = probes.native_beside(leads, *traced) or leads + probes.leads(*traced, alone)

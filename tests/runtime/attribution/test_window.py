@@ -41,6 +41,17 @@ class Meter:
         self.sum += value  # the line to name
 
 
+class Bank:
+    def __init__(self, per_class):
+        self.per_class, self.vectors = per_class, {}
+
+    def add(self, label):
+        recent = self.vectors.setdefault(label, [])
+        recent.append(torch.zeros(2))
+        if len(recent) > self.per_class:
+            recent.pop(0)
+
+
 class Trainer:
     every_loss = []  # noqa: RUF012
 
@@ -149,6 +160,38 @@ def test_a_full_ring_buffer_is_no_leak():
         count += 1
 
     assert through_a_window(step, growing=()) == ((), ())
+
+
+def through_a_window_of_a_bank(rare_steps):
+    """Five classes that are full and one that is not, to which little is added."""
+    bank = Bank(per_class=30)
+    for label in list(range(5)) * 30 + [9]:
+        bank.add(label)
+    window = Window({"tensors": len(rare_steps) / STEPS})
+    window.open()
+    for step in range(STEPS):
+        for label in range(5):
+            bank.add(label)
+        if step in rare_steps:
+            bank.add(9)
+        window.step()
+    return window, window.close()
+
+
+def test_of_lists_with_a_limit_the_one_that_fills_is_told_not_those_that_are_full():
+    _, (suspects, (notice,)) = through_a_window_of_a_bank(rare_steps=[2, 6, 9, 16, 18, 20])
+
+    assert suspects == ()
+    assert notice.message == (
+        "attribute `Bank.vectors`, from local `bank` in through_a_window_of_a_bank() "
+        "holds 7 of at most 30 and is full in 92 steps"
+    )
+
+
+def test_lists_that_renew_what_they_hold_are_in_doubt_where_none_is_seen_to_grow():
+    window, _ = through_a_window_of_a_bank(rare_steps=[2])
+
+    assert window.doubtful
 
 
 def test_a_class_attribute_is_a_root():
