@@ -11,8 +11,9 @@ from math import inf
 from time import thread_time
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
-from leakcheck.runtime.attribution.guards import may_end, without_limit
+from leakcheck.runtime.attribution.guards import without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
@@ -74,6 +75,11 @@ class Findings:
     def firm(self) -> tuple[Suspect, ...]:
         """The suspects, unless a longer window may yet tell what it is that grows."""
         return () if self.doubtful else self.suspects
+
+    @property
+    def of_graph(self) -> bool:
+        """Whether a graph grows."""
+        return any(one.kind == "graph" for one in self.suspects)
 
     @property
     def fills_up(self) -> bool:

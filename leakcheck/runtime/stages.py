@@ -229,6 +229,7 @@ class Course:
         elif (longer := inquiry.longer(step, self.steps_seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
         else:
+            self.excuses.note_slower(self.held, inquiry.rates_at_first())
             self._add(*inquiry.what_stayed(), step=inquiry.begin)
             self._watch_again(step)
 
@@ -315,19 +316,18 @@ class Course:
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
-        if limits := limited_by_program(suspects):
-            graph = any(one.kind == "graph" for one in suspects)
-            if until := self.excuses.limit(limits, findings.rates, step, graph=graph):
-                self._add(Notice("bounded", limits), step=step)
-                self._excuse_until(step, until)
-                return
+        limits = limited_by_program(suspects) or self.excuses.slowing(suspects, findings.rates)
+        if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
+            self._add(Notice("bounded", limits), step=step)
+            self._excuse_until(step, until)
+            return
         if filled_up:
             self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return
         early = self.steps_seen(step) < patience.EARLY_STEPS
         steps = findings.longer_steps(self.established, soon=self._soon, early=early)
-        self._may_fill_up = steps > 0
+        self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
             self._doubted, self._soon, self.held = True, False, findings.firm
             again, self.established = Confirmation(self.established, step, steps), []

@@ -7,6 +7,7 @@ from typing import Any
 
 from leakcheck.model import Notice
 from leakcheck.runtime.attribution.following import Found, fits
+from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.stated import stated_limit
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
@@ -46,14 +47,21 @@ class Filling:
             return
         self._told.add(id(found.bounded))
         full = f"full in {steps} steps" if length < limit else "full now"
-        held = f"{found.told.holder} holds {length} of at most {limit}"
+        most = f"about {limit} possible keys" if found.about else f"at most {limit}"
+        held = f"{found.told.holder} holds {length} of {most}"
         self.notices.append(Notice("bounded", f"{held} and is {full}"))
 
 
-def limit_in_source(container: Any, found: Found) -> int | None:
-    """Return the limit that the program's source sets to a container, if there is room for it."""
+def limit_beside(container: Any, found: Found) -> int | None:
+    """Return the limit that the source sets to a container, or its keys, if there is room for it.
+
+    `found` is told if that is only about right.
+    """
     if found.outside or found.told.library:
         return None
     named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
     limit = stated_limit(container, named[0], found.owners)
+    if limit is None:
+        limit = number_of_keys(container)
+        found.about = limit is not None
     return limit if limit is not None and fits(container, limit) else None

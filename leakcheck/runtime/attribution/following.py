@@ -33,7 +33,8 @@ class Found:
     bounded: Any = None  # the container on the way that has a limit
     limit: int = 0  # the most it holds
     own_limit: int | None = None  # of the target itself
-    stated: bool = False  # the limit is in the program's source
+    stated: bool = False  # the limit is in the program's source, or in the keys
+    about: bool = False  # it may be somewhat more or less
     memo: bool = False  # what grows on the way makes what it is asked for
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     fixed: set[int] = field(default_factory=set)  # ids of the containers that do not grow

@@ -22,10 +22,8 @@ from leakcheck.runtime.attribution.names import (
     names_of,
 )
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_SIZES = (*_ORDERED, ast.Eq, ast.NotEq)
-_MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SIZES = (*ORDERED, ast.Eq, ast.NotEq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +246,21 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _divisor(node: ast.AST, name: str) -> ast.expr | None:
-    """Return 300 where a statement fills places again and again: `table[step % 300] = x`."""
+    """Return 300 where a statement fills places again and again: `table[step % 300] = x`.
+
+    Not for a key that is put together, `table["step %d" % step] = x`.
+    """
     match node:
         case ast.Assign(targets=[ast.Subscript(slice=key) as target]) if name_of(target) == name:
             for part in ast.walk(key):
-                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
-                    return part.right
+                match part:
+                    case ast.BinOp(left=left, op=ast.Mod(), right=right) if not _is_text(left):
+                        return right
     return None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
 def _cuts(node: ast.AST, name: str) -> bool:
@@ -269,47 +275,12 @@ def _cuts(node: ast.AST, name: str) -> bool:
     return False
 
 
-def may_end(suspects: Sequence[Suspect]) -> bool:
-    """Say whether something grows only under a condition that may hold for a first while.
-
-    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`, the `else:` of
-    `if key in cache:`, `except KeyError:`; not `if step % 10 == 0:`, which comes again for ever.
-    """
-    return any(_is_first_time(place) for suspect in suspects for place in suspect.locations[:1])
-
-
-def _is_first_time(place: Place) -> bool:
-    """Look at the conditions around a line that adds, inside the innermost loop or function."""
-    around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
-    for node in reversed(around):  # a walk goes from the outside to the inside
-        if isinstance(node, (*_LOOPS, *FUNCTIONS)):
-            return False
-        if isinstance(node, ast.ExceptHandler) and node.type is not None:
-            return name_of(node.type) in _MISSING
-        if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
-            otherwise = bool(node.orelse) and node.orelse[0].lineno <= place.line
-            if _ends(node.test, otherwise=otherwise):
-                return True
-    return False
-
-
-def _ends(test: ast.expr, *, otherwise: bool) -> bool:
-    if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
-        return False
-    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
-    once = (ast.NotEq, ast.In, ast.IsNot) if otherwise else (ast.Eq, ast.NotIn, ast.Is)
-    if any(isinstance(operator, (*_ORDERED, *once)) for node in compared for operator in node.ops):
-        return True
-    flag = test.operand if isinstance(test, ast.UnaryOp) else test
-    return isinstance(flag, (ast.Name, ast.Attribute))
-
-
 def _compared_with(test: ast.expr, name: str) -> ast.expr | None:
     """Return what the length of something is compared with, None if it is not, or with zero."""
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
-            ordered = isinstance(node.ops[0], (*_ORDERED, ast.Eq))
+            ordered = isinstance(node.ops[0], (*ORDERED, ast.Eq))
             if ordered and any(_is_length(side, name) for side in sides):
                 other = sides[_is_length(sides[0], name)]
                 return None if isinstance(other, ast.Constant) and not other.value else other

@@ -17,7 +17,7 @@ from typing import Any
 
 from leakcheck.model import Kind, Link
 from leakcheck.runtime.attribution import elsewhere
-from leakcheck.runtime.attribution.filling import Filling, limit_in_source
+from leakcheck.runtime.attribution.filling import Filling, limit_beside
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth, referred_to
 from leakcheck.runtime.attribution.holders import Roots
@@ -83,9 +83,9 @@ class Inquest:
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
         rates = {id(one.container): one.per_step for one in self._growers}
-        self._follower = Follower(Roots(heap), rates.keys())
+        self._grower_ids = set(rates)
+        self._follower = Follower(Roots(heap), self._grower_ids)
         self.filling = Filling(rates, growth.steps)
-        self._in_growers: set[int] = set()  # ids of the surviving tensors that they hold
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
 
@@ -145,14 +145,28 @@ class Inquest:
         found = self._follower.follow(target)
         if found.grows:
             found.lines = self._lines_of(found.grower, found)
-            if found.bounded is None and (limit := limit_in_source(found.grower, found)):
+            if found.bounded is None and (limit := limit_beside(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
         return found
 
     def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
-        lines = self._tracer.credits.get(str(id(container)), Counter())
+        lines = self._added_to(container) or self._added_beside(container, found)
         codes = self._codes_elsewhere
         return elsewhere.checked(lines, found.told.holder, codes) if codes else lines
+
+    def _added_to(self, container: Any) -> Counter[Site]:
+        return self._tracer.credits.get(str(id(container)), Counter())
+
+    def _added_beside(self, container: Any, found: Found) -> Counter[Site]:
+        """Return the lines that add to another in the same container: few of fifty are watched."""
+        at = (i for i, owner in enumerate(found.owners) if owner is container)
+        above = found.owners[: next(at, len(found.owners))][-1:]
+        if not above or id(above[0]) not in found.fixed | self._grower_ids:
+            return Counter()
+        beside = set(map(id, gc.get_referents(above[0])))
+        alike = (one.container for one in self._growers if type(one.container) is type(container))
+        lines = (self._added_to(other) for other in alike if id(other) in beside)
+        return next(filter(None, lines), Counter())
 
     def _graph_lead(self, group: Keepers) -> None:
         middle = group.tensors[len(group.tensors) // 2]
@@ -190,30 +204,17 @@ class Inquest:
             alike.setdefault((type(tensor).__name__, *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps
         self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
-        self._note_growers_of(survivors)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
         for _, tensors in ranked[:MOST_LEADS]:
-            grows = False
             for left in reversed(range(MOST_HOLDERS)):
                 if tensors:
-                    tensors, tells = self._tensor_lead(tensors, last=not left, beside=grows)
-                    grows |= tells
+                    tensors = self._tensor_lead(tensors, last=not left)
 
-    def _note_growers_of(self, survivors: list[Any]) -> None:
-        wanted = set(map(id, survivors))
-        for grower in self._growers if wanted else ():
-            self._in_growers |= wanted & set(map(id, gc.get_referents(grower.container)))
-
-    def _tensor_lead(
-        self, tensors: list[Any], *, last: bool, beside: bool
-    ) -> tuple[list[Any], bool]:
-        """Follow tensors that are alike; return others, and whether what holds these grows.
-
-        `beside`: others that are alike are in what grows, or has a limit.
-        """
+    def _tensor_lead(self, tensors: list[Any], *, last: bool) -> list[Any]:
+        """Follow tensors that are alike; return those that another container holds."""
         target, found = self._telling(tensors)
-        together = self._follower.beside(target) if found.grows else set()
-        mine = [each for each in tensors if id(each) in together]
+        beside = self._follower.beside(target) if found.grows else set()
+        mine = [each for each in tensors if id(each) in beside]
         if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
             mine = tensors
         if found.bounded is not None:
@@ -227,12 +228,10 @@ class Inquest:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", describe(target), found, per_step, weight)
             lead = replace(lead, resources=resources_in([target]))
-            # of eight lists with a limit some may be full and renew what they hold
-            renewed = (beside or self._turnover) and not found.grows and bool(found.fixed)
-            piles_up = not renewed and self._follower.pile_up(mine, target, found)
-            (self.leads if piles_up else self.doubtful).append(lead)
+            pile_up = self._follower.pile_up(mine, target, found)
+            (self.leads if pile_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
-        return [each for each in tensors if id(each) not in told], found.tells_limit
+        return [each for each in tensors if id(each) not in told]
 
     def _may_be_renewed(self, tensors: list[Any]) -> bool:
         """Say whether these may be a buffer made anew: none is old, or too few steps were seen."""
@@ -248,14 +247,24 @@ class Inquest:
         What a batch was sampled from holds it too, further away than the batch does.
         """
         middle = tensors[len(tensors) // 2]
-        middle = next((each for each in tensors if id(each) in self._in_growers), middle)
         first = self._follow(middle)
-        if first.in_local and not first.tells_limit:
-            for other in (tensors[0], tensors[-1]):
-                found = self._follow(other)
-                if found.tells_limit:
-                    return other, found
+        if first.tells_limit:
+            return middle, first
+        others = [tensors[0], tensors[-1]] if first.in_local else []
+        for other in (*self._in_growers(tensors), *others):
+            found = self._follow(other)
+            if found.tells_limit:
+                return other, found
         return middle, first
+
+    def _in_growers(self, tensors: list[Any]) -> list[Any]:
+        """Return one of these that a container which grows holds itself, if there is one."""
+        wanted = set(map(id, tensors))
+        for grower in self._growers:
+            for part in gc.get_referents(grower.container):
+                if id(part) in wanted:
+                    return [part]
+        return []
 
     def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
         found = self._follow(thing)
@@ -274,7 +283,7 @@ class Inquest:
         found = self._follow(grower.container)
         found.lines = found.lines or self._lines_of(grower.container, found)
         if found.own_limit is None:
-            found.own_limit = limit_in_source(grower.container, found)
+            found.own_limit = limit_beside(grower.container, found)
         elements, each = weighed(grower.container)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit

@@ -196,6 +196,12 @@ class Confirmation:
             return ()
         return (stopped(came),)
 
+    def rates_at_first(self) -> dict[str, float]:
+        """Return what was gained a step in the first half, by resource."""
+        levels = {one.resource: self._levels(one.resource) for one in self.suspected}
+        steps = self._middle - self.begin
+        return {name: (read[1] - read[0]) / steps for name, read in levels.items() if read}
+
     def _measured(self, reading: Reading, slow: Series) -> Reading:
         short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
         if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
@@ -229,7 +235,7 @@ class Confirmation:
             return False
         if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
             return False  # one jump, such as a library's buffer for larger batches
-        if self.length >= patience.MEMO_STEPS and end - middle < STEADILY * (middle - begin):
+        if self.length >= patience.MEMO_STEPS and _gains_less(reading.resource, *levels):
             return False  # new keys come ever more rarely
         return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
 
@@ -262,6 +268,13 @@ def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
     known = least <= rate <= greatest and greatest - least <= ABOUT_KNOWN * rate
     return rate if known else (least + greatest) / 2
+
+
+def _gains_less(resource: str, begin: int, middle: int, end: int) -> bool:
+    """Say whether less was gained at the end than at first, though it may be by chance."""
+    first, second = middle - begin, end - middle
+    by_chance = sqrt(max(0, end - begin)) if resource in COUNTED_EXACTLY else first
+    return first - second > min((1 - STEADILY) * first, by_chance)
 
 
 def _slows(resource: str, begin: int, middle: int, end: int) -> bool:

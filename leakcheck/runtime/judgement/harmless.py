@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
@@ -17,6 +17,7 @@ from leakcheck.units import format_bytes
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
+SLOWER = 0.7  # of a rate; what grows as fast as before is by chance a fifth slower
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
 
@@ -78,6 +79,7 @@ class Excuses:
         self.limited: Limited | None = None
         self._until: dict[str, float] = {}
         self._tolerated_bytes = 0
+        self._slower: dict[str, Mapping[str, float]] = {}  # rates by holder, before it slowed
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
         """Let `resources` grow until the step `until`."""
@@ -87,8 +89,11 @@ class Excuses:
         """Note a limit that the program sets; returns until when growth may go on, 0 if no more.
 
         Who sets one by bytes or by the clock may mean it to be reached after hours, so the wait
-        is doubled each time. `graph`: it keeps a graph, which nobody means to.
+        is doubled each time. `told`: which limit, "" if there is none; `graph`: it keeps a graph,
+        which nobody means to.
         """
+        if not told:
+            return 0
         known = self.limited
         if known is None or known.told != told:
             steps = patience.GRAPH_LIMIT_STEPS if graph else patience.LIMIT_STEPS
@@ -97,6 +102,21 @@ class Excuses:
             known = replace(known, until=step + 2 * (step - known.since))
         self.limited = known
         return known.until if step < known.until else 0
+
+    def note_slower(self, held: Sequence[Suspect], rates: Mapping[str, float]) -> None:
+        """Note who holds what did not go on as fast as at first, and how fast that was."""
+        if holders := _holders(held):
+            self._slower[holders] = rates
+
+    def slowing(self, suspects: Sequence[Suspect], rates: Mapping[str, float]) -> str:
+        """Say that what had slowed gains less again; "" if it does not. It is asked once."""
+        holders = _holders(suspects)
+        known = self._slower.get(holders, {})
+        shares = [rate / known[name] for name, rate in rates.items() if known.get(name, 0) > 0]
+        if not shares or max(shares) >= SLOWER:
+            return ""
+        self._slower[holders] = rates
+        return f"{holders} gains ever less, as what is filled by key does"
 
     def is_limited(self, step: int) -> bool:
         """Say whether something may still grow up to a limit that the program sets."""
@@ -133,6 +153,10 @@ class Excuses:
         for resource in over:
             del self._until[resource]
         return int(max(over.values(), default=0))
+
+
+def _holders(suspects: Sequence[Suspect]) -> str:
+    return ", ".join(one.holder for one in suspects if one.holder)
 
 
 def stopped(resources: Iterable[str]) -> Notice:

@@ -35,7 +35,9 @@ class Release:
     def is_overdue(self, step: int, elapsed_s: float) -> bool:
         """Say whether the end of the enclosing loop has been waited for long enough."""
         waited, waited_s = step - self._since[0], elapsed_s - self._since[1]
-        return waited >= patience.LONGEST_WAIT_STEPS and waited_s >= patience.LONGEST_WAIT_S
+        times = patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1
+        long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
+        return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
 
     def judge(
         self, step: int, readings: Mapping[str, int]

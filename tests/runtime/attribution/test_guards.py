@@ -6,7 +6,8 @@ import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.guards import limited_by_program, may_end
+from leakcheck.runtime.attribution.conditions import may_end
+from leakcheck.runtime.attribution.guards import limited_by_program
 
 
 @pytest.fixture
@@ -232,6 +233,10 @@ def test_an_attribute_is_known_by_its_last_name(said):
         ("try: kept[key]\nexcept KeyError:\n    kept[key] = x\n", True),
         ("try: run()\nexcept ValueError as error:\n    kept.append(error)\n", False),
         ("try: run()\nexcept:\n    kept.append(x)\n", False),
+        ("for x in xs:\n    row = kept.setdefault(key, x)\n", True),
+        ("for x in xs:\n    kept.setdefault(key, x)\n", True),
+        ("for x in xs:\n    kept.setdefault(key, []).append(x)\n", False),
+        ("for x in xs:\n    kept[key] = others.setdefault\n", False),
         ("this is no Python\n", False),
     ],
 )

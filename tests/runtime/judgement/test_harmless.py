@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.judgement.harmless import (
     Excuses,
     Limited,
@@ -74,6 +74,34 @@ def test_what_was_read_too_rarely_since_may_go_on():
 
 def test_a_resource_that_was_not_read_may_go_on():
     assert LIMITED.goes_on([Series(8)])
+
+
+QUEUE, TABLE = (Suspect("tensor", "tensors", 1.0, holder=f"global `{n}`") for n in ("q", "table"))
+
+
+def test_what_slowed_and_gains_less_again_is_filled_by_key():
+    excuses = Excuses()
+    excuses.note_slower((TABLE,), {"tensors": 0.9})
+
+    told = "global `table` gains ever less, as what is filled by key does"
+    assert excuses.slowing((TABLE,), {"tensors": 0.3}) == told
+    assert excuses.slowing((TABLE,), {"tensors": 0.25}) == ""  # as fast as when it was asked last
+    assert excuses.slowing((TABLE,), {"tensors": 0.1}) == told
+
+
+def test_what_goes_on_as_fast_or_never_slowed_is_not_filled_by_key():
+    excuses = Excuses()
+    excuses.note_slower((TABLE,), {"tensors": 0.9})
+    excuses.note_slower((), {"tensors": 5.0})
+
+    assert excuses.slowing((TABLE,), {"tensors": 0.8}) == ""
+    assert excuses.slowing((TABLE,), {"host.heap": 10.0}) == ""
+    assert excuses.slowing((QUEUE,), {"tensors": 0.1}) == ""
+    assert excuses.slowing((), {"tensors": 0.1}) == ""
+
+
+def test_what_has_no_limit_is_not_waited_for():
+    assert Excuses().limit("", {}, 100, graph=False) == 0
 
 
 def test_a_limit_is_waited_for_twice_as_long_each_time():

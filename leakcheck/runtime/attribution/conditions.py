@@ -1,0 +1,70 @@
+"""Does something grow only where it is new? `if key not in cache: cache[key] = x`, by its source.
+
+It may end when every key was seen once, and no source says when that is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.guards import ORDERED
+from leakcheck.runtime.attribution.names import FUNCTIONS, is_around, name_of
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
+
+
+def may_end(suspects: Sequence[Suspect]) -> bool:
+    """Say whether something grows only under a condition that may hold for a first while.
+
+    `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`, the `else:` of
+    `if key in cache:`, `except KeyError:`, `cache.setdefault(key, x)`; not `if step % 10 == 0:`,
+    which comes again for ever.
+    """
+    return any(_is_first_time(place) for suspect in suspects for place in suspect.locations[:1])
+
+
+def _is_first_time(place: Place) -> bool:
+    """Look at the conditions around a line that adds, inside the innermost loop or function."""
+    around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
+    for node in reversed(around):  # a walk goes from the outside to the inside
+        if _sets_default(node):
+            return True
+        if isinstance(node, (*_LOOPS, *FUNCTIONS)):
+            return False
+        if isinstance(node, ast.ExceptHandler) and node.type is not None:
+            return name_of(node.type) in _MISSING
+        if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
+            otherwise = bool(node.orelse) and node.orelse[0].lineno <= place.line
+            if _ends(node.test, otherwise=otherwise):
+                return True
+    return False
+
+
+def _sets_default(statement: ast.AST) -> bool:
+    """Say whether a statement adds only what is new; `kept.setdefault(key, []).append(x)` more."""
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign)):
+        return False
+    nodes = list(ast.walk(statement))
+    set_by = {
+        id(node) for node in nodes if isinstance(node, ast.Attribute) and node.attr == "setdefault"
+    }
+    inside = [node.value for node in nodes if isinstance(node, ast.Attribute)]
+    return any(
+        isinstance(node, ast.Call) and id(node.func) in set_by and node not in inside
+        for node in nodes
+    )
+
+
+def _ends(test: ast.expr, *, otherwise: bool) -> bool:
+    if any(isinstance(node, ast.Mod) for node in ast.walk(test)):
+        return False
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    once = (ast.NotEq, ast.In, ast.IsNot) if otherwise else (ast.Eq, ast.NotIn, ast.Is)
+    if any(isinstance(operator, (*ORDERED, *once)) for node in compared for operator in node.ops):
+        return True
+    flag = test.operand if isinstance(test, ast.UnaryOp) else test
+    return isinstance(flag, (ast.Name, ast.Attribute))
