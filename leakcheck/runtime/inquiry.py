@@ -13,7 +13,7 @@ from time import thread_time
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
-from leakcheck.runtime.attribution.guards import without_limit
+from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
@@ -62,6 +62,7 @@ class Findings:
     rates: Mapping[str, float]  # by resource, of what was confirmed, a step
     shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
     doubtful: bool = False  # they are in containers that keep their size
+    passed: bool = False  # what holds them has more in it than its source allows
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -75,6 +76,11 @@ class Findings:
     def firm(self) -> tuple[Suspect, ...]:
         """The suspects, unless a longer window may yet tell what it is that grows."""
         return () if self.doubtful else self.suspects
+
+    @property
+    def limits(self) -> str:
+        """The limits that the program sets to all that grows; "" if something is beyond any."""
+        return "" if self.passed else limited_by_program(self.suspects)
 
     @property
     def of_graph(self) -> bool:
@@ -176,14 +182,16 @@ class Attribution:
     def _look_back(self) -> Findings:
         window = self._window
         suspects, notices = window.close()
-        suspects = without_limit(tuple(one for one in suspects if self._accounts(one)))
+        suspects = tuple(one for one in suspects if self._accounts(one))
+        passed = [window.passed[one.holder] for one in suspects if one.holder in window.passed]
+        suspects = suspects if passed else without_limit(suspects)
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
         return Findings(
             suspects,
-            notices,
+            (*notices, *passed),
             (),
             window.full_in_steps,
             keyed,
@@ -192,6 +200,7 @@ class Attribution:
             self._rates,
             window.shapes_vary,
             window.doubtful,
+            bool(passed),
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
@@ -143,7 +142,8 @@ class Course:
             self._finish_attribution(step)
         if self.stage == "waiting" and (self.trusted or not cut_short):
             self.stage = "growing"  # to the end, and it was never released
-        inquiry = self._confirmation if self.held and self.stage == "confirming" else None
+        sure = self.held and not self.excuses.has_slowed(self.held)
+        inquiry = self._confirmation if sure and self.stage == "confirming" else None
         if inquiry and not cut_short and (grown := inquiry.so_far(exhausted=exhausted)):
             self.established, self.stage, self.suspects = grown, "growing", self.held
 
@@ -316,7 +316,7 @@ class Course:
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
-        limits = limited_by_program(suspects) or self.excuses.slowing(suspects, findings.rates)
+        limits = findings.limits or self.excuses.slowing(suspects, findings.rates)
         if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
             self._add(Notice("bounded", limits), step=step)
             self._excuse_until(step, until)

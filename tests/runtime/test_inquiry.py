@@ -302,6 +302,7 @@ class Window:
     spent_s = 0.0
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
+    passed: dict[str, object] = {}  # noqa: RUF012
 
     def __init__(self, *_: object) -> None:
         pass

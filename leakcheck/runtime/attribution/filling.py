@@ -11,6 +11,7 @@ from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.stated import stated_limit
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.tables import Table
 
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 
@@ -24,7 +25,11 @@ class Filling:
     def __init__(self, rates: Mapping[int, float], steps: int) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
+        self.passed: dict[
+            str, Notice
+        ] = {}  # by holder: it holds more than the limits in its source
         self._told: set[int] = set()  # by id: they live on meanwhile
+        self._tables: set[int] = set()
         self._rates, self._steps = rates, steps
 
     def note(self, found: Found, made: Mapping[type, int], per_step: float = 0.0) -> None:
@@ -38,30 +43,45 @@ class Filling:
             return
         if made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
+        if id(found.bounded) in self._tables:
+            return
         read = objects.content_reader(type(found.bounded))
-        length, limit = read(found.bounded) if read else 0, found.limit
+        length = read(found.bounded) if read else 0
         per_step = per_step or self._rates.get(id(found.bounded), 0.0)  # absent once it is full
+        self._note(found.bounded, found, length, found.limit, per_step)
+
+    def note_table(self, table: Table, found: Found) -> None:
+        """Note a table that is filled, and who holds it."""
+        self._tables.add(id(table.container))
+        if not found.outside and not found.told.library:
+            self._note(table.container, found, len(table.held), table.places, table.per_step)
+
+    def _note(self, container: Any, found: Found, length: int, limit: int, per_step: float) -> None:
         steps = round(max(0, limit - length) / per_step) if per_step else 0
         self.full_in_steps = max(self.full_in_steps, steps)
-        if id(found.bounded) in self._told:
+        if id(container) in self._told:
             return
-        self._told.add(id(found.bounded))
+        self._told.add(id(container))
         full = f"full in {steps} steps" if length < limit else "full now"
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"
         held = f"{found.told.holder} holds {length} of {most}"
         self.notices.append(Notice("bounded", f"{held} and is {full}"))
 
+    def limit_of(self, container: Any, found: Found) -> int | None:
+        """Return the limit that the source sets to a container, or its keys, if it has room for it.
 
-def limit_beside(container: Any, found: Found) -> int | None:
-    """Return the limit that the source sets to a container, or its keys, if there is room for it.
-
-    `found` is told if that is only about right.
-    """
-    if found.outside or found.told.library:
-        return None
-    named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
-    limit = stated_limit(container, named[0], found.owners)
-    if limit is None:
-        limit = number_of_keys(container)
-        found.about = limit is not None
-    return limit if limit is not None and fits(container, limit) else None
+        `found` is told if that is only about right.
+        """
+        if found.outside or found.told.library:
+            return None
+        named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
+        stated = stated_limit(container, named[0], found.owners)
+        if stated.passed:
+            length = (objects.length_reader(type(container)) or len)(container)
+            told = f"has {length} elements, more than the {stated.passed} that its source states"
+            self.passed[found.told.holder] = Notice("note", f"{found.told.holder} {told}")
+        limit = stated.limit
+        if limit is None:
+            limit = number_of_keys(container)
+            found.about = limit is not None
+        return limit if limit is not None and fits(container, limit) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,11 +72,17 @@ class Found:
 
 
 class Follower:
-    """Follows live objects to the roots that hold them; `growing` are ids of containers."""
+    """Follows live objects to the roots that hold them.
 
-    def __init__(self, roots: Roots, growing: Set[int]) -> None:
+    `growing` are ids of containers; `tables`: those that are being filled, with their places.
+    """
+
+    def __init__(
+        self, roots: Roots, growing: Set[int], tables: Mapping[int, int] | None = None
+    ) -> None:
         self.until_s = 0.0  # of the thread's processor time, for searches
         self._roots = roots
+        self._tables = tables or {}
         self._growing = growing
         self._siblings: list[tuple[set[int], Found]] = []  # ids in one container, who holds them
 
@@ -121,7 +127,7 @@ class Follower:
     def _note_container(self, found: Found, chain: Chain, holder: Any) -> None:
         if objects.length_reader(type(holder)) is None:
             return
-        limit = _limit_of(holder, chain)
+        limit = self._tables.get(id(holder)) or _limit_of(holder, chain)
         if limit is not None:
             found.bounded, found.limit = holder, limit
         if id(holder) in self._growing:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import compress, pairwise, repeat
 from operator import gt, lt
@@ -15,6 +16,7 @@ from typing import Any
 
 from leakcheck.runtime.introspection.buffers import Extended
 from leakcheck.runtime.introspection.objects import Heap
+from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
 
 FEWEST_ELEMENTS = 2
@@ -43,6 +45,12 @@ def referred_to(growers: list[Grower], most: int) -> list[Grower]:
     held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
     known = [one for one in growers if id(one.container) in held] if holders else growers
     return known[:most]
+
+
+def inside(parts: Sequence[Any], wanted: Set[int]) -> list[Any]:
+    """Return what has one of the ids `wanted`, among some objects or in one of them."""
+    in_parts = gc.get_referents(*filter(gc.is_tracked, parts))
+    return [each for each in (*parts, *in_parts) if id(each) in wanted]
 
 
 def _largest(tensors: list[Any]) -> dict[_Form, Any]:
@@ -74,6 +82,7 @@ class Growth:
         self._shapes: set[tuple[int, ...]] = set()  # of all tensors so far
         self._new_shapes: list[int] = []  # a look each
         self._buffers = Extended()
+        self._tables = Tables()
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
     def look(self, step: int, heap: Heap) -> dict[int, int]:
@@ -83,6 +92,7 @@ class Growth:
             self._compare(lengths)
         else:
             self._lengths, self._counts = lengths, heap.counts()
+            self._tables.look(heap.tables())
         tensors = heap.tensors()
         self._note_births(tensors)
         shapes = set(map(shape_of, tensors))
@@ -164,6 +174,10 @@ class Growth:
     def buffers_in_place(self, heap: Heap) -> list[Any]:
         """Return the buffers that were extended and are still the same objects."""
         return self._buffers.in_place(heap.buffers)
+
+    def tables(self, heap: Heap) -> list[Table]:
+        """Return the tables made before they are filled, and filled since the first look."""
+        return list(self._tables.filling(heap.tables(), self.steps)) if self.steps else []
 
     def extended(self, heap: Heap) -> list[tuple[Any, float]]:
         """Return tensors and buffers that stand for ever larger ones, with their bytes more a step.

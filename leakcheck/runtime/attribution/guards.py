@@ -6,8 +6,8 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -16,7 +16,7 @@ from leakcheck.runtime.attribution.names import (
     FUNCTIONS,
     REMOVES,
     handed_to,
-    is_around,
+    is_inner,
     is_item,
     name_of,
     names_of,
@@ -24,15 +24,6 @@ from leakcheck.runtime.attribution.names import (
 
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*ORDERED, ast.Eq, ast.NotEq)
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What a length is compared with; a `counter` stands for the length if it is equal to it."""
-
-    path: str
-    limit: ast.expr
-    counter: ast.expr | None = None
 
 
 def limited_by_program(suspects: Sequence[Suspect]) -> str:
@@ -56,58 +47,12 @@ def limiting_place(suspect: Suspect) -> Place | None:
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
             node = _limit_in(within, name, parsed(place.path), place.line)
+            node = node or (_item_cut_in(within, name) if is_inner(suspect) else None)
             if node is not None:
                 code = node.test if isinstance(node, (ast.If, ast.While)) else node
                 line = node.lineno  # type: ignore[attr-defined]
                 return replace(place, line=line, code=ast.unparse(code))
     return None
-
-
-def bounds_of(suspect: Suspect) -> Iterator[Bound]:
-    """Yield what the program compares the length with of what grows, before it adds or removes.
-
-    `if self.size < self.capacity: self.rows.append(x)` counts by hand, `rows[i % n] = x` has as
-    many as there are remainders.
-    """
-    for place in suspect.locations:
-        for name, within in names_of(suspect, place):
-            for node in ast.walk(within):
-                if isinstance(node, (ast.If, ast.While)):
-                    yield from _bounds_in(node, name, place)
-                    yield from _counted_bounds_in(node, name, place, within)
-                elif (divisor := _divisor(node, name)) is not None:
-                    yield Bound(place.path, divisor)
-
-
-def _bounds_in(branch: ast.If | ast.While, name: str, place: Place) -> Iterator[Bound]:
-    limit = _compared_with(branch.test, name)
-    acts = _limits(branch, name) or _turns_back(branch, name, place.line)
-    if limit is not None and acts:
-        yield Bound(place.path, limit)
-
-
-def _counted_bounds_in(
-    branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
-) -> Iterator[Bound]:
-    """Yield what an attribute is compared with that is counted up; a local may count the steps."""
-    adds = isinstance(branch, ast.If) and is_around(branch, place.line) and _changes(branch, name)
-    for node in ast.walk(branch.test) if adds else ():
-        match node:
-            case ast.Compare(
-                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]
-            ):
-                for counter, limit in ((left, right), (right, left)):
-                    if isinstance(counter, ast.Attribute) and _is_set(counter, within):
-                        yield Bound(place.path, limit, counter)
-
-
-def _is_set(attribute: ast.Attribute, within: ast.AST) -> bool:
-    for node in ast.walk(within):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
-        if any(ast.unparse(target) == ast.unparse(attribute) for target in targets):
-            return True
-    return False
 
 
 def _limit_in(
@@ -119,10 +64,11 @@ def _limit_in(
     """
     for node in ast.walk(within):
         if isinstance(node, (ast.If, ast.While)):
-            limits = _limits(node, name) or _turns_back(node, name, line)
-            if limits or _empties(node, name, within):
+            if limits(node, name, within) or turns_back(node, name, line):
                 return node
-        elif _cuts(node, name) or _divisor(node, name) is not None:
+            if _empties(node, name, within):
+                return node
+        elif _cuts(node, name) or divisor(node, name) is not None:
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
@@ -131,14 +77,52 @@ def _limit_in(
     return None
 
 
-def _limits(branch: ast.If | ast.While, name: str) -> bool:
-    if _compared_with(branch.test, name) is not None:
-        return _changes(branch, name)
+def _item_cut_in(within: ast.AST, name: str) -> ast.AST | None:
+    """Return where each element of `name` keeps only its last: `rows[key] = rows[key][-n:]`."""
+    for node in ast.walk(within):
+        match node:
+            case ast.Assign(
+                targets=[ast.Subscript() as target],
+                value=ast.Subscript(value=cut, slice=ast.Slice(lower=lower, upper=upper)),
+            ) if name_of(target) == name == name_of(cut):
+                if lower is not None or upper is not None:
+                    return node
+    return None
+
+
+def _goes_up(limit: ast.expr, within: ast.AST) -> bool:
+    """Say whether an attribute is counted up and never begins anew: it is a place, and no limit."""
+    if not isinstance(limit, ast.Attribute) or turned_at(limit, within) is not None:
+        return False
+    told = ast.unparse(limit)
+    counts = [node for node in ast.walk(within) if isinstance(node, ast.AugAssign)]
+    return any(ast.unparse(node.target) == told for node in counts)
+
+
+def turned_at(counter: ast.expr, within: ast.AST) -> ast.expr | None:
+    """Return n where a counter begins anew: `self.at = (self.at + 1) % n`."""
+    told = ast.unparse(counter)
+    for node in ast.walk(within):
+        match node:
+            case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Mod(), right=right)):
+                if ast.unparse(target) == told:
+                    return right
+            case ast.AugAssign(target=target, op=ast.Mod(), value=value):
+                if ast.unparse(target) == told:
+                    return value
+    return None
+
+
+def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
+    """Say whether a branch adds or removes by the length of `name`, or removes by another size."""
+    limit = compared_with(branch.test, name)
+    if limit is not None:
+        return changes(branch, name) and not _goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
     return _compares_something(branch.test) and _removes(branch, name)
 
 
-def _turns_back(branch: ast.If | ast.While, name: str, line: int) -> bool:
+def turns_back(branch: ast.If | ast.While, name: str, line: int) -> bool:
     """Say whether nothing is added at `line` once enough is kept: `if len(rows) >= n: return`."""
     last = branch.end_lineno or line
     if len(branch.body) != 1 or not _leaves(branch.body[0]) or last >= line:
@@ -245,7 +229,7 @@ def _is_empty(value: ast.expr) -> bool:
     return False
 
 
-def _divisor(node: ast.AST, name: str) -> ast.expr | None:
+def divisor(node: ast.AST, name: str) -> ast.expr | None:
     """Return 300 where a statement fills places again and again: `table[step % 300] = x`.
 
     Not for a key that is put together, `table["step %d" % step] = x`.
@@ -275,7 +259,7 @@ def _cuts(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _compared_with(test: ast.expr, name: str) -> ast.expr | None:
+def compared_with(test: ast.expr, name: str) -> ast.expr | None:
     """Return what the length of something is compared with, None if it is not, or with zero."""
     for node in ast.walk(test):
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
@@ -297,7 +281,8 @@ def _is_length(node: ast.expr, name: str) -> bool:
     return False
 
 
-def _changes(branch: ast.If | ast.While, name: str) -> bool:
+def changes(branch: ast.If | ast.While, name: str) -> bool:
+    """Say whether something is added to `name`, or removed from it, in a branch."""
     for part in (*branch.body, *branch.orelse):
         for node in ast.walk(part):
             match node:

@@ -17,9 +17,9 @@ from typing import Any
 
 from leakcheck.model import Kind, Link
 from leakcheck.runtime.attribution import elsewhere
-from leakcheck.runtime.attribution.filling import Filling, limit_beside
+from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
-from leakcheck.runtime.attribution.growth import Grower, Growth, referred_to
+from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
 from leakcheck.runtime.attribution.linked import links_of
@@ -84,7 +84,9 @@ class Inquest:
         self._growers = list(islice(growers, MOST_CANDIDATES))
         rates = {id(one.container): one.per_step for one in self._growers}
         self._grower_ids = set(rates)
-        self._follower = Follower(Roots(heap), self._grower_ids)
+        self._tables = growth.tables(heap)
+        places = {id(table.container): table.places for table in self._tables}
+        self._follower = Follower(Roots(heap), self._grower_ids, places)
         self.filling = Filling(rates, growth.steps)
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
@@ -98,6 +100,10 @@ class Inquest:
         self._heap.drop()
         self._growers = referred_to(self._growers, MOST_GROWERS)
         self._follower.until_s = thread_time() + self._search_s
+        survivors = set(map(id, self._growth.survivors()))
+        for table in self._tables:
+            explained |= set(map(id, inside(table.held, survivors)))
+            self.filling.note_table(table, self._follow(table.container))
         for group in groups[:MOST_LEADS]:
             self._graph_lead(group)
         del groups
@@ -145,7 +151,7 @@ class Inquest:
         found = self._follower.follow(target)
         if found.grows:
             found.lines = self._lines_of(found.grower, found)
-            if found.bounded is None and (limit := limit_beside(found.grower, found)):
+            if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
         return found
 
@@ -258,13 +264,10 @@ class Inquest:
         return middle, first
 
     def _in_growers(self, tensors: list[Any]) -> list[Any]:
-        """Return one of these that a container which grows holds itself, if there is one."""
+        """Return one of these that is in a container which grows, or in an element of it."""
         wanted = set(map(id, tensors))
-        for grower in self._growers:
-            for part in gc.get_referents(grower.container):
-                if id(part) in wanted:
-                    return [part]
-        return []
+        newest = (objects.newest(each.container, MOST_WEIGHED) for each in self._growers)
+        return next(filter(None, (inside(parts, wanted)[:1] for parts in newest)), [])
 
     def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
         found = self._follow(thing)
@@ -283,7 +286,7 @@ class Inquest:
         found = self._follow(grower.container)
         found.lines = found.lines or self._lines_of(grower.container, found)
         if found.own_limit is None:
-            found.own_limit = limit_beside(grower.container, found)
+            found.own_limit = self.filling.limit_of(grower.container, found)
         elements, each = weighed(grower.container)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit

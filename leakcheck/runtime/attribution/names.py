@@ -24,6 +24,50 @@ def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
     for name, within in _own_names(suspect, place, tree):
         yield name, within
         yield from ((alias, tree) for alias in _aliases(name, tree))
+        yield from _local_names(name, within, inner=is_inner(suspect))
+
+
+def is_inner(suspect: Suspect) -> bool:
+    """Say whether what grows is an element of what the holder is named after: a list a class."""
+    links = suspect.trace.links if suspect.trace else ()
+    grows = next((i for i, link in enumerate(links) if link.suspect), len(links) - 1)
+    return any(link.edge.startswith("[") for link in links[: max(0, grows)])
+
+
+def _local_names(name: str, within: ast.AST, *, inner: bool) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what functions call `name` themselves, or one of its elements if that is what grows.
+
+    `rows = self.rows`; `recent = self.by_class[key]`, `for recent in self.by_class.values():`.
+    """
+    for function in _scopes(within):
+        for node in ast.walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=local)], value=value) if local != name:
+                    element = _is_element(value, name)
+                    whole = isinstance(value, ast.Attribute) and value.attr == name
+                    if (element and inner) or (whole and not inner):
+                        yield local, function
+                case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=held))):
+                    if inner and name_of(held) == name:
+                        last = target.elts[-1] if isinstance(target, ast.Tuple) else target
+                        yield name_of(last), function
+
+
+def _scopes(within: ast.AST) -> Iterator[ast.AST]:
+    """Yield the functions, and what a file does outside of them as one."""
+    if isinstance(within, ast.Module):
+        kinds = (*FUNCTIONS, ast.ClassDef)
+        yield ast.Module([node for node in within.body if not isinstance(node, kinds)], [])
+    yield from (node for node in ast.walk(within) if isinstance(node, FUNCTIONS))
+
+
+def _is_element(value: ast.expr, name: str) -> bool:
+    match value:
+        case ast.Subscript(value=held, slice=key):
+            return name_of(held) == name and not isinstance(key, ast.Slice)
+        case ast.Call(func=ast.Attribute(value=held, attr="get" | "setdefault")):
+            return name_of(held) == name
+    return False
 
 
 def _own_names(suspect: Suspect, place: Place, tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -13,15 +13,17 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from types import MemberDescriptorType
 from typing import Any
 
 from leakcheck.model import Suspect
-from leakcheck.runtime.attribution.guards import Bound, bounds_of
+from leakcheck.runtime.attribution.bounds import Bound, bounds_of
 from leakcheck.runtime.introspection import frames, objects
 
 MOST_VALUES = 8  # of one name, in several functions
+PASSED = 1.25  # times a limit: what is cut back now and then may hold somewhat more
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -31,22 +33,38 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> int | None:
-    """Return the least that the program lets a container grow to, None if it does not say.
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The least that the program lets a container grow to, None if it does not say.
+
+    `passed`: the largest of its limits, if the container holds more than each of them; else 0.
+    """
+
+    limit: int | None = None
+    passed: int = 0
+
+
+def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Stated:
+    """Return what the program says that a container holds at most.
 
     `suspect` tells what the source calls it; `owners` are the objects from a root to it.
     """
     read = objects.length_reader(type(container))
     if read is None:
-        return None
+        return Stated()
     length = read(container)
+    # of several values of one name the nearest is meant
+    known = [(bound, _numbers(bound.limit, bound.path, owners)[:1]) for bound in bounds_of(suspect)]
     limits = [
         math.ceil(limit)
-        for bound in bounds_of(suspect)
-        for limit in _numbers(bound.limit, bound.path, owners)[:1]  # the nearest is meant
+        for bound, numbers in known
+        for limit in numbers
         if limit >= length and (bound.counter is None or _counts(bound, owners, length))
     ]
-    return min(limits, default=None)
+    if limits or not known or not all(numbers for _, numbers in known):
+        return Stated(min(limits, default=None))
+    largest = max(number for _, numbers in known for number in numbers)
+    return Stated(None, math.ceil(largest) if 0 < PASSED * largest < length else 0)
 
 
 def _counts(bound: Bound, owners: Sequence[Any], length: int) -> bool:

@@ -56,6 +56,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
+        self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
         self._probed: set[int] = set()
@@ -108,6 +109,7 @@ class Window:
         inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
         inquest.find(self._marks)
         self.full_in_steps = inquest.filling.full_in_steps
+        self.passed = inquest.filling.passed
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         notices = inquest.filling.notices

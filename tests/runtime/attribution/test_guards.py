@@ -4,7 +4,7 @@ import linecache
 
 import pytest
 
-from leakcheck.model import Place, Suspect
+from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.guards import limited_by_program
@@ -14,14 +14,14 @@ from leakcheck.runtime.attribution.guards import limited_by_program
 def said(tmp_path):
     """Say what is found of a source in which global `kept` grows at line 1."""
 
-    def said(source: str, holder: str = "global `kept`") -> str:
+    def said(source: str, holder: str = "global `kept`", *edges: str) -> str:
         path = tmp_path / "program.py"
         path.write_text(source)
         parsed.cache_clear()
         linecache.checkcache(str(path))
-        suspect = Suspect(
-            "tensor", "tensors pile up", holder=holder, locations=(Place(str(path), 1, ""),)
-        )
+        trace = LeakTrace("global `kept`", tuple(Link(edge, "") for edge in edges))
+        places = (Place(str(path), 1, ""),)
+        suspect = Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
         return limited_by_program((suspect,)).replace(f"{path}", "program.py")
 
     return said
@@ -212,6 +212,58 @@ def test_an_attribute_is_known_by_its_last_name(said):
     assert said(source, "attribute `Data.cache`, from local `self` in get()").endswith(
         "limited at program.py:1 (len(self.cache) > self.size)"
     )
+
+
+ELEMENTS = ("[x]", "[x]")  # of `kept`, a list each, and what is in one of them
+
+
+@pytest.mark.parametrize(
+    ("source", "limit"),
+    [
+        (
+            "def add(k):\n    recent = kept[k]\n    if len(recent) > n: recent = recent[-n:]\n",
+            "program.py:3 (len(recent) > n)",
+        ),
+        (
+            "def add(k):\n    recent = kept.get(k)\n    while len(recent) > n: recent.pop(0)\n",
+            "program.py:3 (len(recent) > n)",
+        ),
+        (
+            "def trim():\n    for _, rows in kept.items():\n"
+            "        if len(rows) > 9: del rows[0]\n",
+            "program.py:3 (len(rows) > 9)",
+        ),
+        ("kept[k].append(x)\nkept[k] = kept[k][-n:]\n", "program.py:2 (kept[k] = kept[k][-n:])"),
+    ],
+)
+def test_a_limit_of_each_element_limits_the_lists_in_it_and_not_itself(said, source, limit):
+    assert said(source, "global `kept`", *ELEMENTS) == f"global `kept` grows, limited at {limit}"
+    assert said(source, "global `kept`", "[x]") == ""
+
+
+def test_what_a_function_calls_all_of_it_is_limited_there(said):
+    body = "        rows = self.kept\n        if len(rows) > 9: rows.pop()\n"
+    source = f"class Bank:\n    def add(self):\n{body}"
+
+    told = "attribute `Bank.kept` grows, limited at program.py:4 (len(rows) > 9)"
+    assert said(source, "attribute `Bank.kept`") == told
+
+
+@pytest.mark.parametrize(
+    ("source", "limited"),
+    [
+        ("if self.at >= len(kept): kept.append(x)\nself.at += 1\n", False),  # for ever
+        ("if self.at >= len(kept): kept.append(x)\nself.at = (self.at + 1) % n\n", True),
+        ("if self.at >= len(kept): kept.append(x)\nself.at += 1\nself.at %= n\n", True),
+        ("if self.most >= len(kept): kept.append(x)\n", True),
+    ],
+)
+def test_a_place_that_only_goes_up_is_no_limit(said, source, limited):
+    assert bool(said(source)) is limited
+
+
+def test_a_key_that_is_put_together_is_no_place_in_a_ring(said):
+    assert said("kept['%d of %d' % (step, n)] = x\n") == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.stated import stated_limit
+from leakcheck.runtime.attribution.stated import Stated, stated_limit
 
 CAPACITY = 700
 
@@ -38,7 +38,7 @@ class Replay:
 def limit(tmp_path):
     """Return the limit that a method `push`, which adds at line 4, sets to `Replay.data`."""
 
-    def limit(body: str, length: int = 40) -> int | None:
+    def limit(body: str, length: int = 40, *, passed: bool = False) -> int | None:
         path = tmp_path / "replay.py"
         method = textwrap.indent(textwrap.dedent(body), "        ")
         path.write_text(f"class Replay:\n    def push(self, x):\n{method}")
@@ -50,7 +50,8 @@ def limit(tmp_path):
         suspect = Suspect("tensor", "", holder=held, locations=(Place(str(path), added, ""),))
         replay = Replay(length)
         around = argparse.Namespace(memory=replay, capacity=10_000, few=90, kept=replay.data)
-        return stated_limit(replay.data, suspect, [around, replay])
+        stated = stated_limit(replay.data, suspect, [around, replay])
+        return stated.passed if passed else stated.limit
 
     return limit
 
@@ -130,7 +131,7 @@ def test_a_local_that_counts_the_steps_is_no_limit():
     place = Place(__file__, train.__code__.co_firstlineno + 4, "")
     suspect = Suspect("object", "", holder="local `kept`", locations=(place,))
 
-    assert stated_limit(kept, suspect, []) is None
+    assert stated_limit(kept, suspect, []) == Stated()
 
 
 @pytest.mark.parametrize(("name", "most"), [("mine", 90), ("theirs", CAPACITY)])
@@ -147,4 +148,20 @@ def test_a_name_is_looked_up_in_the_functions_that_run_and_in_the_module(name, m
     place = Place(__file__, add.__code__.co_firstlineno, "")
     suspect = Suspect("object", "", holder=f"local `{name}`", locations=(place,))
 
-    assert stated_limit({"mine": mine, "theirs": theirs}[name], suspect, []) == most
+    assert stated_limit({"mine": mine, "theirs": theirs}[name], suspect, []).limit == most
+
+
+LIMITED = "if len(self.data) == self.capacity: self.data.pop()\nself.data.append(x)"
+
+
+def test_more_than_the_limits_allow_has_passed_them(limit):
+    assert limit(LIMITED, 700) is None
+    assert limit(LIMITED, 700, passed=True) == 500
+    assert limit(LIMITED, 600, passed=True) == 0  # by little: it may be cut back now and then
+    assert limit(LIMITED, 400, passed=True) == 0
+
+
+def test_a_limit_that_cannot_be_read_may_not_have_been_passed(limit):
+    both = f"if len(self.data) > budget(): self.data.clear()\n{LIMITED}"
+
+    assert limit(both, 700, passed=True) == 0

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import deque
-from functools import cache, lru_cache
 
 import pytest
 import torch
@@ -18,17 +16,6 @@ from leakcheck.runtime.introspection.objects import Heap
 STEPS = 24
 
 
-def through_a_window(step, growing=("graph.nodes", "tensors")):
-    for _ in range(40):
-        step()
-    window = Window(dict.fromkeys(growing, 0.0))
-    window.open()
-    for _ in range(STEPS):
-        step()
-        window.step()
-    return window.close()
-
-
 def loss() -> torch.Tensor:
     return (torch.rand(3, requires_grad=True) * 2).sum()
 
@@ -39,17 +26,6 @@ class Meter:
 
     def update(self, value):
         self.sum += value  # the line to name
-
-
-class Bank:
-    def __init__(self, per_class):
-        self.per_class, self.vectors = per_class, {}
-
-    def add(self, label):
-        recent = self.vectors.setdefault(label, [])
-        recent.append(torch.zeros(2))
-        if len(recent) > self.per_class:
-            recent.pop(0)
 
 
 class Trainer:
@@ -63,7 +39,7 @@ def code_of(suspect) -> str:
     return suspect.locations[0].code
 
 
-def test_an_accumulating_local_is_named_with_its_line():
+def test_an_accumulating_local_is_named_with_its_line(through_a_window):
     total = 0
 
     def step():
@@ -80,7 +56,7 @@ def test_an_accumulating_local_is_named_with_its_line():
     assert notices == ()
 
 
-def test_a_meter_is_named_by_class_and_attribute():
+def test_a_meter_is_named_by_class_and_attribute(through_a_window):
     meter = Meter()
 
     (suspect,), _ = through_a_window(lambda: meter.update(loss()))
@@ -91,7 +67,7 @@ def test_a_meter_is_named_by_class_and_attribute():
     assert suspect.trace.links[-1].suspect
 
 
-def test_a_thousand_tensors_in_a_list_are_one_suspect():
+def test_a_thousand_tensors_in_a_list_are_one_suspect(through_a_window):
     kept = []
 
     def step():
@@ -104,7 +80,7 @@ def test_a_thousand_tensors_in_a_list_are_one_suspect():
     assert [link.edge for link in suspect.trace.links] == ["[x]"]
 
 
-def test_the_mean_beside_the_total_is_not_accused():
+def test_the_mean_beside_the_total_is_not_accused(through_a_window):
     box = {"total": 0.0}
 
     def step():
@@ -117,84 +93,7 @@ def test_the_mean_beside_the_total_is_not_accused():
     assert [link.edge for link in suspect.trace.links] == ['["total"]']
 
 
-def test_a_container_with_a_limit_is_only_filling():
-    window = deque(maxlen=5000)
-
-    suspects, (notice,) = through_a_window(lambda: window.append(torch.zeros(2)))
-
-    assert suspects == ()
-    assert notice.kind == "bounded"
-    assert "at most 5000" in notice.message
-
-
-def test_a_cache_with_a_limit_is_only_filling():
-    @lru_cache(maxsize=10_000)
-    def made(number):
-        return torch.zeros(number)
-
-    numbers = iter(range(1000))
-    suspects, (notice,) = through_a_window(lambda: made(next(numbers)))
-
-    assert suspects == ()
-    assert "lru_cache" in notice.message or "made" in notice.message
-
-
-def test_a_cache_without_a_limit_is_a_leak():
-    @cache
-    def made(number):
-        return torch.zeros(number)
-
-    numbers = iter(range(1000))
-    (suspect,), _ = through_a_window(lambda: made(next(numbers)))
-
-    assert suspect.kind == "tensor"
-    assert any(link.edge == "lru_cache of made()" for link in suspect.trace.links)
-
-
-def test_a_full_ring_buffer_is_no_leak():
-    ring, count = [torch.zeros(2)] * 16, 0
-
-    def step():
-        nonlocal count
-        ring[count % 16] = torch.zeros(2)
-        count += 1
-
-    assert through_a_window(step, growing=()) == ((), ())
-
-
-def through_a_window_of_a_bank(rare_steps):
-    """Five classes that are full and one that is not, to which little is added."""
-    bank = Bank(per_class=30)
-    for label in list(range(5)) * 30 + [9]:
-        bank.add(label)
-    window = Window({"tensors": len(rare_steps) / STEPS})
-    window.open()
-    for step in range(STEPS):
-        for label in range(5):
-            bank.add(label)
-        if step in rare_steps:
-            bank.add(9)
-        window.step()
-    return window, window.close()
-
-
-def test_of_lists_with_a_limit_the_one_that_fills_is_told_not_those_that_are_full():
-    _, (suspects, (notice,)) = through_a_window_of_a_bank(rare_steps=[2, 6, 9, 16, 18, 20])
-
-    assert suspects == ()
-    assert notice.message == (
-        "attribute `Bank.vectors`, from local `bank` in through_a_window_of_a_bank() "
-        "holds 7 of at most 30 and is full in 92 steps"
-    )
-
-
-def test_lists_that_renew_what_they_hold_are_in_doubt_where_none_is_seen_to_grow():
-    window, _ = through_a_window_of_a_bank(rare_steps=[2])
-
-    assert window.doubtful
-
-
-def test_a_class_attribute_is_a_root():
+def test_a_class_attribute_is_a_root(through_a_window):
     trainer = Trainer()
 
     (suspect,), _ = through_a_window(lambda: trainer.every_loss.append(loss()))
@@ -203,7 +102,7 @@ def test_a_class_attribute_is_a_root():
     Trainer.every_loss.clear()
 
 
-def test_a_default_argument_is_a_holder():
+def test_a_default_argument_is_a_holder(through_a_window):
     def log(value, seen=[]):  # noqa: B006
         seen.append(value)
 
@@ -213,7 +112,7 @@ def test_a_default_argument_is_a_holder():
     assert code_of(suspect) == "seen.append(value)"
 
 
-def test_a_linked_list_reads_as_one_reference():
+def test_a_linked_list_reads_as_one_reference(through_a_window):
     class Entry:
         def __init__(self, previous):
             self.value = torch.zeros(3)
@@ -231,7 +130,7 @@ def test_a_linked_list_reads_as_one_reference():
     assert [link.edge for link in suspect.trace.links] == [".previous", ".value"]
 
 
-def test_plain_objects_are_weighed():
+def test_plain_objects_are_weighed(through_a_window):
     log = []
 
     def step():
@@ -243,7 +142,7 @@ def test_plain_objects_are_weighed():
     assert 5000 < suspect.bytes_per_step < 6000
 
 
-def test_a_steady_loop_has_no_suspect():
+def test_a_steady_loop_has_no_suspect(through_a_window):
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.Adam(layer.parameters())
     recent = None
@@ -258,7 +157,7 @@ def test_a_steady_loop_has_no_suspect():
     assert through_a_window(step) == ((), ())
 
 
-def test_the_same_leak_has_the_same_fingerprint():
+def test_the_same_leak_has_the_same_fingerprint(through_a_window):
     prints = set()
     for _ in range(3):
         meter = Meter()
@@ -269,7 +168,7 @@ def test_the_same_leak_has_the_same_fingerprint():
     assert len(prints) == 1
 
 
-def test_a_window_leaves_no_trace_function_and_nothing_alive():
+def test_a_window_leaves_no_trace_function_and_nothing_alive(through_a_window):
     log = []
     through_a_window(lambda: log.append(loss()))
     frame = sys._getframe()
@@ -281,7 +180,7 @@ def test_a_window_leaves_no_trace_function_and_nothing_alive():
     assert [each for each in gc.get_objects() if type(each) in made_by_a_window] == []
 
 
-def test_a_program_that_traces_itself_is_left_alone():
+def test_a_program_that_traces_itself_is_left_alone(through_a_window):
     def theirs(frame, event, arg):
         return None
 
@@ -341,17 +240,3 @@ def test_a_window_longer_than_usual_sees_what_comes_late_in_it():
     (suspect,), _ = window.close()
 
     assert (suspect.kind, suspect.objects_per_step) == ("tensor", 0.1)
-
-
-def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
-    kept: list[deque[float]] = []
-
-    def step() -> None:
-        kept.append(deque([1.0], maxlen=100))
-        for each in kept:
-            each.append(1.0)
-
-    suspects, notices = through_a_window(step, growing=("python.blocks",))
-
-    assert [suspect.holder.partition(" in ")[0] for suspect in suspects] == ["local `kept`"]
-    assert notices == ()

@@ -1,0 +1,76 @@
+"""With what does the program compare the length of what grows, or count where it adds to?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.guards import (
+    changes,
+    compared_with,
+    divisor,
+    limits,
+    turned_at,
+    turns_back,
+)
+from leakcheck.runtime.attribution.names import is_around, names_of
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a length is compared with; a `counter` stands for the length if it is equal to it."""
+
+    path: str
+    limit: ast.expr
+    counter: ast.expr | None = None
+
+
+def bounds_of(suspect: Suspect) -> Iterator[Bound]:
+    """Yield what the program compares the length with of what grows, before it adds or removes.
+
+    `if self.size < self.capacity: self.rows.append(x)` counts by hand, `rows[i % n] = x` has as
+    many as there are remainders.
+    """
+    for place in suspect.locations:
+        for name, within in names_of(suspect, place):
+            for node in ast.walk(within):
+                if isinstance(node, (ast.If, ast.While)):
+                    yield from _bounds_in(node, name, place, within)
+                    yield from _counted_bounds_in(node, name, place, within)
+                elif (number := divisor(node, name)) is not None:
+                    yield Bound(place.path, number)
+
+
+def _bounds_in(
+    branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
+) -> Iterator[Bound]:
+    limit = compared_with(branch.test, name)
+    acts = limits(branch, name, within) or turns_back(branch, name, place.line)
+    if limit is not None and acts:
+        yield Bound(place.path, turned_at(limit, within) or limit)
+
+
+def _counted_bounds_in(
+    branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
+) -> Iterator[Bound]:
+    """Yield what an attribute is compared with that is counted up; a local may count the steps."""
+    adds = isinstance(branch, ast.If) and is_around(branch, place.line) and changes(branch, name)
+    for node in ast.walk(branch.test) if adds else ():
+        match node:
+            case ast.Compare(
+                left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]
+            ):
+                for counter, limit in ((left, right), (right, left)):
+                    if isinstance(counter, ast.Attribute) and _is_set(counter, within):
+                        yield Bound(place.path, limit, counter)
+
+
+def _is_set(attribute: ast.Attribute, within: ast.AST) -> bool:
+    for node in ast.walk(within):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+        if any(ast.unparse(target) == ast.unparse(attribute) for target in targets):
+            return True
+    return False
