@@ -8,8 +8,7 @@ from functools import cache, lru_cache
 import torch
 
 from leakcheck.runtime.attribution.window import Window
-
-STEPS = 24
+from tests.runtime.attribution.windows import STEPS, through_a_window
 
 
 class Bank:
@@ -23,7 +22,7 @@ class Bank:
             recent.pop(0)
 
 
-def test_a_container_with_a_limit_is_only_filling(through_a_window):
+def test_a_container_with_a_limit_is_only_filling():
     window = deque(maxlen=5000)
 
     suspects, (notice,) = through_a_window(lambda: window.append(torch.zeros(2)))
@@ -33,7 +32,7 @@ def test_a_container_with_a_limit_is_only_filling(through_a_window):
     assert "at most 5000" in notice.message
 
 
-def test_a_cache_with_a_limit_is_only_filling(through_a_window):
+def test_a_cache_with_a_limit_is_only_filling():
     @lru_cache(maxsize=10_000)
     def made(number):
         return torch.zeros(number)
@@ -45,7 +44,7 @@ def test_a_cache_with_a_limit_is_only_filling(through_a_window):
     assert "lru_cache" in notice.message or "made" in notice.message
 
 
-def test_a_cache_without_a_limit_is_a_leak(through_a_window):
+def test_a_cache_without_a_limit_is_a_leak():
     @cache
     def made(number):
         return torch.zeros(number)
@@ -57,7 +56,7 @@ def test_a_cache_without_a_limit_is_a_leak(through_a_window):
     assert any(link.edge == "lru_cache of made()" for link in suspect.trace.links)
 
 
-def test_a_full_ring_buffer_is_no_leak(through_a_window):
+def test_a_full_ring_buffer_is_no_leak():
     ring, count = [torch.zeros(2)] * 16, 0
 
     def step():
@@ -94,7 +93,7 @@ def test_of_lists_with_a_limit_the_one_that_fills_is_told_not_those_that_are_ful
     )
 
 
-def test_a_table_made_before_it_is_filled_is_only_filling(through_a_window):
+def test_a_table_made_before_it_is_filled_is_only_filling():
     table: list[object] = [None] * 500
     places = iter(range(500))
     batch = []
@@ -109,7 +108,7 @@ def test_a_table_made_before_it_is_filled_is_only_filling(through_a_window):
     assert notice.message.endswith("holds 64 of at most 500 and is full in 436 steps")
 
 
-def test_of_what_is_held_by_a_batch_and_by_what_grows_that_is_told_which_grows(through_a_window):
+def test_of_what_is_held_by_a_batch_and_by_what_grows_that_is_told_which_grows():
     kept: dict[int, tuple[torch.Tensor, float]] = {}
     batch = []
 
@@ -128,7 +127,7 @@ def test_lists_that_renew_what_they_hold_are_in_doubt_where_none_is_seen_to_grow
     assert window.doubtful
 
 
-def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another(through_a_window):
+def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
     kept: list[deque[float]] = []
 
     def step() -> None:

@@ -9,7 +9,7 @@ import torch
 
 from leakcheck.runtime.attribution.hidden import hooks_of
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
-from tests.runtime.attribution.test_window import through_a_window
+from tests.runtime.attribution.windows import through_a_window
 
 numpy = pytest.importorskip("numpy")
 

@@ -12,8 +12,7 @@ from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.window import Window
 from leakcheck.runtime.introspection.objects import Heap
-
-STEPS = 24
+from tests.runtime.attribution.windows import STEPS, through_a_window
 
 
 def loss() -> torch.Tensor:
@@ -39,7 +38,7 @@ def code_of(suspect) -> str:
     return suspect.locations[0].code
 
 
-def test_an_accumulating_local_is_named_with_its_line(through_a_window):
+def test_an_accumulating_local_is_named_with_its_line():
     total = 0
 
     def step():
@@ -56,7 +55,7 @@ def test_an_accumulating_local_is_named_with_its_line(through_a_window):
     assert notices == ()
 
 
-def test_a_meter_is_named_by_class_and_attribute(through_a_window):
+def test_a_meter_is_named_by_class_and_attribute():
     meter = Meter()
 
     (suspect,), _ = through_a_window(lambda: meter.update(loss()))
@@ -67,7 +66,7 @@ def test_a_meter_is_named_by_class_and_attribute(through_a_window):
     assert suspect.trace.links[-1].suspect
 
 
-def test_a_thousand_tensors_in_a_list_are_one_suspect(through_a_window):
+def test_a_thousand_tensors_in_a_list_are_one_suspect():
     kept = []
 
     def step():
@@ -80,7 +79,7 @@ def test_a_thousand_tensors_in_a_list_are_one_suspect(through_a_window):
     assert [link.edge for link in suspect.trace.links] == ["[x]"]
 
 
-def test_the_mean_beside_the_total_is_not_accused(through_a_window):
+def test_the_mean_beside_the_total_is_not_accused():
     box = {"total": 0.0}
 
     def step():
@@ -93,7 +92,7 @@ def test_the_mean_beside_the_total_is_not_accused(through_a_window):
     assert [link.edge for link in suspect.trace.links] == ['["total"]']
 
 
-def test_a_class_attribute_is_a_root(through_a_window):
+def test_a_class_attribute_is_a_root():
     trainer = Trainer()
 
     (suspect,), _ = through_a_window(lambda: trainer.every_loss.append(loss()))
@@ -102,7 +101,7 @@ def test_a_class_attribute_is_a_root(through_a_window):
     Trainer.every_loss.clear()
 
 
-def test_a_default_argument_is_a_holder(through_a_window):
+def test_a_default_argument_is_a_holder():
     def log(value, seen=[]):  # noqa: B006
         seen.append(value)
 
@@ -112,7 +111,7 @@ def test_a_default_argument_is_a_holder(through_a_window):
     assert code_of(suspect) == "seen.append(value)"
 
 
-def test_a_linked_list_reads_as_one_reference(through_a_window):
+def test_a_linked_list_reads_as_one_reference():
     class Entry:
         def __init__(self, previous):
             self.value = torch.zeros(3)
@@ -130,7 +129,7 @@ def test_a_linked_list_reads_as_one_reference(through_a_window):
     assert [link.edge for link in suspect.trace.links] == [".previous", ".value"]
 
 
-def test_plain_objects_are_weighed(through_a_window):
+def test_plain_objects_are_weighed():
     log = []
 
     def step():
@@ -142,7 +141,7 @@ def test_plain_objects_are_weighed(through_a_window):
     assert 5000 < suspect.bytes_per_step < 6000
 
 
-def test_a_steady_loop_has_no_suspect(through_a_window):
+def test_a_steady_loop_has_no_suspect():
     layer = torch.nn.Linear(4, 4)
     optimizer = torch.optim.Adam(layer.parameters())
     recent = None
@@ -157,7 +156,7 @@ def test_a_steady_loop_has_no_suspect(through_a_window):
     assert through_a_window(step) == ((), ())
 
 
-def test_the_same_leak_has_the_same_fingerprint(through_a_window):
+def test_the_same_leak_has_the_same_fingerprint():
     prints = set()
     for _ in range(3):
         meter = Meter()
@@ -168,7 +167,7 @@ def test_the_same_leak_has_the_same_fingerprint(through_a_window):
     assert len(prints) == 1
 
 
-def test_a_window_leaves_no_trace_function_and_nothing_alive(through_a_window):
+def test_a_window_leaves_no_trace_function_and_nothing_alive():
     log = []
     through_a_window(lambda: log.append(loss()))
     frame = sys._getframe()
@@ -180,7 +179,7 @@ def test_a_window_leaves_no_trace_function_and_nothing_alive(through_a_window):
     assert [each for each in gc.get_objects() if type(each) in made_by_a_window] == []
 
 
-def test_a_program_that_traces_itself_is_left_alone(through_a_window):
+def test_a_program_that_traces_itself_is_left_alone():
     def theirs(frame, event, arg):
         return None
 
