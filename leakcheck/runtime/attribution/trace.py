@@ -154,8 +154,10 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     grows = id(holder) in growing
     if type(holder) is FunctionType:
         return _from_function(holder, chain, at)
-    if following is not None and type(child) is dict and is_namespace_of(child, holder):
-        return _from_namespace(type(holder), holder, chain, at + 1)
+    if type(child) is dict and is_namespace_of(child, holder):
+        if following is None:  # they are what grows
+            return _Hop("", "", at + 1, False)
+        return _from_namespace(type(holder), holder, chain, at + 1, growing)
     if issubclass(type(holder), dict):
         return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
     if type(holder) is CellType:
@@ -166,12 +168,14 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     return _Hop(edge, name, at + 1, grows)
 
 
-def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int) -> _Hop:
+def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     key = key_of(chain[at], chain[at + 1])
     owner = holder.__name__ if issubclass(kind, type) else kind.__name__
     table = chain[at + 1]
     if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
         key, at = key_of(table, chain[at + 2]), at + 1
+    if id(chain[at]) in growing:  # attributes that are added under ever new names
+        return _Hop(POSITION, "", at + 1, True)
     return _Hop(f".{key}", f"attribute `{owner}.{key}`", at + 1, False)
 
 
