@@ -7,6 +7,7 @@ from dataclasses import replace
 from leakcheck.model import Kind, Suspect
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
+from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read
 from leakcheck.runtime.judgement.trend import even_rate
@@ -51,8 +52,7 @@ WHAT: dict[Kind, str] = {
 def told_suspects(course: Course) -> tuple[Suspect, ...]:
     """Return what leaks, the rates measured over the whole run; at least one."""
     rates = {reading.resource: reading.line.per_step for reading in course.established}
-    kinds = [_kind_of(resource) for resource in rates]
-    leading = min(kinds, key=list(WHAT).index)
+    leading = _leading(rates)
     suspects = _worth_telling(course.suspects, rates)
     if not suspects:
         allocated_at = (place_of(memory) for memory in course.memory)
@@ -66,6 +66,11 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
     )
+
+
+def _leading(rates: dict[str, float]) -> Kind:
+    """Return the most telling kind of leak that what grows may show."""
+    return min(map(_kind_of, without_few_blocks(rates)), key=list(WHAT).index)
 
 
 def _kind_of(resource: str) -> Kind:

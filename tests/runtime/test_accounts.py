@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.model import Suspect
-from leakcheck.runtime.accounts import TENSOR_BYTES, _weighed, _with_rest
+from leakcheck.runtime.accounts import TENSOR_BYTES, _leading, _weighed, _with_rest
 
 GRAPH = Suspect("graph", "Tensor (scalar)", 8.0, 566.0)
 LABELS = Suspect("tensor", "Tensor (32) int64", 1.0, 294.0)
@@ -31,3 +31,11 @@ def test_tensors_weigh_what_was_seen_at_the_rate_of_the_whole_run():
 
     assert _weighed(seen, 3.0) == 3 * (500 + TENSOR_BYTES)
     assert _weighed(Suspect("tensor", "a buffer", None, 1_000.0), 3.0) == 1_000.0
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kind"),
+    [(1.0, "native"), (40.0, "object")],
+)
+def test_what_no_line_adds_is_named_by_blocks_only_if_they_can_be_most_of_it(blocks, kind):
+    assert _leading({"host.heap": 6144.0, "python.blocks": blocks}) == kind
