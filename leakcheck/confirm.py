@@ -12,9 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from leakcheck.model import Finding, Suspect
+from leakcheck.runtime.attribution.advice import is_general
 
 _NAMES = re.compile(r"`([^`]+)`")
 _GRAPH_CODES = "LK1"  # rules about autograd graphs
+_DEVICE_CODES = "LK4"  # about where memory is, not for how long
 
 
 def confirm(
@@ -22,8 +24,8 @@ def confirm(
 ) -> tuple[tuple[Finding, ...], tuple[Suspect, ...]]:
     """Mark the findings that a suspect proves, and give each suspect the rules that name it.
 
-    A suspect without a fix takes the first one's. A finding that no suspect touches keeps `proved`
-    as it was: the run may not have come by.
+    A suspect whose fix is only general takes the first one's. A finding that no suspect touches
+    keeps `proved` as it was: the run may not have come by.
     """
     findings, suspects = tuple(findings), tuple(suspects)
     pairs = [
@@ -39,8 +41,16 @@ def confirm(
 
 def _named(suspect: Suspect, findings: list[Finding]) -> Suspect:
     rules = tuple(dict.fromkeys((*suspect.rules, *(finding.rule for finding in findings))))
-    fix = suspect.fix or next((finding.help for finding in findings if finding.help), "")
-    return replace(suspect, rules=rules, fix=fix)
+    if suspect.fix and not is_general(suspect.fix):
+        return replace(suspect, rules=rules)
+    helps = (finding.help for finding in findings if finding.help and _is_about(finding, suspect))
+    return replace(suspect, rules=rules, fix=next(helps, suspect.fix))
+
+
+def _is_about(finding: Finding, suspect: Suspect) -> bool:
+    """Say whether what a finding advises may free the suspect: tensors stay when detached."""
+    of_graph = finding.code.startswith(_GRAPH_CODES)
+    return not finding.code.startswith(_DEVICE_CODES) and (suspect.kind == "graph" or not of_graph)
 
 
 def _proved_by(suspect: Suspect, findings: tuple[Finding, ...]) -> list[Finding]:

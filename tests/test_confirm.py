@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from leakcheck.confirm import confirm
 from leakcheck.model import Finding, Location, Place, Suspect
+from leakcheck.runtime.attribution.advice import fix_for
 
 ACCUMULATOR = Finding(
     rule="undetached-accumulator",
@@ -62,6 +65,42 @@ def test_a_graph_proves_no_finding_about_something_else_by_its_name_alone():
     hook = replace(HOOK, message="the handle of `total_loss` is dropped")
 
     assert confirm([hook], [TOTAL]) == ((hook,), (TOTAL,))
+
+
+REGISTRY = Finding(
+    rule="instance-registry",
+    code="LK307",
+    location=Location("metrics.py", 15, 9, 15, 33),
+    message="`_ALL` keeps every `Metric`",
+    help="use weakref.WeakSet",
+)
+METRICS = Suspect(
+    "tensor",
+    "list of Accuracy",
+    locations=(Place("metrics.py", 15, "_ALL.append(self)"),),
+    fix=fix_for("_ALL.append(self)", "tensor", scalar=True),
+)
+
+
+def test_a_rule_that_names_the_line_knows_a_better_fix_than_the_general_one():
+    _, (suspect,) = confirm([REGISTRY], [METRICS])
+
+    assert suspect.fix == REGISTRY.help
+
+
+def test_a_fix_made_for_what_leaks_stays():
+    rewritten = replace(METRICS, fix="_ALL.append(self.item())")
+
+    _, (suspect,) = confirm([REGISTRY], [rewritten])
+
+    assert (suspect.fix, suspect.rules) == (rewritten.fix, ("instance-registry",))
+
+
+@pytest.mark.parametrize("code", ["LK102", "LK401"])
+def test_detached_or_on_another_device_tensors_pile_up_all_the_same(code):
+    _, (suspect,) = confirm([replace(REGISTRY, code=code)], [METRICS])
+
+    assert suspect.fix == METRICS.fix
 
 
 def test_relative_and_absolute_paths_are_the_same_place(tmp_path, monkeypatch):

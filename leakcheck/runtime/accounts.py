@@ -7,6 +7,7 @@ from dataclasses import replace
 from leakcheck.model import Kind, Suspect
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
+from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read
 from leakcheck.runtime.judgement.trend import even_rate
@@ -51,8 +52,7 @@ WHAT: dict[Kind, str] = {
 def told_suspects(course: Course) -> tuple[Suspect, ...]:
     """Return what leaks, the rates measured over the whole run; at least one."""
     rates = {reading.resource: reading.line.per_step for reading in course.established}
-    kinds = [_kind_of(resource) for resource in rates]
-    leading = min(kinds, key=list(WHAT).index)
+    leading = _leading(rates)
     suspects = _worth_telling(course.suspects, rates)
     if not suspects:
         allocated_at = (place_of(memory) for memory in course.memory)
@@ -61,11 +61,18 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
     if len(suspects) == 1 and not course.fills_beside:
         suspects = (_measured(suspects[0], course, rates),)
     elif not course.fills_beside:
-        suspects = _with_rest(_adding_up(suspects, rates), _bytes_per_step(course)[0])
+        suspects = _with_rest(
+            _adding_up(suspects, rates), _bytes_per_step(course, with_blocks=True)[0]
+        )
     age = course.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
     )
+
+
+def _leading(rates: dict[str, float]) -> Kind:
+    """Return the most telling kind of leak that what grows may show."""
+    return min(map(_kind_of, without_few_blocks(rates)), key=list(WHAT).index)
 
 
 def _kind_of(resource: str) -> Kind:
@@ -126,7 +133,7 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     """Give the only suspect the rates of the whole run: they are exacter than the window's."""
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
     objects_per_step = rates.get(counter, suspect.objects_per_step)
-    bytes_per_step, narrow = _bytes_per_step(course)
+    bytes_per_step, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
     if not narrow and suspect.kind in ("processes", "threads", "descriptors"):
         bytes_per_step = None
     elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
@@ -153,8 +160,16 @@ def _weighed(suspect: Suspect, objects_per_step: float | None) -> float | None:
     return objects_per_step * (in_bytes / seen + TENSOR_BYTES)
 
 
-def _bytes_per_step(course: Course) -> tuple[float | None, bool]:
-    """Return what the memory in use gains, and whether that is known well."""
+def _counts_blocks(suspect: Suspect) -> bool:
+    """Say whether small Python objects come with each: a tensor's, and what it is kept in."""
+    return suspect.kind in COUNTERS and not suspect.is_extended
+
+
+def _bytes_per_step(course: Course, *, with_blocks: bool) -> tuple[float | None, bool]:
+    """Return what the memory in use gains, and whether that is known well.
+
+    `with_blocks`: with what Python's allocator gained at the least, which the heap does not show.
+    """
     known = {reading.resource: reading for reading in course.established}
     held_back = sum(
         known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
@@ -164,8 +179,10 @@ def _bytes_per_step(course: Course) -> tuple[float | None, bool]:
         for name in course.watch.quick.resources
         if name == "host.heap" or name.endswith(".allocated")
     ]
+    blocks = known.get("python.blocks") if with_blocks else None
+    small = blocks.line.low * BLOCK_BYTES if blocks else 0.0
     # a few bytes of heap beside the kilobytes that are held back are not the rate
-    rate = max(sum(rate for rate, _ in in_use), held_back)
+    rate = max(sum(rate for rate, _ in in_use) + small, held_back)
     return rate or None, all(narrow for _, narrow in in_use)
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from leakcheck.model import Suspect
-from leakcheck.runtime.accounts import TENSOR_BYTES, _weighed, _with_rest
+from leakcheck.runtime.accounts import (
+    TENSOR_BYTES,
+    _bytes_per_step,
+    _counts_blocks,
+    _leading,
+    _weighed,
+    _with_rest,
+)
+from leakcheck.runtime.judgement.judge import read
+from leakcheck.runtime.readings.series import Series
 
 GRAPH = Suspect("graph", "Tensor (scalar)", 8.0, 566.0)
 LABELS = Suspect("tensor", "Tensor (32) int64", 1.0, 294.0)
@@ -26,8 +37,37 @@ def test_of_two_graphs_nobody_knows_which_has_how_much():
     assert _with_rest((GRAPH, GRAPH), 278_000.0) == (GRAPH, GRAPH)
 
 
+@pytest.mark.parametrize(("with_blocks", "per_step"), [(True, 4000.0 + 16 * 64), (False, 4000.0)])
+def test_small_objects_that_the_heap_does_not_show_are_counted_with_the_tensors(
+    with_blocks, per_step
+):
+    watch = SimpleNamespace(quick=Series())
+    for step in range(40):
+        readings = {"host.heap": 4000 * step, "python.blocks": 16 * step}
+        watch.quick.append(step, step / 10, readings)
+    grown = [read(watch.quick, resource) for resource in watch.quick.resources]
+    course = SimpleNamespace(established=grown, established_step=40, watch=watch)
+
+    assert _bytes_per_step(course, with_blocks=with_blocks) == (per_step, True)
+
+
+def test_a_buffer_that_is_extended_has_no_small_objects_beside_it():
+    assert _counts_blocks(LABELS)
+    assert _counts_blocks(GRAPH)
+    assert not _counts_blocks(Suspect("tensor", "a buffer", None, 1_000.0, "global `buf`"))
+    assert not _counts_blocks(Suspect("native", "heap memory", None, 1_000.0))
+
+
 def test_tensors_weigh_what_was_seen_at_the_rate_of_the_whole_run():
     seen = Suspect("tensor", "list of Tensor", 2.0, 1_000.0)
 
     assert _weighed(seen, 3.0) == 3 * (500 + TENSOR_BYTES)
     assert _weighed(Suspect("tensor", "a buffer", None, 1_000.0), 3.0) == 1_000.0
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kind"),
+    [(1.0, "native"), (40.0, "object")],
+)
+def test_what_no_line_adds_is_named_by_blocks_only_if_they_can_be_most_of_it(blocks, kind):
+    assert _leading({"host.heap": 6144.0, "python.blocks": blocks}) == kind

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
-from leakcheck.model import Kind, Suspect
+from leakcheck.model import Kind, LeakTrace, Link, Suspect
 
 _INSIDE = "what is kept has a graph inside ({inside}): detach that, or clear {holder} after its use"
 _TRACEBACK = (
@@ -31,6 +33,19 @@ _REGISTERED_ADVICE = (
     "what is registered in a module or an optimizer stays there: register it once, "
     "or take it out (del) after use"
 )
+_OPTIMIZER_ADVICE = (
+    "an optimizer keeps state as large as its parameters: drop the old one, or keep one and "
+    "empty it with .state.clear()"
+)
+_SUSPENDED_ADVICE = (
+    "a suspended {what} keeps its locals: let it end, or .close() it, and keep what it was made of"
+)
+_FINALIZE_ADVICE = (
+    "weakref.finalize keeps its function and arguments: give it none that refer to the object, "
+    "as a bound method does"
+)
+_FINALIZERS = "class attribute `finalize._registry`"  # the root of what weakref.finalize keeps
+_PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
     "look for what keeps it outside Python's view: a function registered with atexit or in C++, "
@@ -59,27 +74,54 @@ def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> str:
     return _HOOK_ADVICE.format(method=f"{method}()") if method else _GENERIC.get(kind, "")
 
 
+def is_general(fix: str) -> bool:
+    """Say whether a fix is said of any leak of its kind: a rule that names the line knows more."""
+    return fix in _GENERIC.values()
+
+
 def fitting(suspect: Suspect) -> str:
-    """Return the fix of a suspect, another one if what grows is where torch registers things."""
+    """Return the fix of a suspect, another one if what keeps it calls for its own."""
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
-    if at is None:
+    if suspect.trace is None or at is None:
         return suspect.fix
-    if suspect.kind == "graph" and at < len(links) - 1 and links[at].edge == "[x]":
-        if any(link.edge.startswith(".tb_") for link in links[at:]):
-            return _TRACEBACK
-        return _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
-    if suspect.kind == "graph" and suspect.fix.startswith(_CARRIED.partition(":")[0]):
-        several = any(link.edge == "[x]" for link in links)  # one of each step is kept, not carried
-        inside = _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
-        return inside if several else suspect.fix
+    if suspect.kind == "graph":
+        return _keeper_advice(suspect.trace, at) or _without_graph(suspect, links, at)
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
     grown_in = links[at - 1].edge if at else ""
     if grown_in.endswith("_hooks") and ".remove()" not in suspect.fix:
         return _HOOK_ADVICE.format(method="registering a hook")
     is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
-    return _REGISTERED_ADVICE if grown_in in _REGISTERS or is_parameter else suspect.fix
+    registered = _REGISTERED_ADVICE if grown_in in _REGISTERS or is_parameter else ""
+    return registered or _keeper_advice(suspect.trace, at) or suspect.fix
+
+
+def _keeper_advice(trace: LeakTrace, at: int) -> str:
+    """Return what to do about an object that keeps more than its name says, "" if none is seen.
+
+    It is looked for from the reference that grows, at `at`, down to what leaks.
+    """
+    if trace.root == _FINALIZERS:
+        return _FINALIZE_ADVICE
+    for link, inner in pairwise(trace.links[at:]):
+        if inner.edge.startswith(".tb_"):
+            return _TRACEBACK
+        if inner.edge.startswith("suspended "):
+            return _SUSPENDED_ADVICE.format(what=link.holder)
+        if (inner.edge, inner.holder) in _PARTS_OF_OPTIMIZERS:
+            return _OPTIMIZER_ADVICE
+    return ""
+
+
+def _without_graph(suspect: Suspect, links: Sequence[Link], at: int) -> str:
+    """Return the fix of a graph, or how to free one that is inside of what is kept."""
+    inside = _INSIDE.format(inside=links[-1].edge, holder=_container(suspect.holder))
+    if at < len(links) - 1 and links[at].edge == "[x]":
+        return inside
+    carried = suspect.fix.startswith(_CARRIED.partition(":")[0])
+    several = any(link.edge == "[x]" for link in links)  # one of each step is kept, not carried
+    return inside if carried and several else suspect.fix
 
 
 def _container(holder: str) -> str:

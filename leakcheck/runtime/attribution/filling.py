@@ -41,7 +41,7 @@ class Filling:
         its_own = objects.limit_of(found.bounded) is not None
         if found.told.library and its_own:  # a cache of torch's or our own: no concern
             return
-        if made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
+        if its_own and made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
         if id(found.bounded) in self._tables:
             return

@@ -121,7 +121,7 @@ class Window:
         self.shapes_vary = self._growth.shapes_vary
         graph_grows = "graph.nodes" in self._growing
         released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
-        if not leads and released:
+        if not leads and released and not fills_up:  # what is full now keeps those of past steps
             notices = [*notices, Notice("bounded", RENEWED)]
         if not leads and not notices and "tensors" in self._growing:
             leads = inquest.doubtful

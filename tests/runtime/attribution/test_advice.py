@@ -148,3 +148,34 @@ def test_what_each_step_keeps_one_of_is_not_carried_over():
     assert fitting(several) == (
         'what is kept has a graph inside (["loss"]): detach that, or clear Span.attrs after its use'
     )
+
+
+@pytest.mark.parametrize(
+    ("keeper", "advice"),
+    [
+        ([Link(".state", "defaultdict"), Link("[x]", "dict")], "an optimizer keeps state as large"),
+        ([Link(".param_groups", "list"), Link("[x]", "dict")], "an optimizer keeps state as large"),
+        ([Link("suspended episode()", "Tensor")], "a suspended generator keeps its locals"),
+        ([Link("in a traceback", "traceback"), Link(".tb_frame", "frame")], "keep str(error)"),
+    ],
+)
+def test_what_keeps_more_than_its_name_says_has_advice_of_its_own(keeper, advice):
+    links = (Link(".kept", "list"), Link("[x]", "generator", suspect=True), *keeper)
+    tensors = Suspect("tensor", "Tensor", trace=LeakTrace("global `agent`", links), fix=NUMBER)
+
+    assert fitting(tensors).startswith(advice)
+
+
+def test_a_loop_that_is_itself_a_generator_is_not_what_keeps():
+    links = (Link("suspended steps()", "list"), Link("[x]", "Tensor", suspect=True))
+    tensors = Suspect("tensor", "Tensor", trace=LeakTrace("local `it`", links), fix=NUMBER)
+
+    assert fitting(tensors) == NUMBER
+
+
+def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
+    links = (Link("[x]", "_Info", suspect=True), Link(".func", "method"))
+    root = "class attribute `finalize._registry`"
+    batches = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), fix=NUMBER)
+
+    assert fitting(batches).startswith("weakref.finalize keeps its function and arguments")

@@ -139,3 +139,19 @@ def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
 
     assert [suspect.holder.partition(" in ")[0] for suspect in suspects] == ["local `kept`"]
     assert notices == ()
+
+
+def test_a_cache_that_is_full_soon_after_the_window_opens_releases_nothing():
+    mask = lru_cache(maxsize=50)(lambda length: torch.zeros(3))
+    for length in range(46):
+        mask(length)
+    window = Window({"tensors": 1.0})
+    window.open()
+    for length in range(46, 46 + STEPS):
+        mask(min(length, 49))
+        window.step()
+
+    suspects, (notice,) = window.close()
+
+    assert suspects == ()
+    assert "50 of at most 50 and is full now" in notice.message

@@ -1,0 +1,44 @@
+"""What the lines are credited with that add to the heap, to threads, to Python's blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from leakcheck.runtime.attribution.lines import LineTracer
+from leakcheck.runtime.attribution.probes import leads
+from leakcheck.runtime.introspection.frames import Site
+
+STEPS = 24
+HEAP_PER_STEP = 6144.0
+DECODE, BACKWARD = Site("train.py", 24, "decode"), Site("train.py", 42, "main")
+
+
+def traced() -> LineTracer:
+    """Return what lines were seen to add: buffers on one of them, now and then a block on one."""
+    tracer = LineTracer()
+    tracer.credits["host.heap"] = Counter({DECODE: 22 * 6144})
+    tracer.credits["python.blocks"] = Counter({BACKWARD: 19})
+    return tracer
+
+
+def test_a_block_a_step_beside_kilobytes_of_the_heap_is_not_what_leaks():
+    growing = {"host.heap": HEAP_PER_STEP, "python.blocks": 1.07}
+
+    (lead,) = leads(growing, traced(), STEPS, alone=True)
+
+    assert (lead.kind, lead.bytes_per_step) == ("native", HEAP_PER_STEP)
+    assert list(lead.lines) == [DECODE]
+
+
+def test_as_many_blocks_as_may_have_grown_the_heap_are_python_objects():
+    growing = {"host.heap": 400.0, "python.blocks": 1.0}
+
+    (lead,) = leads(growing, traced(), STEPS, alone=True)
+
+    assert (lead.kind, list(lead.lines)) == ("object", [BACKWARD])
+
+
+def test_blocks_whose_heap_is_not_known_to_grow_are_python_objects():
+    (lead,) = leads({"python.blocks": 1.0}, traced(), STEPS, alone=True)
+
+    assert lead.kind == "object"
