@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import (
     changes,
     compared_with,
@@ -15,16 +16,20 @@ from leakcheck.runtime.attribution.guards import (
     turned_at,
     turns_back,
 )
-from leakcheck.runtime.attribution.names import is_around, names_of
+from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, names_of
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a length is compared with; a `counter` stands for the length if it is equal to it."""
+    """What a length is compared with; a `counter` stands for the length if it is equal to it.
+
+    `each_time`: it is, wherever something is added; not only every so many steps.
+    """
 
     path: str
     limit: ast.expr
     counter: ast.expr | None = None
+    each_time: bool = False
 
 
 def bounds_of(suspect: Suspect) -> Iterator[Bound]:
@@ -46,10 +51,23 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
 def _bounds_in(
     branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
 ) -> Iterator[Bound]:
-    limit = compared_with(branch.test, name)
-    acts = limits(branch, name, within) or turns_back(branch, name, place.line)
-    if limit is not None and acts:
-        yield Bound(place.path, turned_at(limit, within) or limit)
+    limit = compared_with(branch.test, name) if limits(branch, name, within) else None
+    limit = limit or turns_back(branch, name, place.line, parsed(place.path))
+    if limit is not None:
+        each_time = _is_each_time(branch, place.line, parsed(place.path))
+        yield Bound(place.path, turned_at(limit, within) or limit, each_time=each_time)
+
+
+def _is_each_time(branch: ast.If | ast.While, line: int, tree: ast.Module) -> bool:
+    """Say whether a length alone is compared, and in the same block as what adds at `line`."""
+    blocks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (*FUNCTIONS, *LOOPS)) and node is not branch
+    ]
+    around = [node for node in blocks if is_around(node, line)]
+    body = around[-1].body if around else tree.body
+    return isinstance(branch.test, ast.Compare) and any(branch is each for each in body)
 
 
 def _counted_bounds_in(

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import ORDERED
-from leakcheck.runtime.attribution.names import FUNCTIONS, is_around, name_of
+from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, name_of
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
 
 
@@ -21,8 +20,8 @@ def may_end(suspects: Sequence[Suspect]) -> bool:
     """Say whether something grows only under a condition that may hold for a first while.
 
     `if epoch == 0:`, `if step < 500:`, `if key not in cache:`, `if found is None:`, the `else:` of
-    `if key in cache:`, `except KeyError:`, `cache.setdefault(key, x)`; not `if step % 10 == 0:`,
-    which comes again for ever.
+    `if key in cache:`, `except KeyError:`, `cache.setdefault(key, x)`, after
+    `if key in cache: return`; not `if step % 10 == 0:`, which comes again for ever.
     """
     return any(_is_first_time(place) for suspect in suspects for place in suspect.locations[:1])
 
@@ -33,14 +32,37 @@ def _is_first_time(place: Place) -> bool:
     for node in reversed(around):  # a walk goes from the outside to the inside
         if _sets_default(node):
             return True
-        if isinstance(node, (*_LOOPS, *FUNCTIONS)):
-            return False
+        if isinstance(node, (*LOOPS, *FUNCTIONS)):
+            missing = isinstance(node, FUNCTIONS) and node.name == "__missing__"
+            return missing or any(_answers(each, around[-1]) for each in ast.walk(node))
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
             return name_of(node.type) in _MISSING
         if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
             otherwise = bool(node.orelse) and node.orelse[0].lineno <= place.line
             if _ends(node.test, otherwise=otherwise):
                 return True
+    return False
+
+
+def _answers(node: ast.AST, adding: ast.AST) -> bool:
+    """Say whether what was found before is returned, and so is not added again further down.
+
+    `if key in cache: return cache[key]`, `if found is not None: return found`,
+    `try: return cache[key]` with `except KeyError: pass`.
+    """
+    if not isinstance(node, (ast.If, ast.Try)) or not isinstance(adding, ast.stmt):
+        return False
+    before = (node.end_lineno or 0) < adding.lineno and node.col_offset <= adding.col_offset
+    if not before or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+        return False
+    if isinstance(node, ast.Try):
+        kinds = [each.type for each in node.handlers if each.type is not None]
+        return any(name_of(kind) in _MISSING for kind in kinds)
+    match node.test:
+        case ast.Compare(ops=[ast.In()]):
+            return True
+        case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return True
     return False
 
 

@@ -16,11 +16,13 @@ from leakcheck.runtime.attribution.names import (
     FUNCTIONS,
     REMOVES,
     handed_to,
+    is_around,
     is_inner,
     is_item,
     name_of,
     names_of,
 )
+from leakcheck.runtime.attribution.trace import OUTSIDE
 
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*ORDERED, ast.Eq, ast.NotEq)
@@ -32,9 +34,8 @@ def limited_by_program(suspects: Sequence[Suspect]) -> str:
     told = sorted({f"{each.path}:{each.line} ({each.code})" for each in places if each is not None})
     if not told or None in places:
         return ""
-    return (
-        f"{', '.join(suspect.holder for suspect in suspects)} grows, limited at {', '.join(told)}"
-    )
+    names = (one.what if one.holder.startswith(OUTSIDE) else one.holder for one in suspects)
+    return f"{', '.join(names)} grows, limited at {', '.join(told)}"
 
 
 def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -64,7 +65,7 @@ def _limit_in(
     """
     for node in ast.walk(within):
         if isinstance(node, (ast.If, ast.While)):
-            if limits(node, name, within) or turns_back(node, name, line):
+            if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
             if _empties(node, name, within):
                 return node
@@ -119,27 +120,67 @@ def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
     if limit is not None:
         return changes(branch, name) and not _goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
-    return _compares_something(branch.test) and _removes(branch, name)
+    beside = _compares_something(branch.test) and not _measures_argument(branch, within)
+    return beside and _removes(branch, name)
 
 
-def turns_back(branch: ast.If | ast.While, name: str, line: int) -> bool:
-    """Say whether nothing is added at `line` once enough is kept: `if len(rows) >= n: return`."""
+def _measures_argument(branch: ast.If | ast.While, within: ast.AST) -> bool:
+    """Say whether the length compared is that of an argument: a batch keeps its length."""
+    arguments = {
+        each.arg
+        for node in ast.walk(within)
+        if isinstance(node, FUNCTIONS) and is_around(node, branch.lineno)
+        for each in node.args.args
+    }
+    for node in ast.walk(branch.test):
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in arguments:
+                return True
+    return False
+
+
+def turns_back(
+    branch: ast.If | ast.While, name: str, line: int, within: ast.AST
+) -> ast.expr | None:
+    """Return n if nothing is added at `line` once n are kept: `if len(rows) >= n: return`.
+
+    They may be kept beside `name`, where the same function adds to both.
+    """
     last = branch.end_lineno or line
     if len(branch.body) != 1 or not _leaves(branch.body[0]) or last >= line:
-        return False
+        return None
     match branch.test:
         case ast.Compare(left=large, ops=[ast.Gt() | ast.GtE() | ast.Eq()], comparators=[small]):
             pass
         case ast.Compare(left=small, ops=[ast.Lt() | ast.LtE()], comparators=[large]):
             pass
         case _:
+            return None
+    if isinstance(small, ast.Constant) and not small.value:
+        return None
+    return small if _is_length(large, name) or _is_beside(large, last, line, within) else None
+
+
+def _is_beside(length: ast.expr, after: int, line: int, within: ast.AST) -> bool:
+    """Say whether the function with `line` adds to what is measured, `after` it was compared."""
+    match length:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Attribute() | ast.Name() as kept]):
+            pass
+        case _:
             return False
-    return _is_length(large, name) and not (isinstance(small, ast.Constant) and not small.value)
+    around = [node for node in ast.walk(within) if isinstance(node, FUNCTIONS)]
+    around = [node for node in around if is_around(node, line) and is_around(node, after)]
+    if not around:
+        return False
+    adding = [each for each in around[-1].body if each.lineno > after]
+    return bool(adding) and changes(ast.If(length, adding, []), name_of(kept))
 
 
 def _leaves(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Return):  # with a value it answers, and may have enough to do so
-        return statement.value is None or isinstance(statement.value, ast.Constant)
+        value = statement.value
+        constant = isinstance(value, ast.Name) and value.id.isupper()
+        return value is None or isinstance(value, ast.Constant) or constant
     return isinstance(statement, (ast.Continue, ast.Break, ast.Raise))
 
 

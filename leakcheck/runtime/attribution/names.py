@@ -10,6 +10,7 @@ from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
 CHANGES = (
     *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),

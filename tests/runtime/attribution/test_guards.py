@@ -14,13 +14,13 @@ from leakcheck.runtime.attribution.guards import limited_by_program
 def said(tmp_path):
     """Say what is found of a source in which global `kept` grows at line 1."""
 
-    def said(source: str, holder: str = "global `kept`", *edges: str) -> str:
+    def said(source: str, holder: str = "global `kept`", *edges: str, line: int = 1) -> str:
         path = tmp_path / "program.py"
         path.write_text(source)
         parsed.cache_clear()
         linecache.checkcache(str(path))
         trace = LeakTrace("global `kept`", tuple(Link(edge, "") for edge in edges))
-        places = (Place(str(path), 1, ""),)
+        places = (Place(str(path), line, ""),)
         suspect = Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
         return limited_by_program((suspect,)).replace(f"{path}", "program.py")
 
@@ -262,6 +262,21 @@ def test_a_place_that_only_goes_up_is_no_limit(said, source, limited):
     assert bool(said(source)) is limited
 
 
+def test_what_is_kept_beside_limits_both(said):
+    body = "    if len(words) >= n: return 0\n    words.append(word)\n    kept.append(x)\n"
+    told = "global `kept` grows, limited at program.py:2 (len(words) >= n)"
+
+    assert said(f"def add(word):\n{body}", line=4) == told
+    assert said(f"def add(word):\n{body.replace('words.append(word)', 'use(words)')}", line=4) == ""
+
+
+def test_the_length_of_an_argument_limits_nothing(said):
+    body = "    kept.extend(batch)\n    if len(batch) > n: kept.pop(0)\n"
+
+    assert said(f"def add(batch):\n{body}", line=2) == ""
+    assert said(f"def add(rows):\n{body}", line=2) != ""  # kept beside it
+
+
 def test_a_key_that_is_put_together_is_no_place_in_a_ring(said):
     assert said("kept['%d of %d' % (step, n)] = x\n") == ""
 
@@ -290,6 +305,17 @@ def test_a_key_that_is_put_together_is_no_place_in_a_ring(said):
         ("for x in xs:\n    kept.setdefault(key, []).append(x)\n", False),
         ("for x in xs:\n    kept[key] = others.setdefault\n", False),
         ("this is no Python\n", False),
+        ("def get(key):\n    if key in kept: return kept[key]\n    kept[key] = x\n", True),
+        ("def get(key):\n    if found is not None: return found\n    kept[key] = x\n", True),
+        ("try: return kept[key]\nexcept KeyError: pass\nkept[key] = x\n", False),  # no function
+        (
+            "def get(key):\n    try: return kept[key]\n"
+            "    except KeyError: pass\n    kept[key] = x\n",
+            True,
+        ),
+        ("def __missing__(self, key):\n    self[key] = x\n", True),
+        ("def get(key):\n    if len(kept) < 32: return None\n    kept[key] = x\n", False),
+        ("def get(key):\n    if key in kept: use(key)\n    kept[step] = x\n", False),
     ],
 )
 def test_growth_under_a_condition_that_holds_for_a_while_may_end(tmp_path, source, ends):

@@ -161,6 +161,15 @@ def test_more_than_the_limits_allow_has_passed_them(limit):
     assert limit(LIMITED, 400, passed=True) == 0
 
 
+def test_what_is_cut_back_every_so_often_may_hold_more_than_its_limit(limit):
+    cut = "if len(self.data) > self.capacity: del self.data[0]"
+    now_and_then = f"self.data.append(x)\nif x % 200 == 0:\n    {cut}"
+    at_once = f"self.data.append(x)\n{cut.replace('if', 'if x % 9 == 0 and')}"
+
+    assert limit(now_and_then, 700, passed=True) == 0
+    assert limit(at_once, 700, passed=True) == 0
+
+
 def test_a_limit_that_cannot_be_read_may_not_have_been_passed(limit):
     both = f"if len(self.data) > budget(): self.data.clear()\n{LIMITED}"
 
