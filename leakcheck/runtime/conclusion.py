@@ -26,6 +26,7 @@ from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
 NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
+LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
 MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
@@ -132,8 +133,9 @@ def _verdict(
     if course.stage != "steady":
         climbing = course.excuses.still_climbing(course.watch.sources, course.tolerance_bytes)
         for reading in climbing:
-            rate = amount_of(reading.line.second_half, unit_of(reading.resource))
-            return "unclear", f"{reading.resource} still climbs {rate} a step, not regularly"
+            unit, rate = unit_of(reading.resource), reading.line.second_half
+            by = f" {amount_of(rate, unit)} a step" if rate >= LEAST_TOLD else ""
+            return "unclear", f"{reading.resource} still climbs{by}, not regularly"
     if children is not None:
         rate = amount_of(children.line.per_step, "B")
         return "unclear", f"child processes grow {rate} a step together, and are {NOT_WATCHED}"
