@@ -133,8 +133,8 @@ def _verdict(
     if course.stage != "steady":
         climbing = course.excuses.still_climbing(course.watch.sources, course.tolerance_bytes)
         for reading in climbing:
-            unit, rate = unit_of(reading.resource), reading.line.second_half
-            by = f" {amount_of(rate, unit)} a step" if rate >= LEAST_TOLD else ""
+            unit, climbs = unit_of(reading.resource), reading.line.second_half
+            by = f" {amount_of(climbs, unit)} a step" if climbs >= LEAST_TOLD else ""
             return "unclear", f"{reading.resource} still climbs{by}, not regularly"
     if children is not None:
         rate = amount_of(children.line.per_step, "B")
