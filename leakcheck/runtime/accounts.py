@@ -33,6 +33,7 @@ LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weigh
 WIDE = 0.5  # of a rate, for its interval to say little
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
+ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
 # kinds whose suspects are only told if this counter was found to grow
 COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
 WHAT: dict[Kind, str] = {
@@ -93,11 +94,17 @@ def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tu
 
 
 def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:
-    # one tensor that is extended step by step: it grows in bytes, not in number
+    """Say whether tensors have the bytes that grow, where their number was not seen to.
+
+    One is extended step by step, or a large one comes every fifty.
+    """
     in_bytes = {name: rate for name, rate in rates.items() if unit_of(name) == "B"}
-    if suspect.objects_per_step is not None or suspect.kind != "tensor" or not in_bytes:
+    if suspect.kind != "tensor" or not in_bytes or COUNTERS["tensor"] in rates:
         return False
-    return (suspect.bytes_per_step or 0.0) >= LEAST_SHARE * max(in_bytes.values())
+    share = (suspect.bytes_per_step or 0.0) / max(in_bytes.values())
+    if suspect.objects_per_step is None:
+        return share >= LEAST_SHARE
+    return ABOUT_ALL < share < 1 / ABOUT_ALL
 
 
 def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:

@@ -17,6 +17,7 @@ from leakcheck.runtime.attribution.guards import limited_by_program, without_lim
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
+from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -40,7 +41,8 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 def _steps_apart(reading: Reading, slow: Series) -> float:
     """Return how many steps lie between additions: an evaluation may add five tensors at once."""
     if unit_of(reading.resource) == "B":
-        return 0.0
+        apart = jumps_apart(reading.steps, reading.values)
+        return apart if apart > WINDOW_STEPS else 0.0
     return added_at_once(reading, slow) / reading.line.per_step
 
 

@@ -14,6 +14,7 @@ from leakcheck.runtime.accounts import (
     _leading,
     _weighed,
     _with_rest,
+    _worth_telling,
 )
 from leakcheck.runtime.judgement.judge import read
 from leakcheck.runtime.readings.series import Series
@@ -71,3 +72,13 @@ def test_tensors_weigh_what_was_seen_at_the_rate_of_the_whole_run():
 )
 def test_what_no_line_adds_is_named_by_blocks_only_if_they_can_be_most_of_it(blocks, kind):
     assert _leading({"host.heap": 6144.0, "python.blocks": blocks}) == kind
+
+
+LARGE = Suspect("tensor", "Tensor (200x1024)", 0.02, 16_500.0)  # one at the end of each epoch
+
+
+def test_a_large_tensor_now_and_then_is_told_if_it_has_the_bytes_that_grow():
+    assert _worth_telling((LARGE,), {"host.heap": 16_000.0}) == (LARGE,)
+    assert _worth_telling((LARGE,), {"host.heap": 60_000.0}) == ()
+    assert _worth_telling((LARGE,), {"host.heap": 16_000.0, "tensors": 3.0}) == ()
+    assert _worth_telling((LARGE,), {"host.heap": 16_000.0, "tensors": 0.03}) == (LARGE,)

@@ -13,9 +13,9 @@ from leakcheck.runtime.attribution.guards import (
     compared_with,
     divisor,
     limits,
-    turned_at,
     turns_back,
 )
+from leakcheck.runtime.attribution.measured import turned_at
 from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, names_of
 
 

@@ -59,7 +59,7 @@ def _answers(node: ast.AST, adding: ast.AST) -> bool:
         kinds = [each.type for each in node.handlers if each.type is not None]
         return any(name_of(kind) in _MISSING for kind in kinds)
     match node.test:
-        case ast.Compare(ops=[ast.In()]):
+        case ast.Compare(ops=[ast.In()]) | ast.Call(func=ast.Name(id="hasattr")):
             return True
         case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
@@ -89,4 +89,5 @@ def _ends(test: ast.expr, *, otherwise: bool) -> bool:
     if any(isinstance(operator, (*ORDERED, *once)) for node in compared for operator in node.ops):
         return True
     flag = test.operand if isinstance(test, ast.UnaryOp) else test
-    return isinstance(flag, (ast.Name, ast.Attribute))
+    asks = isinstance(flag, ast.Call) and name_of(flag.func) == "hasattr"
+    return asks or isinstance(flag, (ast.Name, ast.Attribute))

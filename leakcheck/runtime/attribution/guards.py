@@ -11,6 +11,11 @@ from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.measured import (
+    goes_up,
+    is_guarded_by_argument,
+    measures_argument,
+)
 from leakcheck.runtime.attribution.names import (
     CHANGES,
     FUNCTIONS,
@@ -69,7 +74,7 @@ def _limit_in(
                 return node
             if _empties(node, name, within):
                 return node
-        elif _cuts(node, name) or divisor(node, name) is not None:
+        elif divisor(node, name) is not None or _cuts(node, name, within):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
@@ -91,52 +96,14 @@ def _item_cut_in(within: ast.AST, name: str) -> ast.AST | None:
     return None
 
 
-def _goes_up(limit: ast.expr, within: ast.AST) -> bool:
-    """Say whether an attribute is counted up and never begins anew: it is a place, and no limit."""
-    if not isinstance(limit, ast.Attribute) or turned_at(limit, within) is not None:
-        return False
-    told = ast.unparse(limit)
-    counts = [node for node in ast.walk(within) if isinstance(node, ast.AugAssign)]
-    return any(ast.unparse(node.target) == told for node in counts)
-
-
-def turned_at(counter: ast.expr, within: ast.AST) -> ast.expr | None:
-    """Return n where a counter begins anew: `self.at = (self.at + 1) % n`."""
-    told = ast.unparse(counter)
-    for node in ast.walk(within):
-        match node:
-            case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Mod(), right=right)):
-                if ast.unparse(target) == told:
-                    return right
-            case ast.AugAssign(target=target, op=ast.Mod(), value=value):
-                if ast.unparse(target) == told:
-                    return value
-    return None
-
-
 def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
     """Say whether a branch adds or removes by the length of `name`, or removes by another size."""
     limit = compared_with(branch.test, name)
     if limit is not None:
-        return changes(branch, name) and not _goes_up(limit, within)
+        return changes(branch, name) and not goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
-    beside = _compares_something(branch.test) and not _measures_argument(branch, within)
+    beside = _compares_something(branch.test) and not measures_argument(branch, within)
     return beside and _removes(branch, name)
-
-
-def _measures_argument(branch: ast.If | ast.While, within: ast.AST) -> bool:
-    """Say whether the length compared is that of an argument: a batch keeps its length."""
-    arguments = {
-        each.arg
-        for node in ast.walk(within)
-        if isinstance(node, FUNCTIONS) and is_around(node, branch.lineno)
-        for each in node.args.args
-    }
-    for node in ast.walk(branch.test):
-        match node:
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in arguments:
-                return True
-    return False
 
 
 def turns_back(
@@ -288,8 +255,12 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
-def _cuts(node: ast.AST, name: str) -> bool:
+def _cuts(node: ast.AST, name: str, within: ast.AST) -> bool:
     """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
+    return _is_cut(node, name) and not is_guarded_by_argument(node, within)
+
+
+def _is_cut(node: ast.AST, name: str) -> bool:
     match node:
         case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
             bounded = part.lower is not None or part.upper is not None

@@ -25,6 +25,7 @@ class Hidden:
         self._grads = grads(tensors)
         self._views = _views(tensors)
         self._around: dict[int, list[Any]] | None = None
+        self._of_objects = False  # some array is one of objects
         self.ids = {id(self._grads), id(self._views)}  # of what holds things here itself
 
     def holders(self, thing: Any) -> list[Any]:
@@ -37,13 +38,13 @@ class Hidden:
         return [*self._grads.get(id(thing), ()), *views, *around]
 
     def is_in_array(self, thing: Any) -> bool:
-        """Search for arrays made of tensors (0.2 s, once); say whether one was made of this."""
+        """Search for arrays of tensors (0.2 s, once); say whether one may hold this."""
         if not objects.is_tensor(type(thing)) or "numpy" not in sys.modules:
             return False
         if self._around is None:
-            self._around = _around_arrays()
+            self._around, self._of_objects = _around_arrays()
             self.ids.add(id(self._around))
-        return id(thing) in self._around
+        return self._of_objects or id(thing) in self._around
 
 
 def base_of(thing: Any) -> Any:
@@ -126,8 +127,11 @@ def _views(tensors: list[Any]) -> dict[int, list[Any]]:
     return dict(found)
 
 
-def _around_arrays() -> dict[int, list[Any]]:
-    """Map tensors to the arrays made of them, and these to what holds them and is not tracked."""
+def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
+    """Map tensors to the arrays made of them, and these to what holds them and is not tracked.
+
+    Of arrays of objects what is in them; also says whether there are such.
+    """
     parts = gc.get_referents(*gc.get_objects())
     parts.extend(frames.local_values(()))
     array = array_type()
@@ -142,13 +146,18 @@ def _around_arrays() -> dict[int, list[Any]]:
     for one in arrays.values():
         for holder, held in _bases(one):
             found[id(held)].append(holder)
+    of_objects = [one for one in arrays.values() if one.dtype.hasobject]
+    for one in of_objects:
+        for part in one.ravel().tolist():
+            if gc.is_tracked(part) or type(part) is tuple:
+                found[id(part)].append(one)
     if found:
         inside = arrays.keys() | around.keys()
         for holder in around.values():
             for part in gc.get_referents(holder):
                 if id(part) in inside:
                     found[id(part)].append(holder)
-    return dict(found)
+    return dict(found), bool(of_objects)
 
 
 def _untracked(parts: Iterable[Any]) -> Iterator[Any]:

@@ -172,6 +172,8 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
     key = key_of(chain[at], chain[at + 1])
     owner = holder.__name__ if issubclass(kind, type) else kind.__name__
     table = chain[at + 1]
+    if key in _MODULE_TABLES and at + 2 == len(chain):  # it is what grows
+        return _Hop("", "", at + 1, False)
     if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
         key, at = key_of(table, chain[at + 2]), at + 1
     if id(chain[at]) in growing:  # attributes that are added under ever new names
@@ -224,7 +226,7 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     kind = type(holder)
     tensor = objects.tensor_type()
     if kind is hidden.array_type():
-        return ".base", ""
+        return (".base" if hidden.base_of(holder) is child else POSITION), ""
     if tensor is not None and issubclass(kind, tensor):
         if hidden.base_of(holder) is child:
             return "._base", ""

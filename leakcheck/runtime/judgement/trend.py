@@ -28,6 +28,7 @@ FEWEST_POINTS = 5
 # new steps, in both halves, which noise passes in fewer than one case of ten.
 FALSE_ALARM_RATE = 1e-2
 HALVES_AGREE_WITHIN = 3.0
+ALL_OF = 0.8  # a rise, that its jumps must make, for nothing else to have grown
 LARGEST_DROP = 0.5
 EVEN_WITHIN = 0.1
 EVEN_SHARE = 0.8
@@ -59,6 +60,20 @@ class Floor:
 
     per_step: float
     total: float
+
+
+def jumps_apart(steps: Sequence[int], values: Sequence[int]) -> float:
+    """Return how many steps lie between the jumps that make all of a rise, 0 if it has no such.
+
+    A large object kept at the end of each epoch: most readings between show no rise. Noise has
+    jumps too, which add up to far more than what is left of them.
+    """
+    rises = [now - past for past, now in pairwise(values)]
+    risen = values[-1] - values[0] if values else 0
+    jumps = [rise for rise in rises if rise > max(rises) / 2]
+    if risen <= 0 or len(jumps) < 2 or 2 * len(jumps) > len(rises):
+        return 0.0
+    return (steps[-1] - steps[0]) / len(jumps) if ALL_OF < sum(jumps) / risen < 1 / ALL_OF else 0.0
 
 
 def fit(steps: Sequence[int], values: Sequence[float]) -> Line | None:

@@ -275,6 +275,9 @@ def test_the_length_of_an_argument_limits_nothing(said):
 
     assert said(f"def add(batch):\n{body}", line=2) == ""
     assert said(f"def add(rows):\n{body}", line=2) != ""  # kept beside it
+    cut = "    kept.extend(batch)\n    if batch.shape[0] > n: kept = kept[-n:]\n"
+    assert said(f"def add(batch):\n{cut}", line=2) == ""
+    assert said(f"def add(rows):\n{cut}", line=2) != ""
 
 
 def test_a_key_that_is_put_together_is_no_place_in_a_ring(said):
@@ -314,6 +317,8 @@ def test_a_key_that_is_put_together_is_no_place_in_a_ring(said):
             True,
         ),
         ("def __missing__(self, key):\n    self[key] = x\n", True),
+        ("def get(k):\n    if hasattr(self, k): return getattr(self, k)\n    keep(k, x)\n", True),
+        ("if not hasattr(self, name):\n    self.register_buffer(name, x)\n", True),
         ("def get(key):\n    if len(kept) < 32: return None\n    kept[key] = x\n", False),
         ("def get(key):\n    if key in kept: use(key)\n    kept[step] = x\n", False),
     ],

@@ -109,3 +109,21 @@ def test_a_hook_of_a_parameter_is_held_by_its_hooks_and_not_by_its_gradient():
 
     assert hooks_of(weight) is weight._backward_hooks
     assert hooks_of(torch.zeros(1)) is None
+
+
+def test_what_is_in_an_array_of_objects_is_held_by_who_holds_the_array():
+    class Memory:
+        slots = None
+
+    memory = Memory()
+    memory.slots = numpy.zeros(0, dtype=object)
+
+    def step():
+        grown = numpy.empty(len(memory.slots) + 1, dtype=object)
+        grown[:-1] = memory.slots
+        grown[-1] = (torch.zeros(3), 1.0)
+        memory.slots = grown
+
+    (suspect,), _ = through_a_window(step, growing=("tensors",))
+
+    assert suspect.holder.startswith("attribute `Memory.slots`")

@@ -13,6 +13,7 @@ from leakcheck.runtime.judgement.trend import (
     even_rate,
     fit,
     grows,
+    jumps_apart,
     level_of_look,
     rank_p,
     settled_after,
@@ -174,3 +175,27 @@ def test_stairs_at_unequal_distances_have_none():
     assert stair_rates(steps, [0] * 10 + list(range(10)), 1) is None
     assert stair_rates(steps, [10 * (step > 50) for step in steps], 10) is None
     assert stair_rates(steps, [-step for step in steps], 10) is None
+
+
+def test_what_comes_at_the_end_of_each_epoch_rises_in_jumps():
+    steps = list(range(0, 250, 10))
+    epochs = [800 * (step // 50) + step % 3 for step in steps]
+
+    assert jumps_apart(steps, epochs) == 60.0  # of 240 steps, four
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=8, max_size=60))
+def test_jumps_make_all_of_a_rise_or_are_none(changes):
+    values = [sum(changes[:end]) for end in range(len(changes) + 1)]
+
+    apart = jumps_apart(range(len(values)), values)
+
+    assert apart == 0 or (apart >= 2 and values[-1] > values[0])
+
+
+def test_what_rises_at_each_reading_or_not_at_all_has_no_jumps():
+    steps = list(range(0, 200, 10))
+
+    assert jumps_apart(steps, [3 * step for step in steps]) == 0
+    assert jumps_apart(steps, [7] * len(steps)) == 0
+    assert jumps_apart([], []) == 0
