@@ -25,9 +25,7 @@ class Filling:
     def __init__(self, rates: Mapping[int, float], steps: int) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
-        self.passed: dict[
-            str, Notice
-        ] = {}  # by holder: it holds more than the limits in its source
+        self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._tables: set[int] = set()
         self._rates, self._steps = rates, steps

@@ -16,6 +16,7 @@ from leakcheck.runtime.introspection import frames, objects
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
 LONGEST_BASES = 4  # views of views of an array
+LARGEST = 1 << 20  # elements of an array of objects that are looked at
 
 
 class Hidden:
@@ -146,7 +147,7 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
     for one in arrays.values():
         for holder, held in _bases(one):
             found[id(held)].append(holder)
-    of_objects = [one for one in arrays.values() if one.dtype.hasobject]
+    of_objects = [one for one in arrays.values() if one.dtype.hasobject and one.size <= LARGEST]
     for one in of_objects:
         for part in one.ravel().tolist():
             if gc.is_tracked(part) or type(part) is tuple:
