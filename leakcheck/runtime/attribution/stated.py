@@ -61,7 +61,10 @@ def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Sta
         for limit in numbers
         if limit >= length and (bound.counter is None or _counts(bound, owners, length))
     ]
-    if limits or not known or not all(bound.each_time and numbers for bound, numbers in known):
+    # seen from the lines that make it or its holder no comparison is in the same block
+    sure = {ast.unparse(bound.limit) for bound, _ in known if bound.each_time}
+    certain = all(ast.unparse(bound.limit) in sure and numbers for bound, numbers in known)
+    if limits or not known or not certain:
         return Stated(min(limits, default=None))
     largest = max(number for _, numbers in known for number in numbers)
     return Stated(None, math.ceil(largest) if 0 < PASSED * largest < length else 0)

@@ -59,6 +59,7 @@ class Window:
         self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
+        self._looks_taken = 0
         self._probed: set[int] = set()
 
     @property
@@ -133,11 +134,13 @@ class Window:
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
 
     def _note_look(self, began_s: float) -> None:
+        self._looks_taken += 1
         self._newest_look_s = thread_time() - began_s
         self._looking_s += self._newest_look_s
 
     def _affordable(self) -> bool:
-        return self.spent_s + self._newest_look_s <= self._looks_s
+        first = self._looks_taken < 2  # without it no container is known to grow
+        return first or self.spent_s + self._newest_look_s <= self._looks_s
 
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())

@@ -19,6 +19,7 @@ from types import BuiltinMethodType, CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
 from leakcheck.runtime.introspection.buffers import Buffers, large, size_readers
+from leakcheck.runtime.introspection.tables import FEWEST_PLACES
 
 LruCache = type(lru_cache(lambda: None))
 # kind of container -> its length, read past any override of the program's
@@ -130,8 +131,10 @@ class Heap:
         return self.sort(is_node)[0]
 
     def tables(self) -> list[Any]:
-        """Return what may be made before it is filled: lists, and arrays of any size."""
-        return [*self._alike.get(id(list), ()), *(thing for thing, _ in self.buffers.values())]
+        """Return what may be made before it is filled: long lists, and arrays of any size."""
+        lists = self._alike.get(id(list), [])
+        long = compress(lists, map(FEWEST_PLACES.__le__, map(len, lists)))  # of 260,000 a few
+        return [*long, *(thing for thing, _ in self.buffers.values())]
 
     def lengths(self) -> dict[int, int]:
         """Return id -> length of every container (30 ms for 290,000 objects)."""
