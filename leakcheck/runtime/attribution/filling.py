@@ -27,7 +27,6 @@ class Filling:
         self.full_in_steps = 0  # until the last of them is full
         self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
         self._told: set[int] = set()  # by id: they live on meanwhile
-        self._tables: set[int] = set()
         self._rates, self._steps = rates, steps
 
     def note(self, found: Found, made: Mapping[type, int], per_step: float = 0.0) -> None:
@@ -41,8 +40,6 @@ class Filling:
             return
         if its_own and made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
-        if id(found.bounded) in self._tables:
-            return
         read = objects.content_reader(type(found.bounded))
         length = read(found.bounded) if read else 0
         per_step = per_step or self._rates.get(id(found.bounded), 0.0)  # absent once it is full
@@ -50,8 +47,9 @@ class Filling:
 
     def note_table(self, table: Table, found: Found) -> None:
         """Note a table that is filled, and who holds it."""
-        self._tables.add(id(table.container))
-        if not found.outside and not found.told.library:
+        if found.outside or found.told.library:
+            self._told.add(id(table.container))
+        else:
             self._note(table.container, found, len(table.held), table.places, table.per_step)
 
     def _note(self, container: Any, found: Found, length: int, limit: int, per_step: float) -> None:
