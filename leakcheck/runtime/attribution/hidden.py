@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection.tables import objects_in
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
 LONGEST_BASES = 4  # views of views of an array
-LARGEST = 1 << 20  # elements of an array of objects that are looked at
 
 
 class Hidden:
@@ -147,9 +147,10 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
     for one in arrays.values():
         for holder, held in _bases(one):
             found[id(held)].append(holder)
-    of_objects = [one for one in arrays.values() if one.dtype.hasobject and one.size <= LARGEST]
-    for one in of_objects:
-        for part in one.ravel().tolist():
+    of_objects = False
+    for one in arrays.values():
+        for part in objects_in(one):
+            of_objects = True
             if gc.is_tracked(part) or type(part) is tuple:
                 found[id(part)].append(one)
     if found:
@@ -158,7 +159,7 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
             for part in gc.get_referents(holder):
                 if id(part) in inside:
                     found[id(part)].append(holder)
-    return dict(found), bool(of_objects)
+    return dict(found), of_objects
 
 
 def _untracked(parts: Iterable[Any]) -> Iterator[Any]:

@@ -53,15 +53,16 @@ class Tables:
                 yield Table(table, held, number, (free - left) / steps)
 
 
-def _places_of(containers: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
+def objects_in(thing: Any) -> list[Any]:
+    """Return what is in an array of objects, up to a million; nothing for any other object."""
     array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    of_objects = type(thing) is array and thing.dtype.hasobject and thing.size <= MOST_PLACES
+    return thing.ravel().tolist() if of_objects else []
+
+
+def _places_of(containers: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
     for each in containers:
-        if type(each) is list:
-            places = each
-        elif type(each) is array and each.dtype.hasobject and each.size <= MOST_PLACES:
-            places = each.ravel().tolist()
-        else:
-            continue
+        places = each if type(each) is list else objects_in(each)
         if FEWEST_PLACES <= len(places) <= MOST_PLACES:
             yield each, places
 
