@@ -57,6 +57,7 @@ class StepClock:
         self._trusted = True
         self._updated = False  # some optimizer has stepped
         self._thread = 0
+        self._changing = threading.RLock()  # a prefetching thread ticks beside the first step
 
     def optimizer_stepped(self, optimizer: object, *_: object) -> None:
         """Count a step of the optimizer that counts; torch calls this after every step."""
@@ -105,10 +106,11 @@ class StepClock:
         self._optimizer = None
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
-        self._optimizer = weakref.ref(optimizer)
-        self._trusted = self._updated = True
         around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
-        self._chosen, self._outer = None, around[1] if len(around) > 1 else None
+        with self._changing:
+            self._optimizer = weakref.ref(optimizer)
+            self._trusted = self._updated = True
+            self._chosen, self._outer = None, around[1] if len(around) > 1 else None
         if restart:
             waits = "all but graphs" if self._outer is not None else "nothing"
             self._sentinel.restart("optimizer step", trusted=True, waits=waits)  # type: ignore[arg-type]
@@ -122,7 +124,9 @@ class StepClock:
         if not busy or self._chosen in around or self._is_other_thread():
             return
         if self._chosen is None or self._is_better(busy[-1]):
-            self._choose(busy[-1], around)
+            with self._changing:
+                if self._optimizer is None:
+                    self._choose(busy[-1], around)
 
     def _is_better(self, loop: int) -> bool:
         # than the chosen one, which ticked last a while ago: an epoch, an evaluation and the loop
@@ -143,7 +147,7 @@ class StepClock:
     def _is_other_thread(self) -> bool:
         if self._chosen is None or threading.get_ident() == self._thread:
             return False
-        return self._trusted or threading.current_thread() is not threading.main_thread()
+        return self._trusted or not _in_main_thread()
 
     def _choose(self, loop: int, around: Sequence[int]) -> None:
         outer = self._around = around[around.index(loop) + 1 :]
@@ -153,7 +157,8 @@ class StepClock:
         waits = "nothing" if self._outer is None else "all but graphs"
         if self._outer is not None and place.over == "range":
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
-        self._trusted = place.over == "forever" or self._graphs.made_by(loop)
+        endless = place.over == "forever" and _in_main_thread()  # a helper's serves another loop
+        self._trusted = endless or self._graphs.made_by(loop)
         clock = f"iterations of the loop at {place.path}:{place.line}"
         self._sentinel.restart(
             clock,
@@ -286,6 +291,10 @@ def an_optimizer_waits() -> bool:
         return bool(groups) and not any(graph.have_gradients(each["params"]) for each in groups)
     except Exception:  # the groups are the program's to change, and this is called from its loop
         return False
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _sequence_number() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import threading
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -78,6 +79,50 @@ def test_the_main_thread_s_loop_comes_before_that_of_a_helper_thread(clock_of):
             helper.join()
     """)
     assert clock == "iterations of the loop at program.py:6"
+
+
+def test_it_comes_before_the_endless_loop_of_a_thread_that_prefetches(clock_of):
+    clock = clock_of("""
+        import threading
+        batches = []
+        def prefetch():
+            while True:
+                if len(batches) == 50:
+                    return
+                batches.append(1)
+        helper = threading.Thread(target=prefetch)
+        helper.start()
+        helper.join()
+        for step in range(300):
+            pass
+    """)
+    assert clock == "iterations of the loop at program.py:12"
+
+
+def test_an_optimizer_that_steps_while_a_thread_chooses_its_loop_counts(monkeypatch):
+    sentinel = Sentinel()
+    clock = StepClock(sentinel, lambda: None)
+    optimizer = Optimizer()
+    enclosing = ticks.enclosing
+
+    def enclosing_and_step(frame):
+        if clock._optimizer is None:
+            monkeypatch.setattr(ticks, "enclosing", enclosing)
+            helper = threading.Thread(target=clock.optimizer_stepped, args=[optimizer])
+            helper.start()
+            helper.join()
+        return enclosing(frame)
+
+    namespace: dict[str, object] = {}
+    ticks.give_names(namespace)
+    code = ticks.compile_with_ticks("for _ in range(100):\n    pass\n", "race/program.py")
+    ticks.listen(clock.ticked)
+    monkeypatch.setattr(ticks, "enclosing", enclosing_and_step)
+    exec(code, namespace)
+    clock.stop()
+    sentinel.stop()
+
+    assert sentinel.clock == "optimizer step"
 
 
 class Optimizer:
