@@ -44,6 +44,21 @@ _FINALIZE_ADVICE = (
     "weakref.finalize keeps its function and arguments: give it none that refer to the object, "
     "as a bound method does"
 )
+_EXIT_ADVICE = (
+    "what is registered with atexit stays until the program ends: register one function once, "
+    "or take each out with atexit.unregister() when it has been called"
+)
+_CONTEXT_ADVICE = (
+    "a context variable keeps its value until it is set back: keep the token that {name}.set() "
+    "returns and call {name}.reset(token) after use"
+)
+_DONE_ADVICE = (
+    "a task or future keeps its result and its arguments: take each out of {container} when it is "
+    "done, with .add_done_callback() or when its result was read"
+)
+_AWAITED = ("Task", "Future")
+_IN_CONTEXT = re.compile(r"context variable `(.*)`$")
+EXIT_FUNCTIONS = "functions registered with `atexit`"
 _FINALIZERS = "class attribute `finalize._registry`"  # the root of what weakref.finalize keeps
 _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
@@ -83,6 +98,8 @@ def fitting(suspect: Suspect) -> str:
     """Return the fix of a suspect, another one if what keeps it calls for its own."""
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
+    if suspect.trace is not None and (by_root := _root_advice(suspect.trace.root)):
+        return by_root
     if suspect.trace is None or at is None:
         return suspect.fix
     if suspect.kind == "graph":
@@ -94,7 +111,17 @@ def fitting(suspect: Suspect) -> str:
         return _HOOK_ADVICE.format(method="registering a hook")
     is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
     registered = _REGISTERED_ADVICE if grown_in in _REGISTERS or is_parameter else ""
-    return registered or _keeper_advice(suspect.trace, at) or suspect.fix
+    awaited = _DONE_ADVICE if links[at].holder in _AWAITED else ""
+    awaited = awaited.format(container=_container(suspect.holder))
+    return registered or awaited or _keeper_advice(suspect.trace, at) or suspect.fix
+
+
+def _root_advice(root: str) -> str:
+    """Return what to do about what is registered somewhere until it is taken back."""
+    in_context = _IN_CONTEXT.match(root)
+    if in_context is not None:
+        return _CONTEXT_ADVICE.format(name=in_context.group(1))
+    return {EXIT_FUNCTIONS: _EXIT_ADVICE, _FINALIZERS: _FINALIZE_ADVICE}.get(root, "")
 
 
 def _keeper_advice(trace: LeakTrace, at: int) -> str:
@@ -102,8 +129,6 @@ def _keeper_advice(trace: LeakTrace, at: int) -> str:
 
     It is looked for from the reference that grows, at `at`, down to what leaks.
     """
-    if trace.root == _FINALIZERS:
-        return _FINALIZE_ADVICE
     for link, inner in pairwise(trace.links[at:]):
         if inner.edge.startswith(".tb_"):
             return _TRACEBACK

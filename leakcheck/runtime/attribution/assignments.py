@@ -35,8 +35,12 @@ def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
     return next(iter(_of_attribute(path, class_name, attribute)), None)
 
 
-def last_of_attribute(path: str, class_name: str, attribute: str) -> int | None:
-    """Return the last line that gives an attribute a value, if it is not the only one.
+def last_of_attribute(
+    path: str, class_name: str, attribute: str, *, registered: bool = False
+) -> int | None:
+    """Return the last line that gives an attribute a value, if another made it.
+
+    That is another line like it, unless it is `registered`, as a buffer is.
 
     Lines of the class, and those anywhere in the file that name the class: `Stats.sum = ...`.
     """
@@ -48,7 +52,7 @@ def last_of_attribute(path: str, class_name: str, attribute: str) -> int | None:
             if any(ast.unparse(target) == f"{class_name}.{attribute}" for target in _targets(node))
         ),
     ]
-    return max(lines) if len(lines) > 1 else None
+    return max(lines) if len(lines) > (not registered) else None
 
 
 def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:

@@ -26,7 +26,7 @@ from leakcheck.runtime.introspection.objects import Heap, is_ours
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
 LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
-LEVELS_AROUND_SUSPENDED = 6  # a generator in a list, or a task in a set
+LEVELS_AROUND_KEPT = 6  # a generator in a list, a task in a set, a class in a registry
 CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be linked by hand
 
 
@@ -39,7 +39,7 @@ class Root:
     owner: str
     own: bool
     path: str = ""
-    suspended: bool = False  # the function that the local is of
+    kept: bool = False  # by something: a local's function is suspended, a class has no name
     in_thread: bool = False  # it runs in another thread
 
     @property
@@ -76,8 +76,8 @@ class Roots:
     def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
         """Return the shortest chain to `target`; no root when nothing in Python holds it.
 
-        A local of a suspended function is the root unless a container that grows, whose id is in
-        `growing`, keeps the function suspended.
+        A local of a suspended function, or a class made at run time, is the root unless a container
+        that grows, whose id is in `growing`, keeps it.
         """
         chain = self._search(target, until_s, growing)
         if chain.root is None and self._hidden.is_in_array(target):
@@ -126,7 +126,8 @@ class Roots:
             return Root("module", "", module.__name__, frames.is_own(path), path)
         if issubclass(type(thing), type):
             path = path_of_class(thing)
-            return Root("class", "", thing.__name__, path == "" or frames.is_own(path), path)
+            own = path == "" or frames.is_own(path)
+            return Root("class", "", thing.__name__, own, path, kept=not _is_named(thing))
         return None
 
     def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
@@ -153,7 +154,7 @@ class Roots:
 
 def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
     """Say whether no better root need be looked for than that of `chain`."""
-    if chain.root is None or not chain.root.own or chain.root.suspended:
+    if chain.root is None or not chain.root.own or chain.root.kept:
         return False
     return best is None or not _is_own(best) or not growing.isdisjoint(map(id, chain.objects))
 
@@ -163,7 +164,7 @@ def _is_own(chain: Chain) -> bool:
 
 
 def _levels_beyond(root: Root) -> int:
-    return LEVELS_AROUND_SUSPENDED if root.suspended else LEVELS_AFTER_LIBRARY_ROOT
+    return LEVELS_AROUND_KEPT if root.kept else LEVELS_AFTER_LIBRARY_ROOT
 
 
 def _part_in(holder: Any, level: set[int]) -> int | None:
@@ -174,6 +175,20 @@ def _is_ours(holder: Any) -> bool:
     if type(holder) is FrameType:
         return frames.is_ours(holder.f_code)
     return is_ours(type(holder))
+
+
+def _is_named(kind: type) -> bool:
+    """Say whether a class is found under its name in its module; not if it is made at run time."""
+    names = type.__dict__["__dict__"].__get__(kind)
+    module = names.get("__module__")
+    found: Any = sys.modules.get(module) if isinstance(module, str) else None
+    for part in type.__dict__["__qualname__"].__get__(kind).split("."):
+        of_class = issubclass(type(found), type)
+        if not of_class and type(found) is not ModuleType:
+            return False
+        inside = type.__dict__["__dict__"].__get__(found) if of_class else vars(found)
+        found = inside.get(part)
+    return found is kind
 
 
 def path_of_class(kind: type) -> str:

@@ -84,7 +84,7 @@ def _own_names(suspect: Suspect, place: Place, tree: ast.Module) -> Iterator[tup
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
     within = [node for node in functions if is_around(node, place.line)]
-    changed = [(node, name_of(node)) for node in _changed_at(place.line, tree)]
+    changed = [(node, name_of(node)) for node in _changed_at(place.line, tree, held)]
     if any(name == held for _, name in changed):
         return
     for node, name in changed:
@@ -107,14 +107,21 @@ def _of_class(tree: ast.Module, owner: str) -> ast.Module:
     return ast.Module([node for node in tree.body if node not in others], [])
 
 
-def _changed_at(line: int, tree: ast.Module) -> Iterator[ast.expr]:
+def _changed_at(line: int, tree: ast.Module, held: str) -> Iterator[ast.expr]:
+    """Yield what a line changes; without a holder, not what it makes anew: that is no container."""
     for node in ast.walk(tree):
         if getattr(node, "lineno", 0) == line:
             match node:
                 case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGES:
                     yield value
-                case ast.Assign(targets=targets):
-                    yield from targets
+                case ast.Assign(targets=targets, value=value):
+                    yield from (one for one in targets if held or _adds_to(one, value))
+
+
+def _adds_to(target: ast.expr, value: ast.expr) -> bool:
+    """Say whether an assignment adds to what there is: `rows[i] = x`, `bank = cat([bank, x])`."""
+    read = {ast.unparse(node) for node in ast.walk(value) if isinstance(node, ast.expr)}
+    return is_item(target) or ast.unparse(target) in read
 
 
 def handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:

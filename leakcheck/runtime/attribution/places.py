@@ -43,9 +43,9 @@ def rebound_at(chain: Chain) -> Site | None:
 
 
 def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:
-    """Yield each object of a chain with the next one and, in a list, the one after that."""
+    """Yield each object of a chain with the next one and, in a list, the two after that."""
     for index, (holder, child) in enumerate(pairwise(chain.objects)):
-        yield holder, child, chain.objects[index + 2 : index + 3]
+        yield holder, child, chain.objects[index + 2 : index + 4]
 
 
 def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | None:
@@ -53,7 +53,8 @@ def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | 
     path = path_of_class(owner) if owner else ""
     if owner is None or not path or not frames.is_own(path):
         return None
-    line = assignments.last_of_attribute(path, owner.__name__, name)
+    registered = trace.is_module_table(child, following)  # there before it is given a value
+    line = assignments.last_of_attribute(path, owner.__name__, name, registered=registered)
     return Site(path, line, owner.__name__) if line else None
 
 
@@ -79,7 +80,9 @@ def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | No
     """Return the class and the attribute by which `holder` refers to what follows in the chain."""
     if following and trace.is_namespace_of(child, holder):
         owner = holder if issubclass(type(holder), type) else type(holder)
-        return owner, trace.key_of(child, following[0])
+        within = pairwise([child, *following])
+        named, value = list(within)[trace.is_module_table(child, following)]
+        return owner, trace.key_of(named, value)
     if objects.length_reader(type(holder)) is not None:
         return None, ""
     return type(holder), trace.attribute_of(holder, child)

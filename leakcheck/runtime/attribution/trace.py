@@ -210,6 +210,14 @@ def key_of(namespace: dict[Any, Any], child: Any) -> str:
     return next((key for key in keys if isinstance(key, str)), "?")
 
 
+def is_module_table(namespace: Any, following: list[Any]) -> bool:
+    """Say whether what follows a module's namespace in a chain is in its table of buffers, say."""
+    both = [namespace, *following[:1]] if len(following) > 1 else [None]
+    if not all(issubclass(type(each), dict) for each in both):
+        return False
+    return key_of(namespace, following[0]) in _MODULE_TABLES
+
+
 def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:
     key = key_of(holder, child)
     return POSITION if grows or key == "?" else f'["{key}"]'

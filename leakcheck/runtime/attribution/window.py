@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from time import thread_time
 
 from leakcheck.model import Notice, Suspect
-from leakcheck.runtime.attribution import probes
+from leakcheck.runtime.attribution import exits, probes
 from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
@@ -75,6 +75,7 @@ class Window:
         self._note_look(began_s)
         self._mark()
         if self._tracer.start():
+            exits.watch(self._tracer)
             self._watch()
 
     def step(self) -> None:
@@ -130,6 +131,7 @@ class Window:
         alone = not leads and not notices
         traced = (self._growing, self._tracer, self._step)
         leads = probes.native_beside(leads, *traced) or leads + probes.leads(*traced, alone)
+        leads = exits.held_by_exits(leads, self._tracer)
         blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
 
