@@ -109,7 +109,8 @@ class _OptimizerSteps:
         self._clock: StepClock | None = None
 
     def count_for(self, sentinel: Sentinel) -> None:
-        from leakcheck.runtime.clock.steps import StepClock, hook_optimizers
+        from leakcheck.runtime.clock.optimizers import hook_optimizers
+        from leakcheck.runtime.clock.steps import StepClock
 
         if not self._hooked:
             hook_optimizers(self._stepped)

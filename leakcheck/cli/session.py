@@ -18,7 +18,8 @@ from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOU
 from leakcheck.model import Report
 from leakcheck.proof import proved
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.steps import StepClock, TimeClock, hook_optimizers
+from leakcheck.runtime.clock.optimizers import hook_optimizers
+from leakcheck.runtime.clock.steps import StepClock, TimeClock
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits

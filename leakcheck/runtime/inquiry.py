@@ -31,6 +31,7 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
+UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
@@ -44,6 +45,12 @@ def _steps_apart(reading: Reading, slow: Series) -> float:
         apart = jumps_apart(reading.steps, reading.values)
         return apart if apart > WINDOW_STEPS else 0.0
     return added_at_once(reading, slow) / reading.line.per_step
+
+
+def _is_uneven(reading: Reading) -> bool:
+    """Say whether some steps add and others do not, as those with shapes that are new inside."""
+    line, in_heap = reading.line, reading.resource.startswith("host.")
+    return in_heap and line.high - line.low > UNEVEN * line.per_step
 
 
 def _is_unheld(suspect: Suspect) -> bool:
@@ -106,7 +113,8 @@ class Findings:
         """
         heap_alone = all(reading.resource.startswith("host.") for reading in grown)
         of_libraries = all(one.kind in _OF_LIBRARIES for one in self.suspects)
-        if self.shapes_vary and of_libraries and (self.suspects or heap_alone):
+        uneven = self.shapes_vary or any(map(_is_uneven, grown))
+        if uneven and of_libraries and (self.suspects or heap_alone):
             return patience.SHAPES_STEPS
         if self.memo:
             return patience.MEMO_STEPS

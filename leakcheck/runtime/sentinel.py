@@ -24,6 +24,7 @@ from time import perf_counter
 from types import TracebackType
 
 from leakcheck.model import Report, Sample
+from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
@@ -67,6 +68,7 @@ class Sentinel:
         self._recorder = recorder
         self._lock = threading.RLock()
         self._settings = (steps, tolerance_bytes)
+        self._epochs = LoaderEpochs(self._loader_begins)
         self._forget()
 
     def _forget(self) -> None:
@@ -77,6 +79,7 @@ class Sentinel:
         self._step = 0
         self._next = 1
         self._pid = 0
+        self._by_loader, self._loader_known = True, False  # what tells of epochs, and has it
         self._watch: Watch | None = None
         self._course: Course | None = None
         self._report: Report | None = None
@@ -90,6 +93,7 @@ class Sentinel:
             steps, tolerance_bytes = self._settings
             self._watch = Watch(fine=tolerance_bytes < BLOCK_BYTES)
             self._course = Course(self._watch, steps, tolerance_bytes)
+            self._epochs.listen()
         return self
 
     def stop(self, *, cut_short: bool = False, exhausted: bool = False) -> None:
@@ -101,6 +105,7 @@ class Sentinel:
             exhausted = exhausted or bool(self.hit_limit)
             self._report = self._conclude(Ending(), cut_short=cut_short, exhausted=exhausted)
             self._watch.close()
+            self._epochs.stop()
 
     def pause(self) -> None:
         """The loop ended, and may begin anew, as in each epoch: settle what can be settled."""
@@ -140,6 +145,13 @@ class Sentinel:
         if leak is not None and self._on_leak is not None:
             self._on_leak(leak)
 
+    def waits_for(self, waits: Waits | None) -> None:
+        """Say what grows until the loop around the steps turns; None if a DataLoader is to tell."""
+        with self._lock:
+            self._by_loader, self._loader_known = waits is None, False
+            if self._course is not None:
+                self._course.waits = waits or "nothing"
+
     def phase(self) -> None:
         """Note that the loop around the steps (an epoch) begins its next iteration."""
         if self._course is None or self.broken or self._report is not None:
@@ -151,8 +163,17 @@ class Sentinel:
         except Exception as error:
             self._break(error)
 
+    def _loader_begins(self) -> None:
+        if self._by_loader:
+            self.phase()
+
     def restart(
-        self, clock: str, *, trusted: bool, waits: Waits = "nothing", graph_patience_steps: int = 0
+        self,
+        clock: str,
+        *,
+        trusted: bool,
+        waits: Waits | None = "nothing",
+        graph_patience_steps: int = 0,
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best."""
         if self._report is not None:  # what trains after the end, at exit, is not watched
@@ -166,7 +187,8 @@ class Sentinel:
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
             self._course.restart(self._step)
-            self._course.trusted, self._course.waits = False, waits
+            self._course.trusted = False
+            self.waits_for(waits)
             self._course.graph_patience_steps = graph_patience_steps
             if trusted:
                 self._course.trust()
@@ -220,6 +242,9 @@ class Sentinel:
             assert course is not None
             assert watch is not None
             watch.boundary(step)
+            self._epochs.step()
+            if self._by_loader and self._epochs.feed and not self._loader_known:
+                self._loader_known, course.waits = True, "all but graphs"
             before, checkpoints_s = course.stage, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import atexit
 import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
+from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.conclusion import summary
+from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.sentinel import Sentinel
 
 Item = TypeVar("Item")
@@ -26,6 +30,7 @@ class _Place:
     """Where `watch` is called: its loop may begin anew each epoch, and is one loop all the same."""
 
     sentinel: Sentinel
+    repeats: bool = False  # in a loop around it, as one over epochs
     in_use: bool = False
     told: bool = False
 
@@ -42,14 +47,15 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
     What is called at the same place again, as in every epoch, goes on with the steps of before.
     Pass a sentinel to read its report yourself; it is started here and not stopped.
     """
-    if sentinel is not None:
-        return Watched(loop, _Place(sentinel.start(), told=True))
     caller = sys._getframe(1)
+    repeats = _is_repeated(caller)
+    if sentinel is not None:
+        return Watched(loop, _Place(sentinel.start(), repeats, told=True))
     key = (caller.f_code, caller.f_lasti, threading.get_ident(), os.getpid())
     with _PLACES_LOCK:
         place = _PLACES.pop(key, None)
         if place is None or place.in_use:  # a loop inside itself is another loop
-            place = _Place(Sentinel())
+            place = _Place(Sentinel(), repeats)
         _PLACES[key] = place  # the newest last
         _forget_oldest()
     return Watched(loop, place)
@@ -92,6 +98,10 @@ class Watched(Generic[Item]):
         place = self._place
         sentinel = place.sentinel.start()
         place.in_use = True
+        if sentinel.state[0]:
+            sentinel.phase()
+        else:
+            sentinel.waits_for("all but graphs" if place.repeats else "nothing")
         try:
             for item in self._loop:
                 yield item
@@ -101,8 +111,9 @@ class Watched(Generic[Item]):
                     _warn_once(place)
         finally:
             place.in_use = False
-            if not place.told:
+            if not place.told and not place.repeats:
                 sentinel.pause()
+            if not place.told:
                 _warn_once(place)
 
 
@@ -111,3 +122,34 @@ def _warn_once(place: _Place) -> None:
     if report.verdict == "growing":
         place.told = True
         warnings.warn(summary(report), LeakWarning, stacklevel=3)
+
+
+@atexit.register
+def _warn_at_exit() -> None:
+    """Tell of loops that could have been released in one more turn of the loop around them."""
+    for (code, _, _, process), place in _PLACES.items():
+        if not place.told and process == os.getpid():
+            place.sentinel.stop()
+            report = place.sentinel.report()
+            if report.verdict == "growing":
+                told = (summary(report), LeakWarning, code.co_filename, code.co_firstlineno)
+                warnings.warn_explicit(*told)
+
+
+def _is_repeated(frame: FrameType | None) -> bool:
+    """Say whether a loop is running around the line of a frame, there or in its callers."""
+    while frame is not None:
+        path, line = frame.f_code.co_filename, frame.f_lineno or 0
+        if frames.is_own(path) and any(_has_in_body(loop, line) for loop in _loops(path)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _loops(path: str) -> list[ast.For | ast.AsyncFor | ast.While]:
+    kinds = (ast.For, ast.AsyncFor, ast.While)
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
+
+
+def _has_in_body(loop: ast.For | ast.AsyncFor | ast.While, line: int) -> bool:
+    return loop.body[0].lineno <= line <= (loop.body[-1].end_lineno or 0)

@@ -60,7 +60,8 @@ class Filling:
         self._told.add(id(container))
         full = f"full in {steps} steps" if length < limit else "full now"
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"
-        held = f"{found.told.holder} holds {length} of {most}"
+        inner = f"a {type(container).__name__} in " if _is_inner(container, found) else ""
+        held = f"{inner}{found.told.holder} holds {length} of {most}"
         self.notices.append(Notice("bounded", f"{held} and is {full}"))
 
     def limit_of(self, container: Any, found: Found) -> int | None:
@@ -81,3 +82,10 @@ class Filling:
             limit = number_of_keys(container)
             found.about = limit is not None
         return limit if limit is not None and fits(container, limit) else None
+
+
+def _is_inner(container: Any, found: Found) -> bool:
+    """Say whether another container is what the holder is named after: a deque a prompt."""
+    at = next((i for i, owner in enumerate(found.owners) if owner is container), 0)
+    around = found.owners[at - 1] if at else None
+    return around is not None and (around is found.grower or id(around) in found.fixed)

@@ -29,6 +29,7 @@ from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
 MOST_PROBES = 24
+SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 RENEWED = "tensors grow in number, but those of past steps are released"
 
 
@@ -99,15 +100,24 @@ class Window:
         self._tracer.stop()
         gc.collect()
         with unobserved():
-            return self._inquire(self._heap())
+            heap = self._heap()
+            suspended = heap.pick(SUSPENDABLE)
+            try:
+                return self._inquire(heap)
+            finally:
+                heap.drop()  # or the copies of locals that tracing made are in use
+                self._tracer.forget(suspended)
 
     def abandon(self) -> None:
         """End the window without looking."""
         self._tracer.stop()
+        heap = Heap()
+        suspended = heap.pick(SUSPENDABLE)
+        heap.drop()
+        self._tracer.forget(suspended)
 
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
-        self._tracer.forget(heap.pick({id(kind) for kind in frames.SUSPENDABLE}))
         inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
         inquest.find(self._marks)
         self.full_in_steps = inquest.filling.full_in_steps
@@ -151,7 +161,7 @@ class Window:
         heap = Heap()
         if "graph.nodes" in self._growing:  # the collector tracks them, and so what holds them
             return heap
-        suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
+        suspended = heap.pick(SUSPENDABLE)
         return heap.add_untracked(frames.local_values(suspended))
 
     def _watch(self) -> None:

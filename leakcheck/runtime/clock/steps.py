@@ -8,24 +8,20 @@ optimizers (a GAN) one of them counts; one that is made anew now and then takes 
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.imports import when_loaded
-from leakcheck.runtime.introspection import graph
+from leakcheck.runtime.clock.optimizers import OptimizersBeside, an_optimizer_waits
 
 if TYPE_CHECKING:
     from leakcheck.runtime.sentinel import Sentinel
+    from leakcheck.runtime.stages import Waits
 
-OPTIMIZER_MODULE = "torch.optim.optimizer"
 CHOSEN_AFTER = 8
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
 SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
@@ -34,8 +30,6 @@ SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 TRAINING_IS_OVER_S = 5.0
 OTHER_OPTIMIZER_AFTER = OTHER_LOOP_AFTER = 200
-MOST_OPTIMIZERS = 16  # of each sort that are remembered
-RETURNS_THAT_SETTLE = 2  # of an optimizer; what is new beside it is its companion from then on
 
 
 class StepClock:
@@ -56,6 +50,7 @@ class StepClock:
         self._graphs = GraphsMade()
         self._trusted = True
         self._updated = False  # some optimizer has stepped
+        self._moved = False
         self._thread = 0
         self._changing = threading.RLock()  # a prefetching thread ticks beside the first step
 
@@ -68,6 +63,8 @@ class StepClock:
             if not self._beside.makes_way(optimizer, idle=idle):
                 return
             self._take_optimizer(optimizer, restart=self._optimizer is None)
+        if self._moved:
+            self._look_around()
         self._others = self._idle_ticks = 0
         self._sentinel.step()
         self._on_step()
@@ -83,6 +80,7 @@ class StepClock:
                 return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
         if self._optimizer is not None:
+            self._moved |= not count & (count - 1)  # another loop: its optimizer may be the same
             self._idle_ticks += 1
             if self._idle_ticks % LOOK_AGAIN_EVERY == 0:
                 self._look_whether_training_is_over()
@@ -106,14 +104,24 @@ class StepClock:
         self._optimizer = None
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
-        around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
         with self._changing:
             self._optimizer = weakref.ref(optimizer)
             self._trusted = self._updated = True
-            self._chosen, self._outer = None, around[1] if len(around) > 1 else None
+            self._chosen = None
         if restart:
-            waits = "all but graphs" if self._outer is not None else "nothing"
-            self._sentinel.restart("optimizer step", trusted=True, waits=waits)  # type: ignore[arg-type]
+            self._sentinel.restart("optimizer step", trusted=True)
+        self._look_around(anew=restart)
+
+    def _look_around(self, *, anew: bool = False) -> None:
+        """Look which loop is around that of the steps: what grows may be released when it turns."""
+        self._moved, before = False, self._outer
+        around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
+        self._outer = around[1] if len(around) > 1 else None
+        if self._outer == before and not anew:
+            return
+        # a trainer's loops are not seen: its loader tells when an epoch begins
+        waits: Waits | None = "nothing" if around else None
+        self._sentinel.waits_for("all but graphs" if self._outer is not None else waits)
 
     def _consider(self, ticking: int) -> None:
         around = ticks.enclosing(sys._getframe(3))
@@ -200,59 +208,6 @@ class StepClock:
             self._counts.clear()
 
 
-@dataclass(slots=True)
-class _Counted:
-    """An optimizer that counts or did, and how often it stepped again after others took over."""
-
-    optimizer: weakref.ref[object]
-    returns: int = 0
-
-
-class OptimizersBeside:
-    """Knows the optimizers beside the one that counts: those before it, and its companions.
-
-    One that was never seen takes over at once. When one that counted before steps again, it counts
-    again, and those since are companions: of a GAN's two, one counts after the first round. All are
-    foreign objects: never kept alive, and compared by identity.
-    """
-
-    def __init__(self) -> None:
-        self._line: list[_Counted] = []  # in the order they took over; the last one counts
-        self._companions: list[weakref.ref[object]] = []
-
-    def makes_way(self, optimizer: object, *, idle: bool) -> bool:
-        """Say whether `optimizer`, which does not count, does from now on.
-
-        `idle`: the one that counts is gone, or has not stepped for long.
-        """
-        line = [each for each in self._line if each.optimizer() is not None]
-        for place, each in enumerate(line):
-            if each.optimizer() is optimizer:
-                each.returns += 1
-                self._accompany([later.optimizer for later in line[place + 1 :]])
-                self._line = line[: place + 1]
-                return True
-        known = [one for one in self._companions if one() is optimizer]
-        settled = bool(line) and line[-1].returns >= RETURNS_THAT_SETTLE
-        if not idle and known:
-            return False
-        if not idle and settled:
-            self._accompany([weakref.ref(optimizer)])
-            return False
-        if known or settled:  # they change places
-            self._companions = [one for one in self._companions if one() is not optimizer]
-            self._accompany([gone.optimizer for gone in line[-1:]])
-            line = line[:-1]
-        # the first one may be what returns after many others
-        line = line[:1] + line[1:][-(MOST_OPTIMIZERS - 2) :]
-        self._line = [*line, _Counted(weakref.ref(optimizer))]
-        return True
-
-    def _accompany(self, new: Sequence[weakref.ref[object]]) -> None:
-        alive = [one for one in (*self._companions, *new) if one() is not None]
-        self._companions = alive[-MOST_OPTIMIZERS:]
-
-
 class GraphsMade:
     """Which loops make autograd Nodes in every other iteration of theirs, or more often.
 
@@ -277,22 +232,6 @@ class GraphsMade:
         return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
 
 
-def an_optimizer_waits() -> bool:
-    """Say whether optimizers live and none of their parameters has a gradient yet (50 ms).
-
-    Before its first update an agent plays for hundreds of steps, and keeps the graph of each.
-    """
-    kind = getattr(sys.modules.get(OPTIMIZER_MODULE), "Optimizer", None)
-    if kind is None:
-        return False
-    optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
-    try:
-        groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
-        return bool(groups) and not any(graph.have_gradients(each["params"]) for each in groups)
-    except Exception:  # the groups are the program's to change, and this is called from its loop
-        return False
-
-
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
@@ -301,20 +240,6 @@ def _sequence_number() -> int:
     torch = sys.modules.get("torch")
     read = getattr(getattr(torch, "autograd", None), "_get_sequence_nr", None)
     return int(read()) if read is not None else 0
-
-
-def hook_optimizers(listener: Callable[..., None]) -> None:
-    """Call `listener(optimizer, args, kwargs)` after every step of any optimizer.
-
-    Registers at once if torch is loaded, else when it loads.
-    """
-
-    def register(module: ModuleType) -> None:
-        hook = getattr(module, "register_optimizer_step_post_hook", None)
-        if hook is not None:
-            hook(listener)
-
-    when_loaded(OPTIMIZER_MODULE, register)
 
 
 class TimeClock:

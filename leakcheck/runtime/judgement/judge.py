@@ -46,6 +46,7 @@ SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
 RISING_LOOKS = 3  # in a row, that show growth where a run ends before it is confirmed
 LEAST_RISEN = 5  # tensors or Nodes
+LEAST_TENSORS = 0.01  # a step: not even an image an epoch, of a hundred steps, in a list
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
 LATE_STEPS = 150  # that a leak which began late must have gone on for
@@ -288,6 +289,8 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
                 goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
                 climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
                 climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
+                # an image an epoch is kept on purpose: bytes tell whether it matters
+                climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
             elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
                 climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
             else:

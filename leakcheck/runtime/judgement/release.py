@@ -44,7 +44,8 @@ class Release:
     ) -> Literal["kept", "ask again"] | Notice:
         """Compare a phase's first readings with what was expected; a notice says it was no leak."""
         share = max(self._grown_share(one, step, readings) for one in self._judged)
-        first = self._may_fill_up and self._base is None and share >= AGREES_FROM
+        # what an epoch gathered may be kept until the next one has gathered as much
+        first = self._base is None and share >= AGREES_FROM
         if first or share > patience.MORE_THAN_EXPECTED:  # or something else came too
             self._base = (step, readings)
             return "ask again"

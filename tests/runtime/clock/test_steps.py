@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.steps import StepClock, an_optimizer_waits
+from leakcheck.runtime.clock.optimizers import an_optimizer_waits
+from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.sentinel import Sentinel
 
 
