@@ -118,9 +118,12 @@ class Session:
         certain = self._sentinel.certain and not self.settings.to_end
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
+        in_thread = threading.current_thread() is not threading.main_thread()
+        if in_thread and not self._sentinel.hit_limit:
+            return  # who waits for the thread would go on with half of its work
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
-            if threading.current_thread() is not threading.main_thread():
+            if in_thread:
                 raise SystemExit(0)  # of its kinds a thread takes this one alone without a word
             raise StopRun(0)
 

@@ -30,6 +30,7 @@ KINDS: dict[str, Kind] = {
 KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
 MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
+SELDOM, LARGE_BYTES = 0.25, 4096  # objects a step; of each, for the heap to be theirs alone
 WIDE = 0.5  # of a rate, for its interval to say little
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
@@ -156,7 +157,20 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
             weighed = measured
         bytes_per_step = weighed if alone else max(weighed, *beside)
         objects_per_step = None if alone else objects_per_step or blocks or None
+        if (seldom := _seldom_bytes(suspect, rates)) and suspect.bytes_per_step:
+            factor = seldom / suspect.bytes_per_step
+            objects_per_step, bytes_per_step = (suspect.objects_per_step or 0.0) * factor, seldom
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+
+
+def _seldom_bytes(suspect: Suspect, rates: dict[str, float]) -> float | None:
+    """Return what the heap gains by what is large and comes seldom: a window saw two or three."""
+    seen, in_bytes = suspect.objects_per_step, suspect.bytes_per_step
+    heap = rates.get("host.heap")
+    if not seen or not in_bytes or heap is None or suspect.is_extended:
+        return None
+    large = seen < SELDOM and in_bytes / seen > LARGE_BYTES
+    return heap if large and 1 / MOST_OFF < heap / in_bytes < MOST_OFF else None
 
 
 def _weighed(suspect: Suspect, objects_per_step: float | None) -> float | None:

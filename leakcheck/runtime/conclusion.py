@@ -58,7 +58,9 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         trends=trends,
         suspects=suspects,
         notices=(
-            *without_contradicted(course.notices, (one.resource for one in course.established)),
+            *without_contradicted(
+                course.notices, (one.resource for one in course.established), suspects
+            ),
             *_garbage_notices(course, steps),
         ),
         run=Run(

@@ -37,6 +37,15 @@ _OPTIMIZER_ADVICE = (
     "an optimizer keeps state as large as its parameters: drop the old one, or keep one and "
     "empty it with .state.clear()"
 )
+_STATE_ADVICE = (
+    "an optimizer keeps the state of every parameter that it was given: make a new one of those in "
+    "use, or take the others out of .param_groups and .state"
+)
+_HANDLER_ADVICE = "take each handler back with .removeHandler() after use, or add one once"
+_WARNED_ADVICE = (
+    "each text that was warned of is remembered: keep numbers out of it, or have a filter ignore it"
+)
+_WARNED = "global `__warningregistry__`"
 _SUSPENDED_ADVICE = (
     "a suspended {what} keeps its locals: let it end, or .close() it, and keep what it was made of"
 )
@@ -56,6 +65,8 @@ _DONE_ADVICE = (
     "a task or future keeps its result and its arguments: take each out of {container} when it is "
     "done, with .add_done_callback() or when its result was read"
 )
+OPTIMIZER_STATE = re.compile(r"attribute `\w+\.state`")  # has what parameters there are
+_HANDLERS = re.compile(r"attribute `\w*Logger\.handlers`")
 _AWAITED = ("Task", "Future")
 _IN_CONTEXT = re.compile(r"context variable `(.*)`$")
 EXIT_FUNCTIONS = "functions registered with `atexit`"
@@ -107,6 +118,10 @@ def fitting(suspect: Suspect) -> str:
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
     grown_in = links[at - 1].edge if at else ""
+    if OPTIMIZER_STATE.match(suspect.holder):
+        return _STATE_ADVICE
+    if _HANDLERS.match(suspect.holder):
+        return _HANDLER_ADVICE
     if grown_in.endswith("_hooks") and ".remove()" not in suspect.fix:
         return _HOOK_ADVICE.format(method="registering a hook")
     is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
@@ -121,7 +136,8 @@ def _root_advice(root: str) -> str:
     in_context = _IN_CONTEXT.match(root)
     if in_context is not None:
         return _CONTEXT_ADVICE.format(name=in_context.group(1))
-    return {EXIT_FUNCTIONS: _EXIT_ADVICE, _FINALIZERS: _FINALIZE_ADVICE}.get(root, "")
+    known = {EXIT_FUNCTIONS: _EXIT_ADVICE, _FINALIZERS: _FINALIZE_ADVICE, _WARNED: _WARNED_ADVICE}
+    return known.get(root, "")
 
 
 def _keeper_advice(trace: LeakTrace, at: int) -> str:

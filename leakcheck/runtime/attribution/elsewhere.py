@@ -16,6 +16,7 @@ from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 
 _NAME = re.compile(r"`(?:[^`]*\.)?(\w+)`")  # of "attribute `Meter.kept`, from ..."
+_ATTRIBUTE = re.compile(r"\.\w+")
 _ADDS = r"\b{name}\s*(\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\(|\[|\+=)"
 
 
@@ -25,13 +26,20 @@ def own_codes() -> list[CodeType]:
     return [frame.f_code for frame in others if frames.is_own(frame.f_code.co_filename)]
 
 
-def checked(lines: Counter[Site], holder: str, codes: Iterable[CodeType]) -> Counter[Site]:
-    """Return those of `lines` that name the container, else the line of `codes` that adds to it."""
+def checked(
+    lines: Counter[Site], holder: str, codes: Iterable[CodeType], edges: Iterable[str] = ()
+) -> Counter[Site]:
+    """Return those of `lines` that name the container, else the line of `codes` that adds to it.
+
+    `edges`: from the root to it; `self.inbox.put(x)` names what holds a queue's container.
+    """
     named = _NAME.search(holder)
     if named is None:
         return lines
     name = re.escape(named.group(1))
-    here = {site: n for site, n in lines.items() if _matches(rf"\b{name}\b", site)}
+    around = (re.escape(edge[1:]) for edge in edges if _ATTRIBUTE.fullmatch(edge))
+    called = "|".join((name, *around))
+    here = {site: n for site, n in lines.items() if _matches(rf"\b({called})\b", site)}
     if here:
         return Counter(here)
     there = {

@@ -16,6 +16,7 @@ from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.tables import objects_in
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
+HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 LONGEST_BASES = 4  # views of views of an array
 
 
@@ -98,11 +99,12 @@ def grads(tensors: list[Any]) -> dict[int, list[Any]]:
     return found
 
 
-def hooks_of(tensor: Any) -> Any:
-    """Return the hooks that are registered on a tensor, None if there are none."""
+def hooks_of(tensor: Any, kind: str) -> Any:
+    """Return the hooks of a kind, of `HOOKS`, that are registered on a tensor; None if none are."""
     torch = sys.modules["torch"]
+    hooks = getattr(torch._C.TensorBase, kind, None)
     with torch._C.DisableTorchFunction():
-        return torch._C.TensorBase._backward_hooks.__get__(tensor)
+        return None if hooks is None else hooks.__get__(tensor)
 
 
 def _is_plain(kind: type) -> bool:

@@ -157,8 +157,8 @@ class Inquest:
 
     def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
         lines = self._added_to(container) or self._added_beside(container, found)
-        codes = self._codes_elsewhere
-        return elsewhere.checked(lines, found.told.holder, codes) if codes else lines
+        codes, told = self._codes_elsewhere, found.told
+        return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
 
     def _added_to(self, container: Any) -> Counter[Site]:
         return self._tracer.credits.get(str(id(container)), Counter())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from leakcheck.model import Kind, LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.advice import CREATE_GRAPH_ADVICE, OUTSIDE_ADVICE, fix_for
+from leakcheck.runtime.attribution.advice import (
+    CREATE_GRAPH_ADVICE,
+    OPTIMIZER_STATE,
+    OUTSIDE_ADVICE,
+    fix_for,
+)
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
@@ -29,7 +33,6 @@ FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that
 EACH_STEP = 0.5  # objects a step in each of several containers: they do not grow by turns
 FEW_BLOCKS = 5.0  # and so many a step more or less: the forward pass leaves one or two
 MOST_PLACES = 3
-OPTIMIZER_STATE = re.compile(r"attribute `\w+\.state`")  # has what parameters there are
 MOST_HOLDER_PLACES = 3
 
 

@@ -238,8 +238,9 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     if tensor is not None and issubclass(kind, tensor):
         if hidden.base_of(holder) is child:
             return "._base", ""
-        if hidden.hooks_of(holder) is child:
-            return "._backward_hooks", f"attribute `{kind.__name__}._backward_hooks`"
+        for hooks in hidden.HOOKS:
+            if hidden.hooks_of(holder, hooks) is child:
+                return f".{hooks}", f"attribute `{kind.__name__}.{hooks}`"
         return ".grad", "gradient of a parameter"
     if kind is objects.LruCache:
         return edge_to_element(holder), edge_to_element(holder)

@@ -13,8 +13,8 @@ Answer = TypeVar("Answer")
 
 
 def numel_of(tensor: Any) -> int:
-    """Return a tensor's number of elements; 0 for one that cannot say."""
-    return _asked(tensor, "numel", int, 0)
+    """Return a tensor's number of elements, of a sparse one those kept; 0 if it cannot say."""
+    return _asked(tensor, "_nnz" if _is_sparse(tensor) else "numel", int, 0)
 
 
 def form_of(tensor: Any) -> tuple[str, int]:
@@ -25,6 +25,12 @@ def form_of(tensor: Any) -> tuple[str, int]:
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """Return a tensor's shape; () for one that cannot say."""
     return _asked(tensor, "size", lambda size: tuple(map(int, size)), ())
+
+
+def _is_sparse(tensor: Any) -> bool:
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        return bool(torch._C.TensorBase.is_sparse.__get__(tensor))
 
 
 def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Answer) -> Answer:

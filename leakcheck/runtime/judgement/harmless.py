@@ -169,14 +169,16 @@ def stopped(resources: Iterable[str]) -> Notice:
 
 
 def without_contradicted(
-    notices: tuple[Notice, ...], resources: Iterable[str]
+    notices: tuple[Notice, ...], resources: Iterable[str], suspects: Iterable[Suspect] = ()
 ) -> tuple[Notice, ...]:
-    """Leave out that something had stopped which was then found to grow."""
+    """Leave out that something had stopped, or would be full, which was then found to grow."""
     names = tuple(resources)
+    filling = tuple(f"{one.holder} holds" for one in suspects if one.holder)
     return tuple(
         notice
         for notice in notices
-        if STOPPED not in notice.message or not any(name in notice.message for name in names)
+        if not (STOPPED in notice.message and any(name in notice.message for name in names))
+        and not (notice.kind == "bounded" and any(each in notice.message for each in filling))
     )
 
 

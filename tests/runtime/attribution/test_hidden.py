@@ -107,8 +107,8 @@ def test_a_hook_of_a_parameter_is_held_by_its_hooks_and_not_by_its_gradient():
     weight.register_hook(lambda gradient: gradient)
     weight.grad = torch.zeros(2)
 
-    assert hooks_of(weight) is weight._backward_hooks
-    assert hooks_of(torch.zeros(1)) is None
+    assert hooks_of(weight, "_backward_hooks") is weight._backward_hooks
+    assert hooks_of(torch.zeros(1), "_backward_hooks") is None
 
 
 def test_what_is_in_an_array_of_objects_is_held_by_who_holds_the_array():
