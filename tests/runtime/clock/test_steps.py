@@ -126,6 +126,45 @@ def test_an_optimizer_that_steps_while_a_thread_chooses_its_loop_counts(monkeypa
     assert sentinel.clock == "optimizer step"
 
 
+def waits_of(source: str) -> list[str]:
+    """Run a program that steps `optimizer` by `step()`; return what was waited for at each step."""
+    sentinel = Sentinel()
+    clock = StepClock(sentinel, lambda: waits.append(str(sentinel._course.waits)))
+    waits: list[str] = []
+    optimizer = Optimizer()
+    namespace: dict[str, object] = {"step": lambda: clock.optimizer_stepped(optimizer)}
+    ticks.give_names(namespace)
+    code = ticks.compile_with_ticks(textwrap.dedent(source), f"{len(ticks.loops)}/waits.py")
+    ticks.listen(clock.ticked)
+    exec(code, namespace)
+    clock.stop()
+    sentinel.stop()
+    return waits
+
+
+def test_an_optimizer_that_goes_on_in_loops_within_loops_waits_for_the_outer_one():
+    waits = waits_of("""
+        for warm_up in range(10):
+            step()
+        for epoch in range(2):
+            for batch in range(3):
+                step()
+    """)
+
+    assert waits == ["nothing"] * 10 + ["all but graphs"] * 6
+
+
+def test_a_loop_within_the_step_changes_nothing():
+    waits = waits_of("""
+        for batch in range(40):
+            for part in range(3):
+                pass
+            step()
+    """)
+
+    assert waits == ["nothing"] * 40
+
+
 class Optimizer:
     """Raises when it is compared or hashed: a foreign object may."""
 
