@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("lightning.pytorch")
@@ -44,6 +47,39 @@ trainer = L.Trainer(max_epochs=30, accelerator="cpu", logger=False, enable_check
                     enable_model_summary=False, enable_progress_bar=False)
 trainer.fit(Regression(), DataLoader(TensorDataset(torch.randn(40, 8)), batch_size=2))
 print("trained", trainer.global_step, "steps")
+"""
+
+GATHERING = """\
+import lightning.pytorch as L
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from leakcheck.integrations.lightning import LeakcheckCallback
+
+class Classifier(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 3)
+        self.outputs = []
+
+    def training_step(self, batch, index):
+        output = self.layer(batch[0])
+        loss = output.pow(2).mean()
+        self.outputs.append({"loss": loss.detach(), "output": output.detach()})
+        return loss
+
+    def on_train_epoch_end(self):
+        torch.cat([each["output"] for each in self.outputs])
+        self.outputs.clear()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+torch.set_num_threads(1)
+watching = LeakcheckCallback()
+trainer = L.Trainer(max_epochs=6, accelerator="cpu", logger=False, enable_checkpointing=False,
+                    enable_model_summary=False, enable_progress_bar=False, callbacks=[])
+trainer.fit(Classifier(), DataLoader(TensorDataset(torch.randn(1200, 8)), batch_size=4))
+print(watching.report().verdict)
 """
 
 
@@ -148,3 +184,20 @@ def test_an_unmodified_script_is_judged(run, keep, status, told):
 
     assert told in done.stderr
     assert done.returncode == status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_run", [True, False])
+def test_what_a_module_gathers_for_the_end_of_an_epoch_is_no_leak(by_run, tmp_path):
+    script = GATHERING if by_run else GATHERING.replace("callbacks=[]", "callbacks=[watching]")
+    program = tmp_path / "program.py"
+    program.write_text(script)
+    run = ["-m", "leakcheck", "run"] if by_run else []
+
+    done = subprocess.run(
+        [sys.executable, *run, str(program)], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    verdict = "leakcheck: steady" if by_run else "steady"
+    assert verdict in (done.stderr if by_run else done.stdout), done.stderr
+    assert "growing" not in done.stderr

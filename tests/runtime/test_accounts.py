@@ -12,6 +12,7 @@ from leakcheck.runtime.accounts import (
     _bytes_per_step,
     _counts_blocks,
     _leading,
+    _seldom_bytes,
     _weighed,
     _with_rest,
     _worth_telling,
@@ -82,3 +83,18 @@ def test_a_large_tensor_now_and_then_is_told_if_it_has_the_bytes_that_grow():
     assert _worth_telling((LARGE,), {"host.heap": 60_000.0}) == ()
     assert _worth_telling((LARGE,), {"host.heap": 16_000.0, "tensors": 3.0}) == ()
     assert _worth_telling((LARGE,), {"host.heap": 16_000.0, "tensors": 0.03}) == (LARGE,)
+
+
+@pytest.mark.parametrize(
+    ("objects", "in_bytes", "heap", "told"),
+    [
+        (0.125, 8600.0, 6860.0, 6860.0),
+        (0.125, 8600.0, 3000.0, None),  # there is less than was seen
+        (1.0, 8600.0, 6860.0, None),  # a window saw many
+        (0.125, 100.0, 120.0, None),  # small ones are not in the heap
+    ],
+)
+def test_of_what_is_large_and_comes_seldom_the_heap_tells_the_rate(objects, in_bytes, heap, told):
+    suspect = Suspect("object", "dict of bytes", objects, in_bytes)
+
+    assert _seldom_bytes(suspect, {"host.heap": heap}) == told

@@ -63,6 +63,16 @@ def test_what_may_be_a_cache_must_go_on_for_longer():
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
 
+def test_native_memory_that_some_steps_add_and_others_do_not_may_be_a_library_s_by_shape():
+    levels = [4096 * step + 6000 * (step % 3) for step in STEPS]
+    uneven = Reading("host.heap", STEPS, levels, fit(STEPS, levels))
+
+    assert longer(findings(UNHELD), HEAP) == 0
+    assert longer(findings(UNHELD), uneven) == SHAPES_STEPS
+    assert longer(findings(UNHELD), uneven, BLOCKS) == SHAPES_STEPS
+    assert longer(findings(HELD), uneven) == 0
+
+
 def test_what_is_in_containers_that_keep_their_size_is_looked_at_once_more():
     found = replace(findings(HELD), doubtful=True)
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -87,3 +89,51 @@ def test_of_loops_that_are_over_only_the_last_few_are_remembered():
         exec(f"for _ in leakcheck.watch(range(3)): {number}")
 
     assert len(gc.callbacks) - before <= MOST_PLACES
+
+
+def test_what_an_epoch_gathers_and_releases_is_no_leak():
+    def train() -> None:
+        for _ in range(4):
+            rows: list[bytearray] = []
+            for _ in leakcheck.watch(range(300)):
+                keep(rows)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        train()
+
+
+def test_what_grows_through_epochs_is_told_when_the_second_has_kept_it_too():
+    kept: list[bytearray] = []
+
+    def train() -> None:
+        for epoch in range(4):
+            for _ in leakcheck.watch(range(300)):
+                keep(kept)
+            epochs.append(epoch)
+
+    epochs: list[int] = []
+    with pytest.warns(LeakWarning) as told:
+        train()
+
+    assert len(told) == 1
+
+
+def test_what_only_another_turn_could_have_released_is_told_at_exit(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import leakcheck\n"
+        "kept = []\n"
+        "for _ in range(1):\n"
+        "    for _ in leakcheck.watch(range(700)):\n"
+        "        kept.append(bytearray(4000))\n"
+        "print('done')\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=120
+    )
+
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+    assert "LeakWarning" in done.stderr
+    assert "held by global `kept`" in done.stderr

@@ -109,7 +109,7 @@ def fitting(suspect: Suspect) -> str:
     """Return the fix of a suspect, another one if what keeps it calls for its own."""
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
-    if suspect.trace is not None and (by_root := _root_advice(suspect.trace.root)):
+    if suspect.trace is not None and (by_root := _root_advice(suspect.trace.root, suspect.kind)):
         return by_root
     if suspect.trace is None or at is None:
         return suspect.fix
@@ -131,10 +131,10 @@ def fitting(suspect: Suspect) -> str:
     return registered or awaited or _keeper_advice(suspect.trace, at) or suspect.fix
 
 
-def _root_advice(root: str) -> str:
+def _root_advice(root: str, kind: Kind) -> str:
     """Return what to do about what is registered somewhere until it is taken back."""
     in_context = _IN_CONTEXT.match(root)
-    if in_context is not None:
+    if in_context is not None and kind != "graph":  # that is to be cut off first
         return _CONTEXT_ADVICE.format(name=in_context.group(1))
     known = {EXIT_FUNCTIONS: _EXIT_ADVICE, _FINALIZERS: _FINALIZE_ADVICE, _WARNED: _WARNED_ADVICE}
     return known.get(root, "")

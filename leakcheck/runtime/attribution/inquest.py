@@ -97,7 +97,7 @@ class Inquest:
         explained = {id(each) for group in groups for each in (*group.tensors, *group.inner)}
         kinds = self._growing_kinds()
         extended = self._growth.extended(self._heap)
-        self._heap.drop()
+        self._heap.close()
         self._growers = referred_to(self._growers, MOST_GROWERS)
         self._follower.until_s = thread_time() + self._search_s
         survivors = set(map(id, self._growth.survivors()))

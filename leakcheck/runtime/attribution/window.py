@@ -13,7 +13,9 @@ import math
 import sys
 from array import array
 from collections.abc import Mapping
+from contextlib import closing
 from time import thread_time
+from typing import Any
 
 from leakcheck.model import Notice, Suspect
 from leakcheck.runtime.attribution import exits, probes
@@ -71,8 +73,8 @@ class Window:
     def open(self) -> None:
         """Begin at a step boundary (60-100 ms, for plain objects 60 ms more)."""
         began_s = thread_time()
-        with unobserved():
-            self._growth.look(0, self._heap())
+        with unobserved(), closing(self._heap()) as heap:
+            self._growth.look(0, heap)
         self._note_look(began_s)
         self._mark()
         if self._tracer.start():
@@ -87,8 +89,8 @@ class Window:
         if self._step in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
-            with unobserved():
-                self._probe(self._heap())
+            with unobserved(), closing(self._heap()) as heap:
+                self._probe(heap)
             self._tracer.resume()
             self._note_look(began_s)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
@@ -99,21 +101,19 @@ class Window:
         """End the window and return what grows, who holds it, and what only fills up."""
         self._tracer.stop()
         gc.collect()
-        with unobserved():
-            heap = self._heap()
-            suspended = heap.pick(SUSPENDABLE)
-            try:
+        suspended: list[Any] = []
+        try:
+            with unobserved(), closing(self._heap()) as heap:
+                suspended = heap.pick(SUSPENDABLE)
                 return self._inquire(heap)
-            finally:
-                heap.drop()  # or the copies of locals that tracing made are in use
-                self._tracer.forget(suspended)
+        finally:  # in the heap, the copies of locals that tracing made would be in use
+            self._tracer.forget(suspended)
 
     def abandon(self) -> None:
         """End the window without looking."""
         self._tracer.stop()
-        heap = Heap()
-        suspended = heap.pick(SUSPENDABLE)
-        heap.drop()
+        with closing(Heap()) as heap:
+            suspended = heap.pick(SUSPENDABLE)
         self._tracer.forget(suspended)
 
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:

@@ -55,7 +55,10 @@ def unobserved() -> AbstractContextManager[object]:
 
 
 class Heap:
-    """What the collector tracks at one moment, sorted by type; drop it soon, it is all strong."""
+    """What the collector tracks at one moment, sorted by type; close it soon, it is all strong.
+
+    It is in itself, so that without that it would keep everything until the next collection.
+    """
 
     def __init__(self) -> None:
         everything = gc.get_objects()
@@ -99,7 +102,7 @@ class Heap:
         self.buffers = large(found)
         return self
 
-    def drop(self) -> None:
+    def close(self) -> None:
         """Let go of every object."""
         self._alike.clear()
         self.buffers.clear()

@@ -49,7 +49,7 @@ def population(*, named: bool) -> Population:
     heap = Heap()
     kinds = {key: _raw(kind) for key, kind in heap.kinds.items()} if named else {}
     found = Population(heap.counts(), kinds)
-    heap.drop()  # it may be one of its own objects
+    heap.close()  # it may be one of its own objects
     return found
 
 

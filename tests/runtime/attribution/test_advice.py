@@ -179,3 +179,46 @@ def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
     batches = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), fix=NUMBER)
 
     assert fitting(batches).startswith("weakref.finalize keeps its function and arguments")
+
+
+@pytest.mark.parametrize(
+    ("root", "links", "holder", "advice"),
+    [
+        ("functions registered with `atexit`", (), "", "what is registered with atexit stays"),
+        (
+            "context variable `scope`",
+            (Link("[x]", "Tensor (2) float32", suspect=True),),
+            "context variable `scope`",
+            "a context variable keeps its value until it is set back: keep the token that "
+            "scope.set() returns",
+        ),
+        (
+            "global `__warningregistry__`",
+            (Link("[x]", "bool", suspect=True),),
+            "global `__warningregistry__`",
+            "each text that was warned of is remembered",
+        ),
+        (
+            "local `bus` in main()",
+            (Link(".pending", "set"), Link("[x]", "Task", suspect=True)),
+            "attribute `Bus.pending`, from local `bus` in main()",
+            "a task or future keeps its result and its arguments: take each out of Bus.pending",
+        ),
+        (
+            "global `log`",
+            (Link(".handlers", "list"), Link("[x]", "StreamHandler", suspect=True)),
+            "attribute `Logger.handlers`, from global `log`",
+            "take each handler back with .removeHandler()",
+        ),
+        (
+            "local `opt` in main()",
+            (Link(".state", "defaultdict"), Link("[x]", "dict", suspect=True)),
+            "attribute `SGD.state`, from local `opt` in main()",
+            "an optimizer keeps the state of every parameter that it was given",
+        ),
+    ],
+)
+def test_what_is_registered_or_awaited_is_to_be_given_back(root, links, holder, advice):
+    tensors = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), holder=holder, fix=NUMBER)
+
+    assert fitting(tensors).startswith(advice)

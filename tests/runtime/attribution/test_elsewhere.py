@@ -45,3 +45,12 @@ def test_a_holder_without_a_name_leaves_the_lines_as_they_are():
     lines = Counter({Site(PATH, 6, "main"): 9})
 
     assert checked(lines, "held outside Python", [WORK]) == lines
+
+
+def test_a_line_that_names_what_holds_the_container_is_believed():
+    lines = Counter({Site(PATH, 3, "work"): 3, Site(PATH, 6, "main"): 9})
+    edges = ("local `self` in work()", ".jobs", ".queue", "[x]")
+
+    assert checked(lines, "attribute `Queue.queue`, from local `self` in work()", [], edges) == {
+        Site(PATH, 3, "work"): 3
+    }

@@ -88,7 +88,7 @@ def test_of_lists_with_a_limit_the_one_that_fills_is_told_not_those_that_are_ful
 
     assert suspects == ()
     assert notice.message == (
-        "attribute `Bank.vectors`, from local `bank` in through_a_window_of_a_bank() "
+        "a list in attribute `Bank.vectors`, from local `bank` in through_a_window_of_a_bank() "
         "holds 7 of at most 30 and is full in 92 steps"
     )
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 
 import pytest
 import torch
@@ -177,6 +178,27 @@ def test_a_window_leaves_no_trace_function_and_nothing_alive():
     gc.collect()
     made_by_a_window = (Window, LineTracer, Growth, Inquest, Roots, Heap, Chain)
     assert [each for each in gc.get_objects() if type(each) in made_by_a_window] == []
+
+
+@pytest.mark.parametrize("ends", [Window.close, Window.abandon])
+def test_what_the_program_lets_go_of_after_a_window_is_gone(ends):
+    def numbers():
+        own = torch.zeros(3)
+        yield weakref.ref(own)
+        own = None
+        yield own
+
+    window = Window({"tensors": 1.0})
+    window.open()
+    kept = [torch.zeros(3)]
+    suspended = numbers()
+    (held, inside) = (weakref.ref(kept[0]), next(suspended))
+    for _ in range(STEPS):
+        window.step()
+    ends(window)
+    kept = next(suspended)
+
+    assert (held(), inside(), kept) == (None, None, None)
 
 
 def test_a_program_that_traces_itself_is_left_alone():

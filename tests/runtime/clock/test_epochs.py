@@ -86,7 +86,7 @@ def test_the_count_of_an_iterator_is_as_it_would_be(begun):
     epochs.stop()
 
     assert batches._num_yielded == 2
-    with pytest.raises(AttributeError, match="_BaseDataLoaderIter.*_num_yielded"):
+    with pytest.raises(AttributeError, match=r"_BaseDataLoaderIter.*_num_yielded"):
         object.__new__(_BaseDataLoaderIter)._num_yielded  # noqa: B018
 
 

@@ -38,7 +38,7 @@ def test_a_sieve_finds_again_and_again_what_sorting_the_whole_heap_finds():
         heap = Heap()
         assert [mine, deques] == [ids(found) for found in heap.sort(is_wanted, is_deque)]
         assert mine == ids(kept)
-        heap.drop()
+        heap.close()
 
 
 def test_an_object_of_a_kind_that_is_made_later_is_found():
@@ -101,7 +101,7 @@ def test_dictionaries_that_no_collector_tracks_are_added():
     wanted = ids([owner.numbers, owner.closure, in_a_list[0], local])
     assert ids(heap.containers(wanted)) == wanted
     assert wanted <= heap.lengths().keys()
-    heap.drop()
+    heap.close()
 
 
 def test_a_dictionary_is_added_once():
@@ -114,7 +114,7 @@ def test_a_dictionary_is_added_once():
     heap = Heap().add_untracked([shared])
 
     assert len(heap.containers({id(shared)})) == 1
-    heap.drop()
+    heap.close()
 
 
 class Samples(torch.utils.data.Dataset):

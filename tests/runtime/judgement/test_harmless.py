@@ -154,6 +154,14 @@ def test_that_something_had_stopped_is_not_told_of_what_grows():
     assert without_contradicted((heap, tensors_), []) == (heap, tensors_)
 
 
+def test_that_a_container_would_be_full_is_not_told_of_one_that_leaks():
+    filling = Notice("bounded", "at step 96: global `cache` holds 768 of about 803 possible keys")
+    other = Notice("bounded", "at step 96: global `window` holds 7 of at most 9")
+    leak = Suspect("tensor", "dict of Tensor", holder="global `cache`")
+
+    assert without_contradicted((filling, other), ["tensors"], [leak]) == (other,)
+
+
 def test_a_heap_that_creeps_is_excused_until_it_was_confirmed_to_grow():
     steps = list(range(0, 200, 10))
     heap = [107 * step for step in steps]

@@ -19,8 +19,8 @@ RELEASED = Notice(
 )
 
 
-def judged(*levels: tuple[int, int], may_fill_up: bool = False) -> list[object]:
-    release = Release([GROWING], 70, 1.0, may_fill_up=may_fill_up)
+def judged(*levels: tuple[int, int]) -> list[object]:
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
     return [release.judge(step, {"tensors": level}) for step, level in levels]
 
 
@@ -28,13 +28,12 @@ def test_what_is_gone_was_released():
     assert judged((200, 90)) == [RELEASED]
 
 
-def test_what_is_all_there_is_kept():
-    assert judged((200, 1600)) == ["kept"]
+def test_what_is_all_there_is_asked_again_after_another_turn():
+    assert judged((200, 1600), (400, 3200)) == ["ask again", "kept"]
 
 
-def test_what_may_be_a_cache_is_asked_again_after_another_turn():
-    assert judged((200, 1600), (400, 3200), may_fill_up=True) == ["ask again", "kept"]
-    assert judged((200, 1600), (400, 1610), may_fill_up=True) == ["ask again", STOPPED]
+def test_what_is_kept_until_the_next_turn_has_as_much_stopped():
+    assert judged((200, 1600), (400, 1610)) == ["ask again", STOPPED]
 
 
 def test_what_comes_with_much_else_is_asked_again():

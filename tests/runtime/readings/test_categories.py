@@ -19,7 +19,7 @@ TOTAL = 1 << 32
 def read(*, only: list[torch.Tensor] | None = None) -> dict[str, int]:
     heap = Heap()
     tensors, modules, optimizers = heap.sort(is_tensor, is_module, is_optimizer)
-    heap.drop()  # it is one of its own objects
+    heap.close()  # it is one of its own objects
     return read_categories(
         only if only is not None else tensors, modules, optimizers, {"host": TOTAL}
     )
