@@ -24,14 +24,16 @@ from time import perf_counter
 from types import TracebackType
 
 from leakcheck.model import Report, Sample
+from leakcheck.runtime.around import Turns
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
+from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.recording import Recorder
-from leakcheck.runtime.stages import Course, Waits
+from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
 FAILED = "leakcheck failed, and no report could be made: {error}"
@@ -80,6 +82,8 @@ class Sentinel:
         self._next = 1
         self._pid = 0
         self._by_loader, self._loader_known = True, False  # what tells of epochs, and has it
+        self._outer: Turns | None = None  # without a loader
+        self._turns: Turns | None = None  # while it matters
         self._watch: Watch | None = None
         self._course: Course | None = None
         self._report: Report | None = None
@@ -132,6 +136,8 @@ class Sentinel:
     def step(self) -> None:
         """Count one step; most calls cost less than a microsecond, readings about ten."""
         self._step = step = next(self._count)
+        if self._turns is not None:
+            self._heed(self._turns)
         if step < self._next or self._report is not None:
             return
         self.start()
@@ -148,7 +154,7 @@ class Sentinel:
     def waits_for(self, waits: Waits | None) -> None:
         """Say what grows until the loop around the steps turns; None if a DataLoader is to tell."""
         with self._lock:
-            self._by_loader, self._loader_known = waits is None, False
+            self._by_loader, self._loader_known, self._outer = waits is None, False, None
             if self._course is not None:
                 self._course.waits = waits or "nothing"
 
@@ -243,11 +249,12 @@ class Sentinel:
             assert watch is not None
             watch.boundary(step)
             self._epochs.step()
-            if self._by_loader and self._epochs.feed and not self._loader_known:
-                self._loader_known, course.waits = True, "all but graphs"
+            if self._by_loader and not self._loader_known:
+                self._look_around(course)
             before, checkpoints_s = course.stage, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step
+            self._turns = self._outer if course.heeds_phases else None
             if self._limits and not self.hit_limit:
                 self.hit_limit = self._limits.exceeded(watch.quick.newest())
             if self._recorder is not None:
@@ -255,6 +262,22 @@ class Sentinel:
             if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
                 watch.note_cost(perf_counter() - began_s)
         return course.stage == "growing" != before
+
+    def _heed(self, turns: Turns) -> None:
+        try:
+            if turns.turned():
+                self.phase()
+        except Exception as error:
+            self._turns = None
+            self._break(error)
+
+    def _look_around(self, course: Course) -> None:
+        """Look what tells of epochs: a DataLoader, or else the loop around that of the steps."""
+        first = course.steps_seen(self._step) == 1
+        if self._epochs.feed:
+            self._loader_known, self._outer, course.waits = True, None, "all but graphs"
+        elif first and (outer := Turns.around_steps(sys._getframe(1))) is not None:
+            self._outer, course.waits = outer, "all but graphs"
 
     def _established(self) -> Report | None:
         if self._on_leak is None and self._recorder is None:

@@ -14,24 +14,21 @@ from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
 from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, stopped
 from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
-from leakcheck.runtime.judgement.release import Release
+from leakcheck.runtime.judgement.release import Release, Waits
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
-Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 
 
 class Course:
     """Which stage the watch of one loop is in, and what it has established."""
 
     def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
-        self.watch = watch
-        self.steps, self.tolerance_bytes = steps, tolerance_bytes
+        self.watch, self.steps, self.tolerance_bytes = watch, steps, tolerance_bytes
         self.stage: Stage = "watching"
         self.established: list[Reading] = []
-        self.established_step = 0
         self.suspects: tuple[Suspect, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.trusted = True  # False while the steps may be the reading of a file
@@ -39,7 +36,7 @@ class Course:
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self.fills_beside = False  # something with a limit grew in the window too
+        self.established_step, self.fills_beside = 0, False  # what has a limit, in the window too
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
         self._release: Release | None = None
@@ -92,8 +89,7 @@ class Course:
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._vigil = Vigil()
-        self._next_read = step + 1
-        self._next_checkpoint = self.watch.next_checkpoint(step)
+        self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
     def trust(self) -> None:
         """Take the steps for training steps: growth of any kind counts from now on."""
@@ -117,9 +113,14 @@ class Course:
         elif self._attribution is None:
             self._keep_watch(step)
 
+    @property
+    def heeds_phases(self) -> bool:
+        """Whether it matters when the loop around the steps begins anew."""
+        return self.stage == "waiting" or self._by_phase
+
     def phase(self) -> None:
         """Note that the loop around the steps begins anew; judged when what it held is rebound."""
-        self._phase_begins = self.stage == "waiting" or self._by_phase
+        self._phase_begins = self.heeds_phases
         self._next_read = 0
 
     def _begin_phase(self, step: int) -> None:
@@ -189,17 +190,16 @@ class Course:
         self._look += 1
         self._after = max(self._after, self.excuses.ended_before(step))
         found = self._suspicious()
+        even = [] if self._looked_soon else judge.evenly(self.watch.quick, self.tolerance_bytes)
         if self._by_phase:
             # steps inside a phase confirm nothing: what is released at its end grows in them
             if again := self._recurring.note(found):
                 self._open_window(step, again)
         elif found:
             self._suspect(found, step)
-        elif not self._looked_soon:
-            found = judge.evenly(self.watch.quick, self.tolerance_bytes)
-            if found := self.excuses.without(found):
-                self._soon = self._looked_soon = True
-                self._suspect(found, step, patience.EVEN_STEPS)
+        elif found := self.excuses.without(even):
+            self._soon = self._looked_soon = True
+            self._suspect(found, step, patience.EVEN_STEPS)
 
     def _suspect(self, found: list[Reading], step: int, length: int = 0) -> None:
         planned = confirmation(found, self.watch.slow, step, self.tolerance_bytes, length)

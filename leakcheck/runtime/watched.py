@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import atexit
 import os
 import sys
@@ -10,12 +9,11 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, Generic, TypeVar
 
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.around import loops_around
 from leakcheck.runtime.conclusion import summary
-from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.sentinel import Sentinel
 
 Item = TypeVar("Item")
@@ -48,7 +46,7 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
     Pass a sentinel to read its report yourself; it is started here and not stopped.
     """
     caller = sys._getframe(1)
-    repeats = _is_repeated(caller)
+    repeats = any(loops_around(caller))
     if sentinel is not None:
         return Watched(loop, _Place(sentinel.start(), repeats, told=True))
     key = (caller.f_code, caller.f_lasti, threading.get_ident(), os.getpid())
@@ -134,22 +132,3 @@ def _warn_at_exit() -> None:
             if report.verdict == "growing":
                 told = (summary(report), LeakWarning, code.co_filename, code.co_firstlineno)
                 warnings.warn_explicit(*told)
-
-
-def _is_repeated(frame: FrameType | None) -> bool:
-    """Say whether a loop is running around the line of a frame, there or in its callers."""
-    while frame is not None:
-        path, line = frame.f_code.co_filename, frame.f_lineno or 0
-        if frames.is_own(path) and any(_has_in_body(loop, line) for loop in _loops(path)):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _loops(path: str) -> list[ast.For | ast.AsyncFor | ast.While]:
-    kinds = (ast.For, ast.AsyncFor, ast.While)
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
-
-
-def _has_in_body(loop: ast.For | ast.AsyncFor | ast.While, line: int) -> bool:
-    return loop.body[0].lineno <= line <= (loop.body[-1].end_lineno or 0)

@@ -115,14 +115,18 @@ def native_beside(
 
     A log of numbers grows beside a library's memory; what is not data of Python's own may have any.
     """
-    heap = growing.get("host.heap", 0.0)
-    known = sum(lead.bytes_per_step or 0.0 for lead in found)
-    plain = bool(found) and all(lead.kind == "object" and lead.plain for lead in found)
-    if not plain or known > LEAST_SHARE * heap:
+    if not are_too_small(found, growing):
         return []
-    native = leads({"host.heap": heap}, tracer, steps, alone=True)
+    native = leads({"host.heap": growing["host.heap"]}, tracer, steps, alone=True)
     theirs = {site for lead in found for site in lead.lines}
     return [lead for lead in native if theirs.isdisjoint(lead.lines)]
+
+
+def are_too_small(found: list[Lead], growing: Mapping[str, float]) -> bool:
+    """Say whether all that was found is data of Python's own, and but a small part of the heap."""
+    known = sum(lead.bytes_per_step or 0.0 for lead in found)
+    plain = bool(found) and all(lead.kind == "object" and lead.plain for lead in found)
+    return plain and known <= LEAST_SHARE * growing.get("host.heap", 0.0)
 
 
 def _tells_lines(heap_per_step: float) -> bool:

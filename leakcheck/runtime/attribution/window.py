@@ -89,8 +89,7 @@ class Window:
         if self._step in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
-            with unobserved(), closing(self._heap()) as heap:
-                self._probe(heap)
+            self._probe()
             self._tracer.resume()
             self._note_look(began_s)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
@@ -140,7 +139,13 @@ class Window:
             self.doubtful = bool(leads)
         alone = not leads and not notices
         traced = (self._growing, self._tracer, self._step)
-        leads = probes.native_beside(leads, *traced) or leads + probes.leads(*traced, alone)
+        native = probes.native_beside(leads, *traced)
+        if native or (
+            "python.blocks" not in self._growing and probes.are_too_small(leads, self._growing)
+        ):
+            leads = native
+        else:
+            leads = leads + probes.leads(*traced, alone)
         leads = exits.held_by_exits(leads, self._tracer)
         blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
@@ -171,11 +176,13 @@ class Window:
             if probe is not None:
                 self._tracer.watch(name, probe)
 
-    def _probe(self, heap: Heap) -> None:
-        grown = self._growth.look(self._step, heap)
-        found = heap.containers(grown.keys() - self._probed) if grown else []
-        found.sort(key=lambda thing: -grown[id(thing)])
-        found += self._growth.buffers_in_place(heap)
+    def _probe(self) -> None:
+        """Look at the heap, which is gone when this returns: what it frees is no line's."""
+        with unobserved(), closing(self._heap()) as heap:
+            grown = self._growth.look(self._step, heap)
+            found = heap.containers(grown.keys() - self._probed) if grown else []
+            found.sort(key=lambda thing: -grown[id(thing)])
+            found += self._growth.buffers_in_place(heap)
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))

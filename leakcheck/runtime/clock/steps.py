@@ -19,8 +19,8 @@ from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.optimizers import OptimizersBeside, an_optimizer_waits
 
 if TYPE_CHECKING:
+    from leakcheck.runtime.judgement.release import Waits
     from leakcheck.runtime.sentinel import Sentinel
-    from leakcheck.runtime.stages import Waits
 
 CHOSEN_AFTER = 8
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward

@@ -15,6 +15,7 @@ from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
+Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from leakcheck.model import LeakTrace
 from leakcheck.runtime.attribution.lines import LineTracer
-from leakcheck.runtime.attribution.probes import leads
+from leakcheck.runtime.attribution.probes import are_too_small, leads
+from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
 
 STEPS = 24
+TOLD = Told(LeakTrace("global `log`"), "global `log`", library=False)
 HEAP_PER_STEP = 6144.0
 DECODE, BACKWARD = Site("train.py", 24, "decode"), Site("train.py", 42, "main")
 
@@ -42,3 +46,13 @@ def test_blocks_whose_heap_is_not_known_to_grow_are_python_objects():
     (lead,) = leads({"python.blocks": 1.0}, traced(), STEPS, alone=True)
 
     assert lead.kind == "object"
+
+
+def test_logs_of_numbers_are_not_what_a_heap_gains_that_grows_far_more():
+    log = Lead("object", "list of float", TOLD, bytes_per_step=41.0, plain=True)
+    arrays = Lead("object", "list of ndarray", TOLD, bytes_per_step=41.0)
+
+    assert are_too_small([log, log], {"host.heap": 4096.0})
+    assert not are_too_small([log], {"host.heap": 150.0})
+    assert not are_too_small([log, arrays], {"host.heap": 4096.0})
+    assert not are_too_small([], {"host.heap": 4096.0})

@@ -1,0 +1,86 @@
+"""A sentinel that is stepped by hand knows the loops around its steps by their source."""
+
+from __future__ import annotations
+
+import sys
+
+import leakcheck
+from leakcheck.runtime.around import Turns, loops_around
+
+
+def turns_here() -> Turns | None:
+    return Turns.around_steps(sys._getframe(1))
+
+
+def test_loops_are_told_from_the_inside_to_the_outside_through_callers():
+    def lines() -> list[int]:
+        return [loop.lineno for _, loop in loops_around(sys._getframe(1))]
+
+    def batches() -> list[int]:
+        for _ in range(1):
+            found = lines()
+        return found
+
+    told: list[int] = []
+    for _ in range(1):
+        told = batches()
+
+    inner, outer = told[:2]
+    assert inner < outer
+
+
+def test_the_loop_around_the_steps_turns_with_its_variable():
+    turned = []
+    turns = None
+    for _epoch, (_fold, _name) in enumerate([(0, "a"), (1, "a"), (1, "b")]):
+        for _ in range(3):
+            turns = turns or turns_here()
+            assert turns is not None
+            turned.append(turns.turned())
+
+    assert turned == [False, False, False, True, False, False, True, False, False]
+
+
+def test_one_loop_has_none_around_it_and_one_without_a_variable_never_turns():
+    outer, turned = 0, []
+    for _ in range(2):
+        assert turns_here() is None
+    while outer < 3:
+        outer += 1
+        for _ in range(2):
+            turns = turns_here()
+            assert turns is not None
+            turned.append(turns.turned())
+
+    for _ in range(3):
+        for _ in range(2):
+            turns = turns_here()
+            assert turns is not None
+            turned.append(turns.turned())
+
+    assert turned == [False] * 12
+
+
+def stepped(epochs: int, steps: int, *, leaky: bool) -> leakcheck.Report:
+    kept: list[bytearray] = []
+    with leakcheck.Sentinel() as sentinel:
+        for _epoch in range(epochs):
+            rows: list[bytearray] = []
+            for _ in range(steps):
+                (kept if leaky else rows).append(bytearray(4000))
+                sentinel.step()
+    return sentinel.report()
+
+
+def test_what_an_epoch_gathers_and_releases_is_no_leak():
+    report = stepped(6, 300, leaky=False)
+
+    assert report.verdict == "steady", report.reason
+    assert "epoch-sawtooth" in [notice.kind for notice in report.notices]
+
+
+def test_what_the_epochs_keep_is_one():
+    report = stepped(6, 300, leaky=True)
+
+    assert report.verdict == "growing", report.reason
+    assert report.suspects[0].holder == "local `kept` in stepped()"
