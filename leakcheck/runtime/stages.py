@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime.attribution.emptied import emptied_by_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
@@ -39,7 +40,7 @@ class Course:
         self.established_step, self.fills_beside = 0, False  # what has a limit, in the window too
         self._phase_begins, self._phase_step = False, 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
-        self._release: Release | None = None
+        self._release = Release([], 0, 0.0, may_fill_up=False)
         self.restart(0)
 
     @property
@@ -80,7 +81,7 @@ class Course:
         self._drop_attribution()
         self.established, self.suspects, self.memory = [], (), ()
         self.notices: tuple[Notice, ...] = ()
-        self.excuses = Excuses()
+        self.excuses, self._vigil = Excuses(), Vigil()
         self.watch.start_over(step)
         self.stage = "watching"
         self._origin = self._after = step
@@ -88,7 +89,6 @@ class Course:
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
-        self._vigil = Vigil()
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
     def trust(self) -> None:
@@ -141,7 +141,8 @@ class Course:
             self.stage, self.suspects = "waiting", self.held
         elif self.stage == "attributing":
             self._finish_attribution(step)
-        if self.stage == "waiting" and (self.trusted or not cut_short):
+        hoped = self._release.hoped_for and not exhausted
+        if self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
         sure = self.held and not self.excuses.has_slowed(self.held)
         inquiry = self._confirmation if sure and self.stage == "confirming" else None
@@ -243,12 +244,12 @@ class Course:
         self.stage = "waiting"
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
+        self._release.emptied = self.waits != "nothing" and emptied_by_program(self.suspects)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
-        assert self._release is not None
-        long_enough = self._release.is_overdue(step, self.watch.elapsed_s)
-        if self.trusted and (long_enough or not self._may_be_released(step)):
+        over = self._release.is_overdue(step, self.watch.elapsed_s)
+        if self.trusted and (over or not self._may_be_released(step)):
             self.stage = "growing"
 
     def _may_be_released(self, step: int) -> bool:
@@ -258,7 +259,6 @@ class Course:
         return self.waits != "nothing" and not self._by_phase
 
     def _judge_release(self, step: int) -> None:
-        assert self._release is not None
         outcome = self._release.judge(step, self.watch.checkpoint(step, collect=True))
         if isinstance(outcome, str):
             self.waits = "nothing" if outcome == "kept" else self.waits

@@ -29,6 +29,8 @@ class Release:
         # an epoch's end imports and prints for the first time: that must not pass for what is kept
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
+        self.emptied = False  # by the program, as far as its source says, when the loop turns
+        self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
         self._since = (step, elapsed_s)
         self._base: tuple[int, Mapping[str, int]] | None = None  # the first phase that was judged
@@ -37,13 +39,20 @@ class Release:
         """Say whether the end of the enclosing loop has been waited for long enough."""
         waited, waited_s = step - self._since[0], elapsed_s - self._since[1]
         times = patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1
+        times = patience.TIMES_EMPTIED if self.emptied else times
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
+
+    @property
+    def hoped_for(self) -> bool:
+        """Whether the program would empty it at a turn of the loop, and there was none."""
+        return self.emptied and not self._turned
 
     def judge(
         self, step: int, readings: Mapping[str, int]
     ) -> Literal["kept", "ask again"] | Notice:
         """Compare a phase's first readings with what was expected; a notice says it was no leak."""
+        self._turned = True
         share = max(self._grown_share(one, step, readings) for one in self._judged)
         # what an epoch gathered may be kept until the next one has gathered as much
         first = self._base is None and share >= AGREES_FROM

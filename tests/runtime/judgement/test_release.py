@@ -63,3 +63,14 @@ def test_the_end_of_a_long_loop_is_not_waited_for(step, elapsed_s, overdue):
     release = Release([GROWING], 70, 1.0, may_fill_up=False)
 
     assert release.is_overdue(step, elapsed_s) is overdue
+
+
+def test_what_the_program_empties_when_the_loop_turns_is_waited_for_until_it_did():
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release.emptied = True
+
+    assert not release.is_overdue(1070, 11.0)
+    assert release.is_overdue(50_070, 501.0)
+    assert release.hoped_for
+    release.judge(200, {"tensors": 1600})
+    assert not release.hoped_for

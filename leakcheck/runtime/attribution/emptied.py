@@ -1,0 +1,101 @@
+"""Does the program empty what grows, each time the loop around the steps turns? By its source.
+
+`self.outputs.clear()` at an epoch's end, `outputs = []` at its beginning, a local of what trains
+one epoch: an epoch may take hours, and until it ends all of these look like a leak.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, is_item, name_of
+
+_HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
+_MAKERS = ("__init__", "__post_init__", "__new__", "__init_subclass__")
+_CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter")
+
+
+def emptied_by_program(suspects: Sequence[Suspect]) -> bool:
+    """Say whether each of these has a holder that the program empties; a graph is not to wait."""
+    return bool(suspects) and all(map(_is_emptied, suspects))
+
+
+def _is_emptied(suspect: Suspect) -> bool:
+    named = _HOLDER.search(suspect.holder)
+    if named is None or not suspect.locations or suspect.kind == "graph":
+        return False
+    name, function = named.groups()
+    adds = suspect.locations[0]
+    if function is not None and suspect.holder.startswith("local "):
+        return any(_is_made_anew(one, name, adds) for one in _functions(adds, function))
+    paths = {place.path for place in suspect.locations}
+    return any(_is_emptied_in(parsed(path), name, adds) for path in sorted(paths))
+
+
+def _functions(adds: Place, name: str) -> Iterator[ast.AST]:
+    for node in ast.walk(parsed(adds.path)):
+        if isinstance(node, FUNCTIONS) and node.name == name:
+            yield node
+
+
+def _is_made_anew(function: ast.AST, name: str, adds: Place) -> bool:
+    """Say whether a local is emptied in the loop around the steps, or is of a function in it."""
+    around = _loops_around(function, adds.line)
+    if len(around) == 1:  # that of the steps; the loop around it is a caller's
+        return True
+    loops = around[:-1] or [node for node in ast.walk(function) if isinstance(node, LOOPS)]
+    return any(_empties(node, name) for loop in loops for node in ast.walk(loop))
+
+
+def _is_emptied_in(tree: ast.Module, name: str, adds: Place) -> bool:
+    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+        if getattr(scope, "name", "") in _MAKERS:
+            continue
+        around = _loops_around(scope, adds.line)
+        is_tree = scope is tree
+        # what stands before the loop with the steps is done once
+        parts: Sequence[ast.AST] = around[:-1] if around or is_tree else [scope]
+        if any(_empties(node, name) for part in parts for node in ast.walk(part)):
+            return True
+    return False
+
+
+def _loops_around(scope: ast.AST, line: int) -> list[ast.AST]:
+    """Return the loops around a line, the outermost first."""
+    loops = [node for node in ast.walk(scope) if isinstance(node, LOOPS)]
+    return [loop for loop in loops if is_around(loop, line)]
+
+
+def _empties(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=held, attr="clear")):
+            return not is_item(held) and name_of(held) == name
+        case ast.Delete(targets=targets):
+            return any(name_of(each) == name for each in targets if not _is_element(each))
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return any(_is_named(each, name) and _is_empty(value) for each, value in pairs)
+        case ast.Assign(targets=targets, value=value):
+            return _is_empty(value) and any(_is_named(each, name) for each in targets)
+    return False
+
+
+def _is_named(target: ast.expr, name: str) -> bool:
+    return not is_item(target) and name_of(target) == name
+
+
+def _is_element(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
+            return True
+        case ast.Call(func=called):
+            return name_of(called) in _CONTAINERS
+    return False

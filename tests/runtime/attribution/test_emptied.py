@@ -1,0 +1,114 @@
+"""What the source empties when the loop around the steps turns."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.emptied import emptied_by_program
+
+LIST = "attribute `Model.kept`, from local `model` in main()"
+LOCAL = "local `kept` in train()"
+LOOPS = """
+def train():
+    {before}
+    for epoch in range(9):
+        {within}
+        for batch in batches:
+            kept.append(step(batch))  # adds
+        {after}
+"""
+MODEL = """
+class Model:
+    def __init__(self):
+        self.kept = []
+
+    def training_step(self, batch):
+        self.kept.append(batch)  # adds
+
+    def on_epoch_end(self):
+        {statement}
+"""
+
+
+def is_emptied(tmp_path, source: str, holder: str, kind: str = "tensor") -> bool:
+    program = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"  # sources are remembered
+    program.write_text(textwrap.dedent(source))
+    line = next(i for i, text in enumerate(source.splitlines(), 1) if "# adds" in text)
+    adds = Place(str(program), line, "kept.append(...)")
+    return emptied_by_program([Suspect(kind, "list of Tensor", holder=holder, locations=(adds,))])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.kept.clear()",
+        "self.kept = []",
+        "self.kept, self.other = [], {}",
+        "self.kept = deque()",
+        "del self.kept[:]",
+    ],
+)
+def test_an_attribute_that_another_method_empties(tmp_path, statement):
+    assert is_emptied(tmp_path, MODEL.format(statement=statement), LIST)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.other.clear()",
+        "self.kept = sorted(self.kept)",
+        "self.kept[0] = []",
+        "del self.kept[0]",
+        "pass",
+    ],
+)
+def test_one_that_none_empties(tmp_path, statement):
+    assert not is_emptied(tmp_path, MODEL.format(statement=statement), LIST)
+
+
+@pytest.mark.parametrize(
+    ("before", "within", "after", "emptied"),
+    [
+        ("kept = []", "pass", "pass", False),
+        ("kept = []", "kept = []", "pass", True),
+        ("kept = []", "pass", "kept.clear()", True),
+        ("kept = []", "pass", "del kept", True),
+    ],
+)
+def test_a_local_is_emptied_within_the_loop_around_that_of_the_steps(
+    tmp_path, before, within, after, emptied
+):
+    source = LOOPS.format(before=before, within=within, after=after)
+
+    assert is_emptied(tmp_path, source, LOCAL) is emptied
+    in_module = textwrap.dedent(source.partition("train():\n")[2])
+    assert is_emptied(tmp_path, in_module, "global `kept`") is emptied
+
+
+def test_a_local_of_what_trains_one_epoch_is_gone_when_that_returns(tmp_path):
+    source = "def train():\n    kept = []\n    for b in batches:\n        kept.append(b)  # adds\n"
+
+    assert is_emptied(tmp_path, source, LOCAL)
+    assert not is_emptied(tmp_path, source, LOCAL, kind="graph")
+    assert not is_emptied(tmp_path, source, "held outside Python: no Python object refers to it")
+
+
+def test_what_a_method_makes_before_its_own_loops_is_made_once(tmp_path):
+    source = (
+        "class Trainer:\n"
+        "    def fit(self):\n"
+        "        self.kept = []\n"
+        "        for epoch in range(9):\n"
+        "            for batch in batches:\n"
+        "                self.kept.append(batch)  # adds\n"
+    )
+
+    assert not is_emptied(tmp_path, source, "attribute `Trainer.kept`, from local `self` in fit()")
+
+
+def test_nobody_empties_what_has_no_holder():
+    assert not emptied_by_program([])
+    assert not emptied_by_program([Suspect("tensor", "Tensor", holder="global `kept`")])
