@@ -11,6 +11,7 @@ start neither torch nor libcst nor the sentinel is imported.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -59,13 +60,22 @@ class LeakSentinel:
     def watch(self, loop: Iterable[Item]) -> Iterator[Item]:
         """Yield the items of `loop`, each a step; judged at its end, while all is still alive.
 
-        Called again, as in every epoch, it goes on with the steps of before.
+        Called again, as in every epoch, it goes on with the steps of before, and what the epoch
+        before released is no leak.
         """
+        from leakcheck.runtime.around import loops_around
+
+        repeats = any(loops_around(sys._getframe(1)))
+        if self._sentinel.state[0]:
+            self._sentinel.phase()
+        else:
+            self._sentinel.start().waits_for("all but graphs" if repeats else "nothing")
         for item in loop:
             yield item
             del item
             self.step()
-        self._sentinel.pause()
+        if not repeats:
+            self._sentinel.pause()
 
     def step(self) -> None:
         """Note that a step is over."""

@@ -66,6 +66,34 @@ def test_the_same_loop_with_item_passes(pytester: pytest.Pytester):
     pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize(("releases", "failed"), [("collector.losses = []", 0), ("pass", 1)])
+def test_what_an_epoch_gathers_and_releases_is_no_leak_and_what_it_keeps_is(
+    pytester: pytest.Pytester, releases: str, failed: int
+):
+    pytester.makepyfile(
+        LEAKY_STEP
+        + f"""
+    class Collector:
+        def __init__(self):
+            self.losses = []
+
+    @pytest.mark.leakcheck
+    def test_training(leak_sentinel):
+        collector = Collector()
+        for epoch in range(4):
+            for _ in leak_sentinel.watch(range(300)):
+                collector.losses.append(train_step().detach())
+            {releases}
+    """
+    )
+
+    result = pytester.runpytest_subprocess()
+
+    result.assert_outcomes(passed=1 - failed, failed=failed)
+    holder = "    held by: attribute `Collector.losses`, from local `collector` in test_training()*"
+    result.stdout.fnmatch_lines([holder] * failed)
+
+
 def test_the_marker_alone_counts_optimizer_steps(pytester: pytest.Pytester):
     pytester.makepyfile(
         LEAKY_STEP
