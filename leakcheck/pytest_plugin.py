@@ -66,10 +66,7 @@ class LeakSentinel:
         from leakcheck.runtime.around import loops_around
 
         repeats = any(loops_around(sys._getframe(1)))
-        if self._sentinel.state[0]:
-            self._sentinel.phase()
-        else:
-            self._sentinel.start().waits_for("all but graphs" if repeats else "nothing")
+        self._sentinel.loop_begins(repeats=repeats)
         for item in loop:
             yield item
             del item

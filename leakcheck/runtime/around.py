@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import LOOPS
 from leakcheck.runtime.introspection import frames
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -73,8 +74,7 @@ def _identity(value: Any) -> Any:
 
 
 def _loops(path: str) -> list[Loop]:
-    kinds = (ast.For, ast.AsyncFor, ast.While)
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
 
 
 def _has_in_body(loop: Loop, line: int) -> bool:

@@ -158,6 +158,13 @@ class Sentinel:
             if self._course is not None:
                 self._course.waits = waits or "nothing"
 
+    def loop_begins(self, *, repeats: bool) -> None:
+        """Note that the loop of the steps begins, or begins anew; it `repeats` in one around it."""
+        if self._step:
+            self.phase()
+        else:
+            self.start().waits_for("all but graphs" if repeats else "nothing")
+
     def phase(self) -> None:
         """Note that the loop around the steps (an epoch) begins its next iteration."""
         if self._course is None or self.broken or self._report is not None:

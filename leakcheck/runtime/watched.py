@@ -96,10 +96,7 @@ class Watched(Generic[Item]):
         place = self._place
         sentinel = place.sentinel.start()
         place.in_use = True
-        if sentinel.state[0]:
-            sentinel.phase()
-        else:
-            sentinel.waits_for("all but graphs" if place.repeats else "nothing")
+        sentinel.loop_begins(repeats=place.repeats)
         try:
             for item in self._loop:
                 yield item
