@@ -30,7 +30,7 @@ class LoaderEpochs:
         self._on_epoch = on_epoch
         self._newest: tuple[int, int] | None = None
         self._feeding: tuple[int, int] | None = None
-        self._samplers: set[int] = set()
+        self._samplers: dict[int, weakref.ref[Any]] = {}  # by id: another may have it later
 
     @property
     def feed(self) -> bool:
@@ -57,18 +57,21 @@ class LoaderEpochs:
         """Note that a step is over: the loader that gave the newest batch feeds it."""
         self._feeding = self._newest
 
-    def gave(self, sampler: int, dataset: int, count: int) -> None:
-        """Note how many batches an iterator has given, by the ids of what it goes over."""
-        known = sampler in self._samplers
+    def gave(self, sampler: Any, dataset: Any, count: int) -> None:
+        """Note how many batches an iterator has given, and what it goes over."""
+        known = self._samplers.get(id(sampler))
         if count:
-            self._newest = (sampler, dataset)
+            self._newest = (id(sampler), id(dataset))
             if len(self._samplers) >= MOST_SAMPLERS:
                 self._samplers.clear()
-            self._samplers.add(sampler)
+            if known is None or known() is not sampler:
+                with suppress(TypeError):  # a list of batches has no weak references
+                    self._samplers[id(sampler)] = weakref.ref(sampler)
         elif self._feeding is not None:
             # one that is made anew for each epoch has another sampler, and goes over the same data
-            anew = not known and dataset == self._feeding[1]
-            if sampler == self._feeding[0] or anew:
+            other = known is not None and known() is sampler
+            anew = not other and id(dataset) == self._feeding[1]
+            if id(sampler) == self._feeding[0] or anew:
                 self._on_epoch()
 
 
@@ -89,7 +92,7 @@ class _Count:
         names[_COUNT] = count
         with suppress(Exception):  # ours, and the program must not pay for it
             for listener in tuple(_listening):
-                listener.gave(id(names.get("_index_sampler")), id(names.get("_dataset")), count)
+                listener.gave(names.get("_index_sampler"), names.get("_dataset"), count)
 
 
 def _know(module: ModuleType) -> None:
