@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -33,7 +33,7 @@ def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
 
 @dataclass(slots=True)
 class Turns:
-    """Tells when a loop turns: what its source names as its variables has another value."""
+    """Tells when a loop turns: a name that it gives values, and no loop in it, has another one."""
 
     code: CodeType
     names: tuple[str, ...]
@@ -45,10 +45,10 @@ class Turns:
         loops = list(loops_around(frame))
         if len(loops) < 2:
             return None
-        code, loop = loops[1]
-        names = () if isinstance(loop, ast.While) else _given_values([loop.target])
-        others = _given_values(loop.body)  # `for _ in ...` in another
-        return cls(code, tuple(name for name in names if name not in others))
+        (_, steps), (code, loop) = loops[:2]
+        by_steps = {*_given_values(steps)}  # `for _ in ...` in another
+        names = dict.fromkeys(_given_values(loop))
+        return cls(code, tuple(name for name in names if name not in by_steps))
 
     def turned(self) -> bool:
         """Say whether it has turned since it was asked for the last time (5 us)."""
@@ -64,8 +64,8 @@ class Turns:
         return bool(before) and before != now
 
 
-def _given_values(nodes: Iterable[ast.AST]) -> list[str]:
-    parts = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
+def _given_values(loop: Loop) -> list[str]:
+    parts = (part for part in ast.walk(loop) if isinstance(part, ast.Name))
     return [part.id for part in parts if isinstance(part.ctx, ast.Store)]
 
 

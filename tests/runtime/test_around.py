@@ -41,24 +41,40 @@ def test_the_loop_around_the_steps_turns_with_its_variable():
     assert turned == [False, False, False, True, False, False, True, False, False]
 
 
-def test_one_loop_has_none_around_it_and_one_without_a_variable_never_turns():
-    outer, turned = 0, []
-    for _ in range(2):
-        assert turns_here() is None
+def test_a_loop_without_a_variable_turns_with_what_its_body_is_given_outside_of_the_steps():
+    outer, turned, turns = 0, [], None
     while outer < 3:
         outer += 1
         for _ in range(2):
-            turns = turns_here()
+            turns = turns or turns_here()
             assert turns is not None
             turned.append(turns.turned())
 
+    turns = None
+    for _ in range(3):
+        rows = []
+        for _ in range(2):
+            turns = turns or turns_here()
+            assert turns is not None
+            rows.append(turns.turned())
+        turned += rows
+
+    assert turned == [False, False, True, False, True, False] * 2
+
+
+def test_one_loop_has_none_around_it_and_one_that_is_given_nothing_never_turns():
+    turned = []
+    for _ in range(2):
+        assert turns_here() is None
+
+    turns = None
     for _ in range(3):
         for _ in range(2):
-            turns = turns_here()
+            turns = turns or turns_here()
             assert turns is not None
             turned.append(turns.turned())
 
-    assert turned == [False] * 12
+    assert turned == [False] * 6
 
 
 def stepped(epochs: int, steps: int, *, leaky: bool) -> leakcheck.Report:

@@ -72,7 +72,7 @@ def _limit_in(
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
-            if _empties(node, name, within):
+            if isinstance(node, ast.If) and _empties(node, name, within):
                 return node
         elif divisor(node, name) is not None or _cuts(node, name, within):
             return node
@@ -176,11 +176,11 @@ def _removes(branch: ast.If | ast.While, name: str) -> bool:
     return False
 
 
-def _empties(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
+def _empties(branch: ast.If, name: str, within: ast.AST) -> bool:
     """Say whether a branch that is taken again and again empties something, or calls what does.
 
     `if step % 90 == 0: kept = []`, `if done: episode.clear()`, `if now - since > 60: self.flush()`;
-    not `if kept is None: kept = []`.
+    not `if kept is None: kept = []`, and not a `while`, which is the loop around the steps.
     """
     again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
     flag = isinstance(branch.test, (ast.Name, ast.Attribute))
