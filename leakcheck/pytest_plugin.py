@@ -63,15 +63,15 @@ class LeakSentinel:
         Called again, as in every epoch, it goes on with the steps of before, and what the epoch
         before released is no leak.
         """
-        from leakcheck.runtime.around import loops_around
+        from leakcheck.runtime.attribution.loops import loops_around
 
-        repeats = any(loops_around(sys._getframe(1)))
-        self._sentinel.loop_begins(repeats=repeats)
+        around = list(loops_around(sys._getframe(1)))
+        self._sentinel.loop_begins(around)
         for item in loop:
             yield item
             del item
             self.step()
-        if not repeats:
+        if not around:
             self._sentinel.pause()
 
     def step(self) -> None:

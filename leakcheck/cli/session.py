@@ -118,9 +118,9 @@ class Session:
         certain = self._sentinel.certain and not self.settings.to_end
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
-        in_thread = threading.current_thread() is not threading.main_thread()
-        if in_thread and not self._sentinel.hit_limit:
-            return  # who waits for the thread would go on with half of its work
+        in_thread = not _in_main_thread()
+        if (in_thread or _threads_to_join()) and not self._sentinel.hit_limit:
+            return  # who waits for the thread would go on with half of its work, or it for ever
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
             if in_thread:
@@ -265,6 +265,14 @@ def _keep_from_children(handler: Callable[[int, FrameType | None], None]) -> Non
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+def _threads_to_join() -> bool:
+    """Say whether threads run that Python waits for at its end, and which the program must stop."""
+    executor = sys.modules.get("concurrent.futures.thread")
+    stopped_by_python = getattr(executor, "_threads_queues", {})
+    others = (each for each in threading.enumerate() if each is not threading.current_thread())
+    return any(not each.daemon and each not in stopped_by_python for each in others)
 
 
 def writable(option: str, path: Path | None) -> Path | None:

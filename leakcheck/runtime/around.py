@@ -8,27 +8,16 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
-from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import LOOPS
+from leakcheck.runtime.attribution.loops import Loop
 from leakcheck.runtime.introspection import frames
 
-Loop = ast.For | ast.AsyncFor | ast.While
 _PLAIN = (int, float, str)
-
-
-def loops_around(frame: FrameType | None) -> Iterator[tuple[CodeType, Loop]]:
-    """Yield the loops that run around the line of a frame and its callers', the innermost first."""
-    while frame is not None:
-        path, line = frame.f_code.co_filename, frame.f_lineno or 0
-        if frames.is_own(path):
-            around = [loop for loop in _loops(path) if _has_in_body(loop, line)]
-            yield from ((frame.f_code, loop) for loop in reversed(around))
-        frame = frame.f_back
 
 
 @dataclass(slots=True)
@@ -40,15 +29,14 @@ class Turns:
     last: tuple[Any, ...] = ()
 
     @classmethod
-    def around_steps(cls, frame: FrameType | None) -> Turns | None:
-        """Return the loop around that of the steps, which a frame takes; None if there is none."""
-        loops = list(loops_around(frame))
-        if len(loops) < 2:
-            return None
-        (_, steps), (code, loop) = loops[:2]
-        by_steps = {*_given_values(steps)}  # `for _ in ...` in another
-        names = dict.fromkeys(_given_values(loop))
-        return cls(code, tuple(name for name in names if name not in by_steps))
+    def of_outer(cls, loops: Iterable[tuple[CodeType, Loop]]) -> list[Turns]:
+        """Return those of the loops around the first of `loops`, from the inside to the outside."""
+        turns = []
+        for (_, inner), (code, loop) in pairwise(loops):
+            by_inner = {*_given_values(inner)}  # `for _ in ...` in another
+            names = dict.fromkeys(_given_values(loop))
+            turns.append(cls(code, tuple(name for name in names if name not in by_inner)))
+        return turns
 
     def turned(self) -> bool:
         """Say whether it has turned since it was asked for the last time (5 us)."""
@@ -71,11 +59,3 @@ def _given_values(loop: Loop) -> list[str]:
 
 def _identity(value: Any) -> Any:
     return value if type(value) in _PLAIN else id(value)
-
-
-def _loops(path: str) -> list[Loop]:
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
-
-
-def _has_in_body(loop: Loop, line: int) -> bool:
-    return loop.body[0].lineno <= line <= (loop.body[-1].end_lineno or 0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from leakcheck.model import Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
+from leakcheck.runtime.attribution.guards import LIMITED_AT
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
@@ -45,7 +46,7 @@ class Ending:
 def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending) -> Report:
     """Make the report of a watch as it stands at `step`."""
     watch = course.watch
-    steps = course.steps_seen(step)
+    steps = course.span.seen(step)
     children = grown_children(watch.slow, course.tolerance_bytes)
     verdict, reason = _verdict(course, steps, broken, children)
     suspects = told_suspects(course) if verdict == "growing" else ()
@@ -67,7 +68,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             command=ending.command or " ".join(sys.argv),
             steps=steps,
             seconds=elapsed_s,
-            warmup_steps=course.warmup_steps,
+            warmup_steps=course.span.warmup_steps,
             clock=clock,
             rank=_environment_number("RANK"),
             world_size=_environment_number("WORLD_SIZE"),
@@ -78,7 +79,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         ),
         overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
         memory=explained(
-            watch.slow, watch.quick.newest(), trends, course.settled_step, course.memory
+            watch.slow, watch.quick.newest(), trends, course.span.settled_step, course.memory
         ),
     )
 
@@ -124,7 +125,8 @@ def _verdict(
         return "unclear", f"{names} seemed to grow{held}; the run ended before that was confirmed"
     limited = None if course.stage == "steady" else course.excuses.limited
     if limited is not None and limited.goes_on(course.watch.sources):
-        return "unclear", f"{limited.told}, and the run ended before it was full"
+        end = "it was full" if LIMITED_AT in limited.told else "that did"
+        return "unclear", f"{limited.told}, and the run ended before {end}"
     rising = counters_that_rise(course.watch.slow, short=steps < SHORT_RUN_STEPS)
     rising = [name for name in rising if not course.excuses.hold_for(name)]
     if course.stage != "steady" and rising:

@@ -16,6 +16,8 @@ from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.harmless import is_below
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
@@ -72,6 +74,7 @@ class Findings:
     shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
     doubtful: bool = False  # they are in containers that keep their size
     passed: bool = False  # what holds them has more in it than its source allows
+    limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -86,10 +89,19 @@ class Findings:
         """The suspects, unless a longer window may yet tell what it is that grows."""
         return () if self.doubtful else self.suspects
 
-    @property
-    def limits(self) -> str:
-        """The limits that the program sets to all that grows; "" if something is beyond any."""
-        return "" if self.passed else limited_by_program(self.suspects)
+    def limits(self, inquiry: Confirmation | None, tolerance_bytes: int) -> str:
+        """Say what ends all that grows, as far as is known; "" if something is beyond any limit.
+
+        What the `inquiry` before saw grow with the size of one step ends as steps grow no more.
+        """
+        if self.passed:
+            return ""
+        small = all(is_below(one, tolerance_bytes) for one in self.suspects)
+        if self.limited and small:  # a log beside a window that fills
+            return limited_by_program(self.limited)
+        unheld = all(map(_is_unheld, self.suspects)) and not self.found
+        lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
+        return lengthening or limited_by_program(self.suspects)
 
     @property
     def of_graph(self) -> bool:
@@ -194,7 +206,9 @@ class Attribution:
         suspects, notices = window.close()
         suspects = tuple(one for one in suspects if self._accounts(one))
         passed = [window.passed[one.holder] for one in suspects if one.holder in window.passed]
-        suspects = suspects if passed else without_limit(suspects)
+        beyond = suspects if passed else without_limit(suspects)
+        limited = tuple(one for one in suspects if one not in beyond)
+        suspects = beyond
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
@@ -211,6 +225,7 @@ class Attribution:
             window.shapes_vary,
             window.doubtful,
             bool(passed),
+            limited,
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

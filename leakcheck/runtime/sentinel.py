@@ -18,13 +18,14 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
-from types import TracebackType
+from types import CodeType, TracebackType
 
 from leakcheck.model import Report, Sample
 from leakcheck.runtime.around import Turns
+from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
@@ -82,8 +83,8 @@ class Sentinel:
         self._next = 1
         self._pid = 0
         self._by_loader, self._loader_known = True, False  # what tells of epochs, and has it
-        self._outer: Turns | None = None  # without a loader
-        self._turns: Turns | None = None  # while it matters
+        self._outer: dict[int, Turns] = {}  # of the loops around the steps, by depth
+        self._turns: dict[int, Turns] = {}  # while it matters
         self._watch: Watch | None = None
         self._course: Course | None = None
         self._report: Report | None = None
@@ -136,7 +137,7 @@ class Sentinel:
     def step(self) -> None:
         """Count one step; most calls cost less than a microsecond, readings about ten."""
         self._step = step = next(self._count)
-        if self._turns is not None:
+        if self._turns:
             self._heed(self._turns)
         if step < self._next or self._report is not None:
             return
@@ -151,27 +152,38 @@ class Sentinel:
         if leak is not None and self._on_leak is not None:
             self._on_leak(leak)
 
-    def waits_for(self, waits: Waits | None) -> None:
-        """Say what grows until the loop around the steps turns; None if a DataLoader is to tell."""
+    def waits_for(self, waits: Waits | None, outermost: int = 1) -> None:
+        """Say what grows until a loop around the steps turns; None if a DataLoader is to tell.
+
+        `outermost`: the depth of the outermost of those whose turns are told.
+        """
         with self._lock:
-            self._by_loader, self._loader_known, self._outer = waits is None, False, None
+            self._by_loader, self._loader_known, self._outer = waits is None, False, {}
             if self._course is not None:
                 self._course.waits = waits or "nothing"
+                self._course.rounds.outermost = outermost
 
-    def loop_begins(self, *, repeats: bool) -> None:
-        """Note that the loop of the steps begins, or begins anew; it `repeats` in one around it."""
+    def loop_begins(self, around: Sequence[tuple[CodeType, Loop]]) -> None:
+        """Note that the loop of the steps begins, or begins anew in the loops `around` it."""
         if self._step:
             self.phase()
-        else:
-            self.start().waits_for("all but graphs" if repeats else "nothing")
+            return
+        self.start().waits_for("all but graphs" if around else "nothing")
+        self._ask(enumerate(Turns.of_outer(around), 2))
 
-    def phase(self) -> None:
-        """Note that the loop around the steps (an epoch) begins its next iteration."""
+    def _ask(self, outer: Iterable[tuple[int, Turns]]) -> None:
+        """Ask these loops around the steps, by depth, whether they turned: who can tell."""
+        self._outer = {depth: turns for depth, turns in outer if turns.names}
+        if self._course is not None:
+            self._course.rounds.outermost = max(self._outer, default=1)
+
+    def phase(self, depth: int = 1) -> None:
+        """Note that a loop around the steps begins its next iteration: an epoch is at depth 1."""
         if self._course is None or self.broken or self._report is not None:
             return
         try:
             with self._lock:
-                self._course.phase()
+                self._course.phase(depth)
                 self._next = 0
         except Exception as error:
             self._break(error)
@@ -186,6 +198,7 @@ class Sentinel:
         *,
         trusted: bool,
         waits: Waits | None = "nothing",
+        outermost: int = 1,
         graph_patience_steps: int = 0,
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best."""
@@ -201,7 +214,7 @@ class Sentinel:
             self.clock = clock
             self._course.restart(self._step)
             self._course.trusted = False
-            self.waits_for(waits)
+            self.waits_for(waits, outermost)
             self._course.graph_patience_steps = graph_patience_steps
             if trusted:
                 self._course.trust()
@@ -233,13 +246,7 @@ class Sentinel:
 
     def samples(self) -> tuple[Sample, ...]:
         """Return the readings that are kept, oldest first, for charts."""
-        if self._watch is None:
-            return ()
-        rows: dict[int, tuple[float, dict[str, int]]] = {}
-        for series in self._watch.sources:
-            for step, elapsed_s, readings in series.rows():
-                rows[step] = (elapsed_s, rows.get(step, (0.0, {}))[1] | readings)
-        return tuple(Sample(step, *rows[step]) for step in sorted(rows))
+        return () if self._watch is None else self._watch.samples
 
     def report(self, ending: Ending | None = None) -> Report:
         """Say what is known so far; after `stop`, what was known then."""
@@ -261,7 +268,7 @@ class Sentinel:
             before, checkpoints_s = course.stage, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step
-            self._turns = self._outer if course.heeds_phases else None
+            self._turns = self._outer if course.heeds_phases else {}
             if self._limits and not self.hit_limit:
                 self.hit_limit = self._limits.exceeded(watch.quick.newest())
             if self._recorder is not None:
@@ -270,21 +277,24 @@ class Sentinel:
                 watch.note_cost(perf_counter() - began_s)
         return course.stage == "growing" != before
 
-    def _heed(self, turns: Turns) -> None:
+    def _heed(self, outer: dict[int, Turns]) -> None:
         try:
-            if turns.turned():
-                self.phase()
+            turned = [depth for depth, turns in outer.items() if turns.turned()]
+            if turned:
+                self.phase(max(turned))
         except Exception as error:
-            self._turns = None
+            self._turns = {}
             self._break(error)
 
     def _look_around(self, course: Course) -> None:
-        """Look what tells of epochs: a DataLoader, or else the loop around that of the steps."""
-        first = course.steps_seen(self._step) == 1
-        if self._epochs.feed:
-            self._loader_known, self._outer, course.waits = True, None, "all but graphs"
-        elif first and (outer := Turns.around_steps(sys._getframe(1))) is not None:
-            self._outer, course.waits = outer, "all but graphs"
+        """Look what tells of epochs: a DataLoader, and the loops around that of the steps."""
+        self._loader_known = self._epochs.feed
+        outer: list[Turns] = []
+        if course.span.seen(self._step) == 1:
+            outer = Turns.of_outer(loops_around(sys._getframe(1)))
+            self._ask(enumerate(outer, 1))
+        if outer or self._loader_known:
+            course.waits = "all but graphs"
 
     def _established(self) -> Report | None:
         if self._on_leak is None and self._recorder is None:
@@ -308,7 +318,7 @@ class Sentinel:
             return Report(verdict="unclear", reason=FAILED.format(error=self.broken))
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report
-        return self.previous if self._course.steps_seen(self._step) < FEWEST_STEPS else report
+        return self.previous if self._course.span.seen(self._step) < FEWEST_STEPS else report
 
     def _break(self, error: Exception) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime.attribution.emptied import emptied_by_program
+from leakcheck.runtime.attribution.emptied import emptied_by_program, emptied_elsewhere
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
-from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
+from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, stopped
-from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS, Reading, Recurring
+from leakcheck.runtime.judgement.judge import Reading, Recurring
+from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.release import Release, Waits
+from leakcheck.runtime.judgement.rounds import Rounds
+from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, FREE_CHECKPOINT_S, Watch
@@ -38,7 +41,7 @@ class Course:
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
         self.established_step, self.fills_beside = 0, False  # what has a limit, in the window too
-        self._phase_begins, self._phase_step = False, 0
+        self.rounds, self._phase_depth = Rounds(), 0
         self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
         self._release = Release([], 0, 0.0, may_fill_up=False)
         self.restart(0)
@@ -47,25 +50,6 @@ class Course:
     def next_step(self) -> int:
         """The next step at which `advance` has something to do."""
         return self._next_read if self._attribution is None else 0
-
-    @property
-    def warmup_steps(self) -> int:
-        """Steps left out of the judgement so far."""
-        return max(self._after - self._origin, FEWEST_WARMUP_STEPS)
-
-    @property
-    def settled_step(self) -> int:
-        """The step after which readings are judged."""
-        return self._origin + self.warmup_steps
-
-    @property
-    def _steady_at(self) -> int:
-        settled = self._origin + FEWEST_WARMUP_STEPS + self.steps
-        return max(settled, self._after + self.steps // 2)  # half of them since an acquittal
-
-    def steps_seen(self, step: int) -> int:
-        """Steps watched since this loop became the one that counts."""
-        return step - self._origin
 
     @property
     def pending(self) -> list[Reading]:
@@ -84,7 +68,7 @@ class Course:
         self.excuses, self._vigil = Excuses(), Vigil()
         self.watch.start_over(step)
         self.stage = "watching"
-        self._origin = self._after = step
+        self.span = Span(step, self.steps)
         self._look, self._confirmation, self._by_phase = 0, None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
@@ -102,8 +86,8 @@ class Course:
             self._attribute(step)
             return
         self._next_read = self.watch.read(step)
-        if self._phase_begins:
-            self._begin_phase(step)
+        if depth := self.rounds.take(step):
+            self._begin_phase(step, depth)
         if self.stage == "watching":
             self._look_if_due(step)
         elif self.stage == "confirming":
@@ -118,19 +102,19 @@ class Course:
         """Whether it matters when the loop around the steps begins anew."""
         return self.stage == "waiting" or self._by_phase
 
-    def phase(self) -> None:
-        """Note that the loop around the steps begins anew; judged when what it held is rebound."""
-        self._phase_begins = self.heeds_phases
+    def phase(self, depth: int = 1) -> None:
+        """Note that a loop around the steps turns; judged when what it held is rebound."""
+        if self.heeds_phases:
+            self.rounds.note(depth)
         self._next_read = 0
 
-    def _begin_phase(self, step: int) -> None:
-        self._phase_begins = False
-        if step - self._phase_step < patience.SHORT_PHASE_STEPS:
-            return
-        self._phase_step = step
+    def _begin_phase(self, step: int, depth: int) -> None:
         if self.stage == "waiting":
-            self._judge_release(step)
-        elif self.stage == "watching" and self._by_phase and self.watch.affordable():
+            if depth > self._release.kept_at:
+                self._judge_release(step, depth)
+        elif self.stage != "watching" or not self._by_phase or depth < self._phase_depth:
+            return
+        elif self.watch.affordable():
             self._checkpoint(step)
             self._take_a_look(step)
 
@@ -144,6 +128,9 @@ class Course:
         hoped = self._release.hoped_for and not exhausted
         if self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
+        elif self.stage == "growing" and (gone := self._release.gone(self.watch.sources)):
+            self._add(gone, step=step)
+            self._watch_again(step)
         sure = self.held and not self.excuses.has_slowed(self.held)
         inquiry = self._confirmation if sure and self.stage == "confirming" else None
         if inquiry and not cut_short and (grown := inquiry.so_far(exhausted=exhausted)):
@@ -152,7 +139,7 @@ class Course:
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
             return
-        last = self.trusted and step >= self._steady_at
+        last = self.trusted and step >= self.span.steady_step
         free_s = FREE_CHECKPOINT_S if self.trusted else patience.FREE_WHILE_IN_DOUBT_S
         if not last and not self.watch.affordable(free_s):
             self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -177,19 +164,19 @@ class Course:
             self._watch_again(step)
 
     def _seen_enough(self) -> bool:
-        steps, _ = self.watch.slow.column("python.blocks", after=self._after)
+        steps, _ = self.watch.slow.column("python.blocks", after=self.span.after)
         climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = not steps or not self.excuses.is_limited(steps[-1])
         return full and len(steps) >= FEWEST_CHECKPOINTS and not self.watch.rises and not climbing
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
         self.watch.checkpoint(step, sparing=sparing)
-        settled = 0 if self.stage == "steady" else self._steady_at
-        self._next_checkpoint = self.watch.next_before(step, self._after, settled)
+        settled = 0 if self.stage == "steady" else self.span.steady_step
+        self._next_checkpoint = self.watch.next_before(step, self.span.after, settled)
 
     def _take_a_look(self, step: int) -> None:
         self._look += 1
-        self._after = max(self._after, self.excuses.ended_before(step))
+        self.span.after = max(self.span.after, self.excuses.ended_before(step))
         found = self._suspicious()
         even = [] if self._looked_soon else judge.evenly(self.watch.quick, self.tolerance_bytes)
         if self._by_phase:
@@ -208,7 +195,7 @@ class Course:
 
     def _suspicious(self) -> list[Reading]:
         look = self._look or 1
-        return self.excuses.without(judge.suspicious(self.watch.sources, look, self._after))
+        return self.excuses.without(judge.suspicious(self.watch.sources, look, self.span.after))
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -220,14 +207,14 @@ class Course:
             return
         complete = inquiry.read(self.watch, step)
         if inquiry.was_garbage and excuse(inquiry.suspected, self.tolerance_bytes):
-            self._watch_again(step, self._after)  # it fell: what was read so far shows that too
+            self._watch_again(step, self.span.after)  # it fell: what was read so far shows that too
         elif not complete:
             return
         elif confirmed := inquiry.confirmed(self.watch):
             self._open_window(step, confirmed)
         elif self._soon:  # wait for as long as usual
-            self._watch_again(step, self._after)
-        elif (longer := inquiry.longer(step, self.steps_seen(step))) is not None:
+            self._watch_again(step, self.span.after)
+        elif (longer := inquiry.longer(step, self.span.seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
         else:
             self.excuses.note_slower(self.held, inquiry.rates_at_first())
@@ -237,46 +224,56 @@ class Course:
     def _watch_again(self, step: int, after: int | None = None) -> None:
         self._confirmation, self._soon, self._doubted, self.held = None, False, False, ()
         self.established = []
-        self._after, self.stage = step if after is None else after, "watching"
+        self.span.after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
     def _wait_or_establish(self, step: int) -> None:
         self.stage = "waiting"
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
-        self._release.emptied = self.waits != "nothing" and emptied_by_program(self.suspects)
+        inside = self.waits != "nothing" and emptied_by_program(self.suspects)
+        self._release.emptied = inside or emptied_elsewhere(self.suspects)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
         over = self._release.is_overdue(step, self.watch.elapsed_s)
+        due = self._release.emptied and step >= self._next_checkpoint and self.watch.affordable()
+        if over or due:
+            self._checkpoint(step)
+            if gone := self._release.gone(self.watch.sources):
+                self._add(gone, step=step)
+                self._excuse_until(step, 2 * step)
+                return
         if self.trusted and (over or not self._may_be_released(step)):
             self.stage = "growing"
 
     def _may_be_released(self, step: int) -> bool:
         graph = any(reading.resource == "graph.nodes" for reading in self.established)
         if graph and (self.waits != "all" or self._by_phase):
-            return self.steps_seen(step) < self.graph_patience_steps
-        return self.waits != "nothing" and not self._by_phase
+            return self.span.seen(step) < self.graph_patience_steps
+        return self._release.emptied or (self.waits != "nothing" and not self._by_phase)
 
-    def _judge_release(self, step: int) -> None:
-        outcome = self._release.judge(step, self.watch.checkpoint(step, collect=True))
+    def _judge_release(self, step: int, depth: int) -> None:
+        readings = self.watch.checkpoint(step, collect=True)
+        outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
         if isinstance(outcome, str):
             self.waits = "nothing" if outcome == "kept" else self.waits
             return
         self._add(outcome, step=step)
-        self._by_phase, self.suspects = True, ()
+        self._by_phase, self._phase_depth, self.suspects = True, depth, ()
         self.watch.slow.clear()
         self.excuses.add(["host.heap"])  # its quick readings are not at one phase
         self._watch_again(step)
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
-        since = self._confirmation.begin if self._confirmation else self._after  # collected then
+        inquiry = self._confirmation
+        since = inquiry.begin if inquiry else self.span.after  # collected then
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless, step=step)
                 self.excuses.tolerate(harmless, self.tolerance_bytes)
-            self._watch_again(step, self._after)  # of the others nothing was acquitted
+            self._watch_again(step, self.span.after)  # of the others nothing was acquitted
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
@@ -316,7 +313,8 @@ class Course:
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
-        limits = findings.limits or self.excuses.slowing(suspects, findings.rates)
+        limits = findings.limits(self._confirmation, self.tolerance_bytes)
+        limits = limits or self.excuses.slowing(suspects, findings.rates)
         if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
             self._add(Notice("bounded", limits), step=step)
             self._excuse_until(step, until)
@@ -325,7 +323,7 @@ class Course:
             self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return
-        early = self.steps_seen(step) < patience.EARLY_STEPS
+        early = self.span.seen(step) < patience.EARLY_STEPS
         steps = findings.longer_steps(self.established, soon=self._soon, early=early)
         self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
@@ -346,5 +344,5 @@ class Course:
             attribution.abandon()
 
     def _add(self, *notices: Notice, step: int) -> None:
-        told = (dated(notice, self.steps_seen(step)) for notice in notices)
+        told = (dated(notice, self.span.seen(step)) for notice in notices)
         self.notices = tuple(dict.fromkeys((*self.notices, *told)))

@@ -7,12 +7,12 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-from leakcheck.runtime.around import loops_around
+from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.conclusion import summary
 from leakcheck.runtime.sentinel import Sentinel
 
@@ -28,7 +28,7 @@ class _Place:
     """Where `watch` is called: its loop may begin anew each epoch, and is one loop all the same."""
 
     sentinel: Sentinel
-    repeats: bool = False  # in a loop around it, as one over epochs
+    around: Sequence[tuple[CodeType, Loop]] = ()  # the loops around it, as one over epochs
     in_use: bool = False
     told: bool = False
 
@@ -46,14 +46,14 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
     Pass a sentinel to read its report yourself; it is started here and not stopped.
     """
     caller = sys._getframe(1)
-    repeats = any(loops_around(caller))
+    around = list(loops_around(caller))
     if sentinel is not None:
-        return Watched(loop, _Place(sentinel.start(), repeats, told=True))
+        return Watched(loop, _Place(sentinel.start(), around, told=True))
     key = (caller.f_code, caller.f_lasti, threading.get_ident(), os.getpid())
     with _PLACES_LOCK:
         place = _PLACES.pop(key, None)
         if place is None or place.in_use:  # a loop inside itself is another loop
-            place = _Place(Sentinel(), repeats)
+            place = _Place(Sentinel(), around)
         _PLACES[key] = place  # the newest last
         _forget_oldest()
     return Watched(loop, place)
@@ -96,7 +96,7 @@ class Watched(Generic[Item]):
         place = self._place
         sentinel = place.sentinel.start()
         place.in_use = True
-        sentinel.loop_begins(repeats=place.repeats)
+        sentinel.loop_begins(place.around)
         try:
             for item in self._loop:
                 yield item
@@ -106,7 +106,7 @@ class Watched(Generic[Item]):
                     _warn_once(place)
         finally:
             place.in_use = False
-            if not place.told and not place.repeats:
+            if not place.told and not place.around:
                 sentinel.pause()
             if not place.told:
                 _warn_once(place)

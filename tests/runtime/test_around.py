@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 import leakcheck
-from leakcheck.runtime.around import Turns, loops_around
+from leakcheck.runtime.around import Turns
+from leakcheck.runtime.attribution.loops import loops_around
 
 
-def turns_here() -> Turns | None:
-    return Turns.around_steps(sys._getframe(1))
+def turns_here() -> list[Turns]:
+    return Turns.of_outer(loops_around(sys._getframe(1)))
 
 
 def test_loops_are_told_from_the_inside_to_the_outside_through_callers():
@@ -31,48 +32,62 @@ def test_loops_are_told_from_the_inside_to_the_outside_through_callers():
 
 def test_the_loop_around_the_steps_turns_with_its_variable():
     turned = []
-    turns = None
+    turns = []
     for _epoch, (_fold, _name) in enumerate([(0, "a"), (1, "a"), (1, "b")]):
         for _ in range(3):
             turns = turns or turns_here()
-            assert turns is not None
-            turned.append(turns.turned())
+            assert turns
+            turned.append(turns[0].turned())
 
     assert turned == [False, False, False, True, False, False, True, False, False]
 
 
 def test_a_loop_without_a_variable_turns_with_what_its_body_is_given_outside_of_the_steps():
-    outer, turned, turns = 0, [], None
+    outer, turned, turns = 0, [], []
     while outer < 3:
         outer += 1
         for _ in range(2):
             turns = turns or turns_here()
-            assert turns is not None
-            turned.append(turns.turned())
+            assert turns
+            turned.append(turns[0].turned())
 
-    turns = None
+    turns = []
     for _ in range(3):
         rows = []
         for _ in range(2):
             turns = turns or turns_here()
-            assert turns is not None
-            rows.append(turns.turned())
+            assert turns
+            rows.append(turns[0].turned())
         turned += rows
 
     assert turned == [False, False, True, False, True, False] * 2
 
 
+def test_each_of_the_loops_around_turns_by_itself():
+    turned = []
+    turns: list[Turns] = []
+    for _fold in range(2):
+        for _epoch in range(2):
+            for _ in range(2):
+                turns = turns or turns_here()
+                turned.append([one.turned() for one in turns])
+
+    new_epoch, new_fold = [True, False], [True, True]
+    still = [False, False]
+    assert turned == [still, still, new_epoch, still, new_fold, still, new_epoch, still]
+
+
 def test_one_loop_has_none_around_it_and_one_that_is_given_nothing_never_turns():
     turned = []
     for _ in range(2):
-        assert turns_here() is None
+        assert turns_here() == []
 
-    turns = None
+    turns = []
     for _ in range(3):
         for _ in range(2):
             turns = turns or turns_here()
-            assert turns is not None
-            turned.append(turns.turned())
+            assert turns
+            turned.append(turns[0].turned())
 
     assert turned == [False] * 6
 

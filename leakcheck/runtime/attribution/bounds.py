@@ -10,6 +10,7 @@ from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import (
     changes,
+    compared_beside,
     compared_with,
     divisor,
     limits,
@@ -51,7 +52,9 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
 def _bounds_in(
     branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
 ) -> Iterator[Bound]:
-    limit = compared_with(branch.test, name) if limits(branch, name, within) else None
+    limit = None
+    if limits(branch, name, within):
+        limit = compared_with(branch.test, name) or compared_beside(branch, name)
     limit = limit or turns_back(branch, name, place.line, parsed(place.path))
     if limit is not None:
         each_time = _is_each_time(branch, place.line, parsed(place.path))

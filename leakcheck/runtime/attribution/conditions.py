@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.guards import ORDERED
+from leakcheck.runtime.attribution.emptying import ORDERED
 from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, name_of
 
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.loops import loops_around
 from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, is_item, name_of
 
 _HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
@@ -22,6 +25,53 @@ _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Co
 def emptied_by_program(suspects: Sequence[Suspect]) -> bool:
     """Say whether each of these has a holder that the program empties; a graph is not to wait."""
     return bool(suspects) and all(map(_is_emptied, suspects))
+
+
+def emptied_elsewhere(suspects: Sequence[Suspect]) -> bool:
+    """Say whether each of these is emptied though no loop around the steps does so.
+
+    In a loop that another thread runs; or a local of a function that is called again later on.
+    """
+    if any(one.kind == "graph" for one in suspects):
+        return False
+    return _emptied_by_another_thread(suspects) or (
+        bool(suspects) and all(map(_is_of_one_call, suspects))
+    )
+
+
+def _is_of_one_call(suspect: Suspect) -> bool:
+    """Say whether a local is of a function that one block calls twice: `train(300); train(600)`.
+
+    Itself, or through the functions that call it.
+    """
+    named = _HOLDER.search(suspect.holder)
+    if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
+        return False
+    tree = parsed(suspect.locations[0].path)
+    called = {named[2]}
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    for _ in functions:  # who calls who calls it
+        called |= {one.name for one in functions if _calls(one, called)}
+    defined = (*FUNCTIONS, ast.ClassDef)
+    blocks = [[each for each in node.body if not isinstance(each, defined)] for node in functions]
+    blocks.append([each for each in tree.body if not isinstance(each, defined)])
+    return any(sum(_calls(each, called) for each in block) > 1 for block in blocks)
+
+
+def _calls(node: ast.AST, names: set[str | None]) -> bool:
+    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+    return any(name_of(call.func) in names for call in calls)
+
+
+def _emptied_by_another_thread(suspects: Sequence[Suspect]) -> bool:
+    own = threading.get_ident()
+    others = [frame for ident, frame in sys._current_frames().items() if ident != own]
+    loops = [loop for frame in others for _, loop in loops_around(frame, head=True)]
+    names = [named and named[1] for named in (_HOLDER.search(one.holder) for one in suspects)]
+    return bool(loops and names) and all(
+        name is not None and any(_empties(node, name) for loop in loops for node in ast.walk(loop))
+        for name in names
+    )
 
 
 def _is_emptied(suspect: Suspect) -> bool:

@@ -58,11 +58,12 @@ class Filling:
         if id(container) in self._told:
             return
         self._told.add(id(container))
-        full = f"full in {steps} steps" if length < limit else "full now"
+        full = f" and is full in {steps} steps" if steps else ""
+        full = full if length < limit else " and is full now"
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"
         inner = f"a {type(container).__name__} in " if _is_inner(container, found) else ""
         held = f"{inner}{found.told.holder} holds {length} of {most}"
-        self.notices.append(Notice("bounded", f"{held} and is {full}"))
+        self.notices.append(Notice("bounded", f"{held}{full}"))
 
     def limit_of(self, container: Any, found: Found) -> int | None:
         """Return the limit that the source sets to a container, or its keys, if it has room for it.

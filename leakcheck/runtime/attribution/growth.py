@@ -15,6 +15,7 @@ from operator import gt, lt
 from typing import Any
 
 from leakcheck.runtime.introspection.buffers import Extended
+from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
@@ -78,7 +79,8 @@ class Growth:
         self._grown: list[dict[int, int]] = []  # its lengths, a look each
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
-        self._largest: list[dict[_Form, int]] = []  # elements of the largest tensor, a look each
+        # of the largest tensors, a look each: the number of elements, and those at both ends
+        self._largest: list[dict[_Form, tuple[int, Corners | None]]] = []
         self._shapes: set[tuple[int, ...]] = set()  # of all tensors so far
         self._new_shapes: list[int] = []  # a look each
         self._buffers = Extended()
@@ -98,7 +100,9 @@ class Growth:
         shapes = set(map(shape_of, tensors))
         self._new_shapes.append(len(shapes - self._shapes))
         self._shapes |= shapes
-        self._largest.append({form: numel_of(one) for form, one in _largest(tensors).items()})
+        largest = _largest(tensors).items()
+        self._largest.append({form: (numel_of(one), corners_of(one)) for form, one in largest})
+        del largest
         self._buffers.look(step, heap.buffers)
         self._steps.append(step)
         newest = self._grown[-1] if self._grown else {}
@@ -182,13 +186,16 @@ class Growth:
     def extended(self, heap: Heap) -> list[tuple[Any, float]]:
         """Return tensors and buffers that stand for ever larger ones, with their bytes more a step.
 
-        `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger.
+        `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger. So is
+        the output of ever larger batches, but that does not hold what it held before.
         """
         steps = self._steps[-1] - self._steps[0] if len(self._largest) >= FEWEST_SIZES else 0
         found = []
         for form, tensor in _largest(heap.tensors()).items() if steps else ():
-            sizes = [look.get(form, 0) for look in self._largest]
-            if all(now > past > 0 for past, now in pairwise(sizes)):
+            looks = [look.get(form, (0, None)) for look in self._largest]
+            sizes = [size for size, _ in looks]
+            larger = all(now > past > 0 for past, now in pairwise(sizes))
+            if larger and are_kept([corners for _, corners in looks]):
                 found.append((tensor, (sizes[-1] - sizes[0]) / steps * tensor.element_size()))
         return found + self._buffers.growing(heap.buffers)
 

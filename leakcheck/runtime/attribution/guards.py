@@ -11,26 +11,32 @@ from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.emptying import (
+    ORDERED,
+    compares_sizes,
+    empties,
+    removes_from,
+    replaced_in,
+)
 from leakcheck.runtime.attribution.measured import (
     goes_up,
     is_guarded_by_argument,
     measures_argument,
 )
 from leakcheck.runtime.attribution.names import (
+    ADDS,
     CHANGES,
     FUNCTIONS,
-    REMOVES,
     handed_to,
     is_around,
     is_inner,
-    is_item,
     name_of,
     names_of,
+    owners_of,
 )
 from leakcheck.runtime.attribution.trace import OUTSIDE
 
-ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_SIZES = (*ORDERED, ast.Eq, ast.NotEq)
+LIMITED_AT = "grows, limited at"
 
 
 def limited_by_program(suspects: Sequence[Suspect]) -> str:
@@ -40,7 +46,7 @@ def limited_by_program(suspects: Sequence[Suspect]) -> str:
     if not told or None in places:
         return ""
     names = (one.what if one.holder.startswith(OUTSIDE) else one.holder for one in suspects)
-    return f"{', '.join(names)} grows, limited at {', '.join(told)}"
+    return f"{', '.join(names)} {LIMITED_AT} {', '.join(told)}"
 
 
 def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
@@ -51,9 +57,13 @@ def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
 def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
-        for name, within in names_of(suspect, place):
-            node = _limit_in(within, name, parsed(place.path), place.line)
-            node = node or (_item_cut_in(within, name) if is_inner(suspect) else None)
+        tree = parsed(place.path)
+        found = [
+            _limit_in(within, name, tree, place.line)
+            or (_item_cut_in(within, name) if is_inner(suspect) else None)
+            for name, within in names_of(suspect, place)
+        ]
+        for node in (*found, *(replaced_in(tree, owner) for owner in owners_of(suspect))):
             if node is not None:
                 code = node.test if isinstance(node, (ast.If, ast.While)) else node
                 line = node.lineno  # type: ignore[attr-defined]
@@ -72,7 +82,7 @@ def _limit_in(
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
-            if isinstance(node, ast.If) and _empties(node, name, within):
+            if isinstance(node, ast.If) and empties(node, name, within, line):
                 return node
         elif divisor(node, name) is not None or _cuts(node, name, within):
             return node
@@ -101,9 +111,11 @@ def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
     limit = compared_with(branch.test, name)
     if limit is not None:
         return changes(branch, name) and not goes_up(limit, within)
+    if (limit := compared_beside(branch, name)) is not None:
+        return not goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
-    beside = _compares_something(branch.test) and not measures_argument(branch, within)
-    return beside and _removes(branch, name)
+    beside = compares_sizes(branch.test) and not measures_argument(branch, within)
+    return beside and removes_from(branch, name)
 
 
 def turns_back(
@@ -151,92 +163,6 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, (ast.Continue, ast.Break, ast.Raise))
 
 
-def _compares_something(test: ast.expr) -> bool:
-    """Say whether a condition compares two sizes, and not with zero, None or nothing.
-
-    `if listener in listeners: listeners.remove(listener)` limits nothing.
-    """
-    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
-    sides = [side for node in compared for side in (node.left, *node.comparators)]
-    with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
-    sizes = any(isinstance(operator, _SIZES) for node in compared for operator in node.ops)
-    return sizes and not with_nothing
-
-
-def _removes(branch: ast.If | ast.While, name: str) -> bool:
-    for part in branch.body:
-        for node in ast.walk(part):
-            match node:
-                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in REMOVES and name_of(changed) == name:
-                        return True
-                case ast.Delete(targets=targets):
-                    if any(name_of(target) == name for target in targets):
-                        return True
-    return False
-
-
-def _empties(branch: ast.If, name: str, within: ast.AST) -> bool:
-    """Say whether a branch that is taken again and again empties something, or calls what does.
-
-    `if step % 90 == 0: kept = []`, `if done: episode.clear()`, `if now - since > 60: self.flush()`;
-    not `if kept is None: kept = []`, and not a `while`, which is the loop around the steps.
-    """
-    again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
-    flag = isinstance(branch.test, (ast.Name, ast.Attribute))
-    if not again and not flag and not _compares_something(branch.test):
-        return False
-    nodes = [node for part in branch.body for node in ast.walk(part)]
-    called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
-    for node in ast.walk(within):
-        if isinstance(node, FUNCTIONS) and node.name in called and not _has_own(node, name):
-            nodes += ast.walk(node)
-    return any(_is_emptying(node, name) for node in nodes)
-
-
-def _has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    """Say whether `name` is a parameter or a local of a function."""
-    nodes = list(ast.walk(function))
-    outer = [
-        each
-        for node in nodes
-        if isinstance(node, (ast.Global, ast.Nonlocal))
-        for each in node.names
-    ]
-    made = {
-        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    return name not in outer and name in made | {
-        node.arg for node in nodes if isinstance(node, ast.arg)
-    }
-
-
-def _is_emptying(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.While(test=drained):
-            return name_of(drained) == name and _removes(node, name)
-        case ast.Call(func=ast.Attribute(value=emptied, attr="clear")):
-            return name_of(emptied) == name and not is_item(emptied)
-        case ast.Assign(targets=targets, value=value):
-            parts = [part for each in targets for part in getattr(each, "elts", [each])]
-            values = getattr(value, "elts", []) if len(parts) > 1 else [value]
-            pairs = zip(parts, values, strict=False)
-            return any(
-                name_of(part) == name and not is_item(part) and _is_empty(one)
-                for part, one in pairs
-            )
-    return False
-
-
-def _is_empty(value: ast.expr) -> bool:
-    match value:
-        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Constant(value="" | b""):
-            return True
-        case ast.Call(func=ast.Name(), args=[]) | ast.Call(func=ast.Attribute(), args=[]):
-            return True  # list(), deque(maxlen=9), defaultdict()
-    return False
-
-
 def divisor(node: ast.AST, name: str) -> ast.expr | None:
     """Return 300 where a statement fills places again and again: `table[step % 300] = x`.
 
@@ -255,6 +181,18 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
+def _is_part(value: ast.expr, name: str) -> bool:
+    """Say whether a value is a slice of something, or one of `name` and more: `kept[-n:] + [x]`."""
+    match value:
+        case ast.Subscript(slice=ast.Slice() as part):
+            return part.lower is not None or part.upper is not None
+        case ast.BinOp(op=ast.Add(), left=ast.Subscript(value=cut) as left):
+            return name_of(cut) == name and _is_part(left, name)
+        case ast.List(elts=[ast.Starred(value=ast.Subscript(value=cut) as first), *_]):
+            return name_of(cut) == name and _is_part(first, name)
+    return False
+
+
 def _cuts(node: ast.AST, name: str, within: ast.AST) -> bool:
     """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
     return _is_cut(node, name) and not is_guarded_by_argument(node, within)
@@ -262,10 +200,9 @@ def _cuts(node: ast.AST, name: str, within: ast.AST) -> bool:
 
 def _is_cut(node: ast.AST, name: str) -> bool:
     match node:
-        case ast.Assign(targets=[target], value=ast.Subscript(slice=ast.Slice() as part)):
-            bounded = part.lower is not None or part.upper is not None
+        case ast.Assign(targets=[target], value=value):
             whole = not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice)
-            return bounded and whole and name_of(target) == name
+            return whole and name_of(target) == name and _is_part(value, name)
         case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
             return name_of(target) == name
     return False
@@ -281,6 +218,37 @@ def compared_with(test: ast.expr, name: str) -> ast.expr | None:
                 other = sides[_is_length(sides[0], name)]
                 return None if isinstance(other, ast.Constant) and not other.value else other
     return None
+
+
+def compared_beside(branch: ast.If | ast.While, name: str) -> ast.expr | None:
+    """Return what the length of something is compared with that a branch adds to as it does to it.
+
+    `if len(self.states) < n: self.states.append(s); self.actions.append(a)` limits both.
+    """
+    match branch.test:
+        case ast.Compare(left=length, ops=[ast.Lt() | ast.LtE() | ast.NotEq()], comparators=[most]):
+            part = branch.body
+        case ast.Compare(left=length, ops=[ast.Gt() | ast.GtE() | ast.Eq()], comparators=[most]):
+            part = branch.orelse
+        case _:
+            return None
+    match length:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute() as measured]):
+            adds = _added(part)
+            return most if {name, name_of(measured)} <= adds else None
+    return None
+
+
+def _added(statements: Sequence[ast.stmt]) -> set[str]:
+    """Return the names of what statements add to."""
+    nodes = (node for part in statements for node in ast.walk(part))
+    return {
+        name_of(node.func.value)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ADDS
+    }
 
 
 def _is_length(node: ast.expr, name: str) -> bool:

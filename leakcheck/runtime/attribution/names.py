@@ -12,10 +12,8 @@ from leakcheck.runtime.attribution.assignments import parsed
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
-CHANGES = (
-    *("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update"),
-    *REMOVES,
-)
+ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
+CHANGES = (*ADDS, *REMOVES)
 _NAME = re.compile(r"`([\w.]+)`")
 
 
@@ -26,6 +24,21 @@ def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
         yield name, within
         yield from ((alias, tree) for alias in _aliases(name, tree))
         yield from _local_names(name, within, inner=is_inner(suspect))
+
+
+def owners_of(suspect: Suspect) -> Iterator[str]:
+    """Yield the names of the objects between a root and the attribute that grows, and the root's.
+
+    `memory = Memory()` empties `memory.states`.
+    """
+    held = suspect.trace
+    if held is None or not suspect.holder.startswith("attribute"):
+        return
+    if named := _NAME.search(held.root):
+        yield named.group(1).rpartition(".")[2]
+    grows = next((i for i, link in enumerate(held.links) if link.suspect), len(held.links))
+    edges = [link.edge for link in held.links[: max(0, grows - 1)]]
+    yield from (edge[1:] for edge in edges if edge.startswith("."))
 
 
 def is_inner(suspect: Suspect) -> bool:

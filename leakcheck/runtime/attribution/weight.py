@@ -47,7 +47,8 @@ def weigh_each(things: Sequence[Any], group: int = 1) -> Weight:
         for thing in things[start : start + group]:
             for part in _parts(thing, seen):
                 total_bytes += own_bytes(part, storages)
-                blocks += 2 if type(part) in LENGTHS and len(part) else 1
+                length = LENGTHS.get(type(part))
+                blocks += 2 if length is not None and length(part) else 1
         groups.append(Weight(total_bytes / group, blocks / group))
     rest = _mean(groups[1:])
     few = len(groups) < FEWEST_TO_COMPARE or groups[0].in_bytes <= FIRST_MORE * rest.in_bytes

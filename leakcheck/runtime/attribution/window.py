@@ -134,9 +134,10 @@ class Window:
         released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
         if not leads and released and not fills_up:  # what is full now keeps those of past steps
             notices = [*notices, Notice("bounded", RENEWED)]
-        if not leads and not notices and "tensors" in self._growing:
-            leads = inquest.doubtful
-            self.doubtful = bool(leads)
+        explained = any(lead.kind != "object" for lead in leads)  # not by a log beside it
+        if not explained and not notices and "tensors" in self._growing:
+            leads = [*leads, *inquest.doubtful]
+            self.doubtful = bool(inquest.doubtful)
         alone = not leads and not notices
         traced = (self._growing, self._tracer, self._step)
         native = probes.native_beside(leads, *traced)

@@ -43,7 +43,7 @@ class StepClock:
         self._others = 0
         self._counts: dict[int, int] = {}
         self._chosen: int | None = None
-        self._outer: int | None = None
+        self._outer: dict[int, int] = {}  # depth of the loops around that of the steps
         self._idle_ticks = 0
         self._last_step_s = 0.0
         self._around: Sequence[int] = ()
@@ -74,8 +74,8 @@ class StepClock:
         if loop == self._chosen:
             self._step_of_chosen(loop)
             return
-        if loop == self._outer:
-            self._sentinel.phase()
+        if depth := self._outer.get(loop, 0):
+            self._sentinel.phase(depth)
             if self._trusted:
                 return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
@@ -100,8 +100,8 @@ class StepClock:
     def stop(self) -> None:
         """Count nothing any more, as in a forked child."""
         ticks.stop_listening()
-        self._chosen = self._outer = None
-        self._optimizer = None
+        self._chosen = self._optimizer = None
+        self._outer = {}
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
         with self._changing:
@@ -116,12 +116,13 @@ class StepClock:
         """Look which loop is around that of the steps: what grows may be released when it turns."""
         self._moved, before = False, self._outer
         around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
-        self._outer = around[1] if len(around) > 1 else None
+        self._outer = _by_depth(around[1:])
         if self._outer == before and not anew:
             return
         # a trainer's loops are not seen: its loader tells when an epoch begins
         waits: Waits | None = "nothing" if around else None
-        self._sentinel.waits_for("all but graphs" if self._outer is not None else waits)
+        waits = "all but graphs" if self._outer else waits
+        self._sentinel.waits_for(waits, len(self._outer))
 
     def _consider(self, ticking: int) -> None:
         around = ticks.enclosing(sys._getframe(3))
@@ -158,12 +159,12 @@ class StepClock:
         return self._trusted or not _in_main_thread()
 
     def _choose(self, loop: int, around: Sequence[int]) -> None:
-        outer = self._around = around[around.index(loop) + 1 :]
-        self._chosen, self._outer = loop, outer[0] if outer else None
+        self._around = around[around.index(loop) + 1 :]
+        self._chosen, self._outer = loop, _by_depth(self._around)
         self._thread = threading.get_ident()
         place = ticks.loops[loop]
-        waits = "nothing" if self._outer is None else "all but graphs"
-        if self._outer is not None and place.over == "range":
+        waits = "all but graphs" if self._outer else "nothing"
+        if self._outer and place.over == "range":
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
         endless = place.over == "forever" and _in_main_thread()  # a helper's serves another loop
         self._trusted = endless or self._graphs.made_by(loop)
@@ -172,6 +173,7 @@ class StepClock:
             clock,
             trusted=self._trusted,
             waits=waits,  # type: ignore[arg-type]
+            outermost=len(self._outer),
             graph_patience_steps=self._graph_patience_steps(place.over),
         )
 
@@ -202,7 +204,7 @@ class StepClock:
             self._last_step_s = perf_counter()
         idle_s = perf_counter() - self._last_step_s
         around = ticks.enclosing(sys._getframe(2))
-        if idle_s > TRAINING_IS_OVER_S and self._outer not in around:
+        if idle_s > TRAINING_IS_OVER_S and self._outer.keys().isdisjoint(around):
             self._optimizer = None
             self._beside = OptimizersBeside()
             self._counts.clear()
@@ -230,6 +232,10 @@ class GraphsMade:
         """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
         made = self._made.get(loop, 0)
         return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
+
+
+def _by_depth(loops: Sequence[int]) -> dict[int, int]:
+    return {loop: depth for depth, loop in enumerate(loops, 1)}
 
 
 def _in_main_thread() -> bool:

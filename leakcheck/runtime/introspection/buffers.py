@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress, pairwise
 from typing import Any
 
+from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
+
 LEAST_SIZE = 2048  # bytes, or characters of a text
 FEWEST_SIZES = 3  # looks at which the largest was larger than before
 EVEN_WITHIN = 2.0  # from one stretch between looks to another, of what was gained a step
@@ -50,6 +52,7 @@ class Extended:
         self._first: dict[int, tuple[type, int]] = {}
         self._steps: list[int] = []
         self._largest: list[dict[type, int]] = []
+        self._corners: list[dict[type, Corners | None]] = []  # of those, a look each
 
     def look(self, step: int, buffers: Buffers) -> None:
         """Take a look; the first is the state before the window."""
@@ -61,7 +64,9 @@ class Extended:
             gone = [one for key, one in self._first.items() if not _is_same(buffers, key, one)]
             self._largest.append(dict(sorted(gone, key=lambda one: one[1])))
         if self._steps:
-            self._largest.append({type(one): size for one, size in self._changed(buffers).values()})
+            changed = self._changed(buffers)
+            self._largest.append({kind: size for kind, (_, size) in changed.items()})
+            self._corners.append({kind: corners_of(one) for kind, (one, _) in changed.items()})
         self._steps.append(step)
 
     def in_place(self, buffers: Buffers) -> list[Any]:
@@ -94,6 +99,7 @@ class Extended:
         stretches = pairwise(zip(self._steps, sizes, strict=True))
         gains = [(size - past) / (step - since) for (since, past), (step, size) in stretches]
         even = 0 < max(gains) <= EVEN_WITHIN * min(gains)
+        even &= are_kept([look.get(kind) for look in self._corners])
         return (sizes[-1] - sizes[0]) / (self._steps[-1] - self._steps[0]) if even else 0.0
 
 

@@ -13,23 +13,25 @@ from statistics import median
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, stopped
+from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import (
     LEAST_RISEN,
     Reading,
     added_at_once,
-    companions,
     counts_since,
 )
-from leakcheck.runtime.judgement.patience import FINE_STEPS, WORTH_A_NOTICE
-from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, spread, stair_rates
-from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.judgement.patience import WORTH_A_NOTICE
+from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, stair_rates
+from leakcheck.runtime.readings.categories import resource_of
+from leakcheck.runtime.readings.meters import (
+    COUNTED_EXACTLY,
+    HELD_BACK,
+    NEWEST_NODES,
+    unit_of,
+)
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.readings.watching import Watch
 
-FEWEST_NEW = 10  # objects that a confirmation waits for
-FEWEST_NEW_AT_TIMES = 24  # where they come at random: twelve in a half, and six must be there
 LONGEST_CONFIRMATION_STEPS = 400
 AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps must show
 # between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
@@ -41,14 +43,11 @@ AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in 
 FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
 ABOUT_KNOWN = 0.1  # of a rate, between the least and the greatest that readings allow
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
-# the median distance from the line is 0.67 deviations, and half of the gain must show between two
-# readings: that is 2.4 of theirs
-TIMES_NOISE = 10.0
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
-# resource -> fewest steps to confirm it over; bytes jump, counters do not
-_CONFIRM_STEPS = {"graph.nodes": 10, "tensors": 16, "hooks": 16, "python.blocks": 64}
-_CONFIRM_OTHER_STEPS = 100
-_CONFIRM_HELD_BACK_STEPS = 150  # what only seems to be lost comes in use again
+CONFIRM_OTHER_STEPS = 100  # of bytes, which jump
+_TEMPORARIES = resource_of("host", "temporaries")
+_OF_ONE_STEP = (NEWEST_NODES, _TEMPORARIES, "tensors", "host.heap")
+LEAST_OF_ONE_STEP = 0.1  # of what the heap gains, that is in tensors of the newest step
 
 
 @dataclass(slots=True)
@@ -65,7 +64,7 @@ class Confirmation:
     def __post_init__(self) -> None:
         """Make room for the readings: kept as objects, they counted as growth of 12 blocks each."""
         names = [reading.resource for reading in (*self.suspected, *self.along)]
-        self.taken = Series(6, names)
+        self.taken = Series(6, list(dict.fromkeys((*names, *_OF_ONE_STEP))))
 
     @property
     def next_step(self) -> int:
@@ -139,6 +138,24 @@ class Confirmation:
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
         return [self._measured(one, watch.slow) for one in (*confirmed, *beside)]
 
+    @property
+    def lengthening(self) -> str:
+        """Say what grew of one single step, as with longer sequences or larger batches; or "".
+
+        A step ends while its graph is alive: of such a heap nobody can say what else grew.
+        """
+        heap = self._risen("host.heap")
+        if self._risen(NEWEST_NODES):
+            return "the graph of one step grows, and the heap with it"
+        if self._risen(_TEMPORARIES) >= LEAST_OF_ONE_STEP * heap > 0 >= self._risen("tensors"):
+            return "the tensors of one step grow, and the heap with them"
+        return ""
+
+    def _risen(self, resource: str) -> int:
+        """Return what a resource gained, 0 if it fell meanwhile."""
+        levels = self._levels(resource) or (0, 0, 0)
+        return levels[-1] - levels[0] if list(levels) == sorted(levels) else 0
+
     def _never_fell(self, reading: Reading) -> bool:
         """Say whether an exact count rose in both halves, and has not fallen before."""
         levels = self._levels(reading.resource)
@@ -203,7 +220,7 @@ class Confirmation:
         return {name: (read[1] - read[0]) / steps for name, read in levels.items() if read}
 
     def _measured(self, reading: Reading, slow: Series) -> Reading:
-        short = unit_of(reading.resource) == "B" and self.length < _CONFIRM_OTHER_STEPS
+        short = unit_of(reading.resource) == "B" and self.length < CONFIRM_OTHER_STEPS
         if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
             return reading
         begin, middle, end = self._levels(reading.resource)
@@ -283,46 +300,3 @@ def _slows(resource: str, begin: int, middle: int, end: int) -> bool:
     is_bytes = unit_of(resource) == "B"
     by_chance = SLACK_BYTES if is_bytes else CHANCE * sqrt(max(0, end - begin))
     return first - second > (1 - STEADILY) * first + by_chance
-
-
-def confirmation(
-    suspected: list[Reading], slow: Series, step: int, tolerance_bytes: int, length: int = 0
-) -> Confirmation:
-    """Plan the confirmation: long enough for ten new objects of the slowest suspected counter.
-
-    `slow` has the exact counters to look at beside; `length`: how many steps it takes if that is
-    known.
-    """
-    flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
-    blocks_alone = all(reading.resource == "python.blocks" for reading in suspected)
-    if blocks_alone and tolerance_bytes < BLOCK_BYTES:
-        length = FINE_STEPS
-    lengths = []
-    for reading in suspected:
-        fewest = _CONFIRM_STEPS.get(reading.resource, _CONFIRM_OTHER_STEPS)
-        if reading.resource.endswith((*HELD_BACK, OUTSIDE)) and not reading.even:
-            fewest = _CONFIRM_HELD_BACK_STEPS
-        if unit_of(reading.resource) == "B":
-            fewest = max(fewest, _beyond_noise(reading))
-        new = FEWEST_NEW if reading.line.straight else FEWEST_NEW_AT_TIMES
-        lengths.append(max(fewest, round(new / reading.line.per_step)))
-    length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
-    beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
-    return Confirmation(suspected, step, length, beside)
-
-
-def _beyond_noise(reading: Reading) -> int:
-    """Return in how many steps each half gains far more than single readings differ by chance.
-
-    Batches of as many tokens as fit leave the heap 100 KB higher or lower at the end of a step.
-    """
-    noise = spread(reading.steps, reading.values, reading.line.per_step)
-    return round(2 * TIMES_NOISE * noise / reading.line.per_step)
-
-
-def _above_our_own(reading: Reading, length: int) -> Reading:
-    if reading.resource != "python.blocks":
-        return reading
-    least = OWN_BLOCKS / (AGREES_FROM * length / 2)
-    line = replace(reading.line, per_step=max(reading.line.per_step, least))
-    return replace(reading, line=line)

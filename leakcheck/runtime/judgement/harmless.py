@@ -163,9 +163,9 @@ def _holders(suspects: Sequence[Suspect]) -> str:
     return ", ".join(one.holder for one in suspects if one.holder)
 
 
-def stopped(resources: Iterable[str]) -> Notice:
-    """Tell that something grew and stopped."""
-    return Notice("bounded", f"{', '.join(resources)} {STOPPED}")
+def stopped(resources: Iterable[str], seen: str = "") -> Notice:
+    """Tell that something grew and stopped, and where that was `seen`."""
+    return Notice("bounded", " ".join(filter(None, (", ".join(resources), STOPPED, seen))))
 
 
 def without_contradicted(
@@ -180,6 +180,12 @@ def without_contradicted(
         if not (STOPPED in notice.message and any(name in notice.message for name in names))
         and not (notice.kind == "bounded" and any(each in notice.message for each in filling))
     )
+
+
+def is_below(suspect: Suspect, tolerance_bytes: int) -> bool:
+    """Say whether plain objects are gained so slowly that nobody minds."""
+    least = (suspect.objects_per_step or 0.0) * BLOCK_BYTES
+    return suspect.kind == "object" and max(suspect.bytes_per_step or 0.0, least) < tolerance_bytes
 
 
 def dated(notice: Notice, step: int) -> Notice:

@@ -5,7 +5,8 @@ The losses of an epoch are, a dataset's cache is not but stops growing, and a le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Literal
 
 from leakcheck.model import Notice
@@ -14,9 +15,15 @@ from leakcheck.runtime.judgement.confirmation import AGREES_FROM
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
+from leakcheck.runtime.readings.series import Series
 
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
+TIMES_TO_BE_GONE = 4  # as many steps as it took to establish it, or more
+GONE_BELOW = 0.25  # of what would be there
+GONE = "in the long run"
+# a cache that is full, or what each epoch gathers and the next one lets go of
+FROM_TURN_TO_TURN = "from one turn of the enclosing loop to the next"
 
 
 class Release:
@@ -30,10 +37,12 @@ class Release:
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
         self.emptied = False  # by the program, as far as its source says, when the loop turns
+        self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
         self._since = (step, elapsed_s)
-        self._base: tuple[int, Mapping[str, int]] | None = None  # the first phase that was judged
+        # of each loop around the steps, by its depth, the first turn that was judged
+        self._bases: dict[int, tuple[int, Mapping[str, int]]] = {}
 
     def is_overdue(self, step: int, elapsed_s: float) -> bool:
         """Say whether the end of the enclosing loop has been waited for long enough."""
@@ -43,32 +52,61 @@ class Release:
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
 
+    def gone(self, sources: Iterable[Series]) -> Notice | None:
+        """Say so if far less is there, long after, than if growth had gone on; None if not.
+
+        By the newest readings: what is emptied where no loop is seen to turn, as in a thread.
+        """
+        first = max(one.steps[0] for one in self._judged)
+        after = self._since[0] + TIMES_TO_BE_GONE * (self._since[0] - first)
+        shares = []
+        for one, series in product(self._judged, sources):
+            steps, values = series.column(one.resource, after=after)
+            if steps:
+                newest = {one.resource: values[-1]}
+                shares.append(self._grown_share(one, steps[-1], newest, None))
+        if not shares or max(shares) > GONE_BELOW:
+            return None
+        return stopped((one.resource for one in self._established), GONE)
+
     @property
     def hoped_for(self) -> bool:
         """Whether the program would empty it at a turn of the loop, and there was none."""
         return self.emptied and not self._turned
 
     def judge(
-        self, step: int, readings: Mapping[str, int]
+        self, step: int, readings: Mapping[str, int], depth: int = 1, outermost: int = 1
     ) -> Literal["kept", "ask again"] | Notice:
-        """Compare a phase's first readings with what was expected; a notice says it was no leak."""
-        self._turned = True
-        share = max(self._grown_share(one, step, readings) for one in self._judged)
+        """Compare a phase's first readings with what was expected; a notice says it was no leak.
+
+        `depth` of the loop that turned; what the nearest keeps one further out may yet release.
+        """
+        self._turned |= depth >= outermost
+        base = self._bases.get(depth)
+        share = max(self._grown_share(one, step, readings, base) for one in self._judged)
         # what an epoch gathered may be kept until the next one has gathered as much
-        first = self._base is None and share >= AGREES_FROM
+        first = base is None and share >= AGREES_FROM
         if first or share > patience.MORE_THAN_EXPECTED:  # or something else came too
-            self._base = (step, readings)
+            self._bases[depth] = (step, readings)
             return "ask again"
         if share >= AGREES_FROM:
-            return "kept"
-        if share > RELEASED_WITHIN or self._base is not None:
-            return stopped(one.resource for one in self._established)
-        names = ", ".join(one.resource for one in self._established)
+            self.kept_at = depth
+            return "kept" if depth >= outermost else "ask again"
+        resources = [one.resource for one in self._established]
+        if share > RELEASED_WITHIN or base is not None:
+            return stopped(resources, FROM_TURN_TO_TURN if base is not None else "")
+        names = ", ".join(resources)
         told = f"{names} grow inside the enclosing loop and are released at its end"
         return Notice("epoch-sawtooth", told)
 
-    def _grown_share(self, reading: Reading, step: int, readings: Mapping[str, int]) -> float:
-        since, levels = self._base or (reading.steps[0], {reading.resource: reading.values[0]})
+    def _grown_share(
+        self,
+        reading: Reading,
+        step: int,
+        readings: Mapping[str, int],
+        base: tuple[int, Mapping[str, int]] | None,
+    ) -> float:
+        since, levels = base or (reading.steps[0], {reading.resource: reading.values[0]})
         expected = reading.line.per_step * (step - since)
         start = levels.get(reading.resource, reading.values[0])
         return (readings.get(reading.resource, start) - start) / expected if expected else 0.0

@@ -1,7 +1,9 @@
-"""Exact counts, taken rarely: live tensors, live graph Nodes, and how old the oldest Node is.
+"""Exact counts, taken rarely: live tensors, Nodes of past steps, and how old the oldest Node is.
 
-The heap tells which objects are tensors, the graph is walked from them. Nothing but numbers is
-kept between two counts: a prototype that kept the last tensors leaked 0.1 Node a step by itself.
+The heap tells which objects are tensors, the graph is walked from them. Nodes of the newest step
+are not counted: where the sequences grow longer, as in a curriculum, each step has more of them.
+Nothing but numbers is kept between two counts: a prototype that kept the last tensors leaked 0.1
+Node a step by itself.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class Counts:
 
     tensors: int = 0
     grad_tensors: int = 0
-    graph_nodes: int = 0
+    graph_nodes: int = 0  # of past steps
+    newest_nodes: int = 0  # of the newest
     oldest_node_age_steps: int | None = None
     garbage_bytes: int = 0
     hooks: int = 0
@@ -49,12 +52,15 @@ class Census:
         self._marks = 0
         self._steps = array("Q", bytes(8 * MOST_MARKS))  # at full size: growing shows in the heap
         self._numbers = array("Q", bytes(8 * MOST_MARKS))
+        self._newest = (0, 0)  # the numbers of the Nodes that the newest step made
 
     def boundary(self, step: int) -> None:
         """Note that the Nodes made from now on belong to the step after `step` (0.3 us)."""
+        number = graph.sequence_number()
+        self._newest = (self._newest[1] or number, number)
         if step >= self._next:
             self._steps[self._marks] = step
-            self._numbers[self._marks] = graph.sequence_number()
+            self._numbers[self._marks] = number
             self._marks += 1
             if self._marks == MOST_MARKS:
                 self._thin()
@@ -75,10 +81,13 @@ class Census:
         roots = [node for _, node in graph.grad_fns(tensors)]
         nodes = graph.reachable([*roots, *held], limit=MOST_NODES)
         oldest = min(nodes.values(), default=graph.UNDATED)
+        first, last = self._newest
+        newest = sum(first <= number < last for number in nodes.values())
         return Counts(
             tensors=len(tensors),
             grad_tensors=len(roots),
-            graph_nodes=len(nodes),
+            graph_nodes=len(nodes) - newest,
+            newest_nodes=newest,
             oldest_node_age_steps=self._age_steps(step, oldest),
             garbage_bytes=garbage_bytes,
             hooks=hooks,

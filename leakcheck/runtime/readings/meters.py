@@ -40,6 +40,7 @@ OLDEST = 2  # generation
 USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
+NEWEST_NODES = "graph.newest"  # of the newest step: a number to confirm others by, not judged
 COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
 
 

@@ -16,9 +16,15 @@ from statistics import median
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
+from leakcheck.model import Sample
 from leakcheck.runtime.readings.cycles import Kind
 from leakcheck.runtime.readings.heap import heap_reader
-from leakcheck.runtime.readings.meters import DeviceMeter, GarbageMeter, HostMeter
+from leakcheck.runtime.readings.meters import (
+    NEWEST_NODES,
+    DeviceMeter,
+    GarbageMeter,
+    HostMeter,
+)
 from leakcheck.runtime.readings.series import Series
 
 if TYPE_CHECKING:
@@ -67,6 +73,7 @@ class Watch:
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
         self._counted_last = True  # at the newest checkpoint
         self.oldest_node_age_steps: int | None = None  # at the newest census
+        self._newest_nodes = 0
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
         self.origin = self._dense_from = 0
@@ -152,7 +159,7 @@ class Watch:
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
-        readings |= quick
+        readings |= quick | {NEWEST_NODES: self._newest_nodes}
         del quick, devices
         self._leave_out_our_own(readings, collected=collected)
         cost_s = thread_time() - spent_s  # a busy machine does not eat the budget
@@ -171,6 +178,7 @@ class Watch:
         taken = census.take(step, collect=False, totals=_totals(quick))
         counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
         self.oldest_node_age_steps = taken.oldest_node_age_steps
+        self._newest_nodes = taken.newest_nodes
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
         self._highest |= {name: counted[name] for name in more}
         self._level = 0 if more else self._level + 1
@@ -246,6 +254,15 @@ class Watch:
     def elapsed_s(self) -> float:
         """Seconds since watching began."""
         return perf_counter() - self._started_s
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The readings that are kept, oldest first."""
+        rows: dict[int, tuple[float, dict[str, int]]] = {}
+        for series in self.sources:
+            for step, elapsed_s, readings in series.rows():
+                rows[step] = (elapsed_s, rows.get(step, (0.0, {}))[1] | readings)
+        return tuple(Sample(step, *rows[step]) for step in sorted(rows))
 
     def capacity_bytes(self, device: str) -> int | None:
         """Return how much memory a device has in all, if known."""

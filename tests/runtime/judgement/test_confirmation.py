@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from leakcheck.runtime.judgement.confirmation import Confirmation, confirmation
+from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.patience import (
     MEMO_STEPS,
 )
+from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 

@@ -19,6 +19,19 @@ def test_growth_of_the_graph_is_counted_to_the_node():
     assert [counts[1] - counts[0], counts[2] - counts[1]] == [20, 20]
 
 
+def test_the_graph_of_the_newest_step_does_not_count_however_long():
+    census, counts = Census(), []
+    for step in range(1, 31):
+        total = torch.zeros(1, requires_grad=True)
+        for _ in range(step):
+            total = total + 1
+        census.boundary(step)
+        counts.append(census.take(step, False).graph_nodes)
+
+    assert counts[2:] == [counts[1]] * 28
+    assert total.grad_fn is not None
+
+
 def test_the_age_of_the_oldest_node_is_told_in_steps():
     census, total = Census(), torch.zeros(1)
     for step in range(1, 21):

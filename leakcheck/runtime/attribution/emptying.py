@@ -1,0 +1,105 @@
+"""Does the program empty what grows now and then? `if step % 90 == 0: kept = []`, by its source."""
+
+from __future__ import annotations
+
+import ast
+
+from leakcheck.runtime.attribution.names import FUNCTIONS, REMOVES, is_item, name_of
+
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SIZES = (*ORDERED, ast.Eq, ast.NotEq)
+
+
+def replaced_in(tree: ast.Module, owner: str) -> ast.AST | None:
+    """Return where an object is made anew, now and then, that holds what grows."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and empties(node, owner, tree):
+            return node
+    return None
+
+
+def empties(branch: ast.If, name: str, within: ast.AST, line: int = 0) -> bool:
+    """Say whether a branch that is taken again and again empties something, or calls what does.
+
+    `if step % 90 == 0: kept = []`, `if done: episode.clear()`, `if now - since > 60: self.flush()`;
+    not `if kept is None: kept = []`, and not a `while`, which is the loop around the steps.
+    """
+    again = any(isinstance(node, ast.Mod) for node in ast.walk(branch.test))
+    flag = isinstance(branch.test, (ast.Name, ast.Attribute))
+    if not again and not flag and not compares_sizes(branch.test):
+        return False
+    nodes = [node for part in branch.body for node in ast.walk(part)]
+    called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in ast.walk(within):
+        if isinstance(node, FUNCTIONS) and node.name in called and not _has_own(node, name):
+            nodes += ast.walk(node)
+    return any(_is_emptying(node, name) for node in nodes if getattr(node, "lineno", 0) != line)
+
+
+def _has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """Say whether `name` is a parameter or a local of a function."""
+    nodes = list(ast.walk(function))
+    outer = [
+        each
+        for node in nodes
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for each in node.names
+    ]
+    made = {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return name not in outer and name in made | {
+        node.arg for node in nodes if isinstance(node, ast.arg)
+    }
+
+
+def _is_emptying(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.While(test=drained):
+            return name_of(drained) == name and removes_from(node, name)
+        case ast.Call(func=ast.Attribute(value=emptied, attr="clear")):
+            return name_of(emptied) == name and not is_item(emptied)
+        case ast.Assign(targets=targets, value=value):
+            parts = [part for each in targets for part in getattr(each, "elts", [each])]
+            values = getattr(value, "elts", []) if len(parts) > 1 else [value]
+            pairs = zip(parts, values, strict=False)
+            return any(
+                name_of(part) == name and not is_item(part) and _is_empty(one)
+                for part, one in pairs
+            )
+    return False
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Constant(value="" | b""):
+            return True
+        case ast.Call(func=ast.Name(), args=[]) | ast.Call(func=ast.Attribute(), args=[]):
+            return True  # list(), deque(maxlen=9), defaultdict()
+    return False
+
+
+def compares_sizes(test: ast.expr) -> bool:
+    """Say whether a condition compares two sizes, and not with zero, None or nothing.
+
+    `if listener in listeners: listeners.remove(listener)` limits nothing.
+    """
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    sides = [side for node in compared for side in (node.left, *node.comparators)]
+    with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
+    sizes = any(isinstance(operator, _SIZES) for node in compared for operator in node.ops)
+    return sizes and not with_nothing
+
+
+def removes_from(branch: ast.If | ast.While, name: str) -> bool:
+    """Say whether elements of `name` are removed in a branch."""
+    for part in branch.body:
+        for node in ast.walk(part):
+            match node:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
+                    if method in REMOVES and name_of(changed) == name:
+                        return True
+                case ast.Delete(targets=targets):
+                    if any(name_of(target) == name for target in targets):
+                        return True
+    return False

@@ -1,0 +1,35 @@
+"""Which of the user's loops run around a frame, by their source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from types import CodeType, FrameType
+
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import LOOPS
+from leakcheck.runtime.introspection import frames
+
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+def loops_around(frame: FrameType | None, *, head: bool = False) -> Iterator[tuple[CodeType, Loop]]:
+    """Yield the loops that run around the line of a frame and its callers', the innermost first.
+
+    With `head`, also one that asks for its next item or its condition, as it may wait for them.
+    """
+    while frame is not None:
+        path, line = frame.f_code.co_filename, frame.f_lineno or 0
+        if frames.is_own(path):
+            around = [loop for loop in _loops(path) if _has_inside(loop, line, head)]
+            yield from ((frame.f_code, loop) for loop in reversed(around))
+        frame = frame.f_back
+
+
+def _loops(path: str) -> list[Loop]:
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
+
+
+def _has_inside(loop: Loop, line: int, head: bool) -> bool:
+    first = loop.lineno if head else loop.body[0].lineno
+    return first <= line <= (loop.body[-1].end_lineno or 0)
