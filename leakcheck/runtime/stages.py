@@ -10,6 +10,7 @@ from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.emptied import emptied_by_program, emptied_elsewhere
+from leakcheck.runtime.attribution.perhaps import may_be_emptied
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -232,7 +233,8 @@ class Course:
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         inside = self.waits != "nothing" and emptied_by_program(self.suspects)
-        self._release.emptied = inside or emptied_elsewhere(self.suspects)
+        emptied = inside or emptied_elsewhere(self.suspects)
+        self._release.wait_for(emptied=emptied, perhaps=may_be_emptied(self.suspects))
         self._wait(step)
 
     def _wait(self, step: int) -> None:

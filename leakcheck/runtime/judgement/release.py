@@ -36,7 +36,8 @@ class Release:
         # an epoch's end imports and prints for the first time: that must not pass for what is kept
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
-        self.emptied = False  # by the program, as far as its source says, when the loop turns
+        self.emptied = False  # by the program, as far as its source says
+        self._times_emptied = 1
         self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
@@ -47,8 +48,7 @@ class Release:
     def is_overdue(self, step: int, elapsed_s: float) -> bool:
         """Say whether the end of the enclosing loop has been waited for long enough."""
         waited, waited_s = step - self._since[0], elapsed_s - self._since[1]
-        times = patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1
-        times = patience.TIMES_EMPTIED if self.emptied else times
+        times = max(patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1, self._times_emptied)
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
 
@@ -68,6 +68,12 @@ class Release:
         if not shares or max(shares) > GONE_BELOW:
             return None
         return stopped((one.resource for one in self._established), GONE)
+
+    def wait_for(self, *, emptied: bool, perhaps: bool) -> None:
+        """Wait longer for what the program empties, and somewhat longer if it only may do so."""
+        self.emptied = emptied or perhaps
+        if self.emptied:
+            self._times_emptied = patience.TIMES_EMPTIED if emptied else patience.TIMES_MAY_FILL_UP
 
     @property
     def hoped_for(self) -> bool:

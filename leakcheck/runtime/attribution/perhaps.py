@@ -1,0 +1,197 @@
+"""Might the program empty what grows, in a way that no length or epoch tells of? By its source.
+
+`logs = {"loss": []}` at a log interval, `flush(rows)`, `self.__init__()`, `for v in d.values():
+v.clear()`: until it was seen once, it is a leak or is not. Where no statement but the one that adds
+could take anything away, no wait is needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import (
+    FUNCTIONS,
+    LOOPS,
+    REMOVES,
+    handed_to,
+    is_around,
+    is_item,
+    name_of,
+    names_of,
+    owners_of,
+)
+
+# what these assign they make, and once
+_MAKERS = re.compile(r"__\w+__$|.*(setup|build|fit|run|main|prepare|init|configure|create|make)")
+_BRANCHES = (ast.If, ast.ExceptHandler, ast.match_case)
+_OF_ALL = ("__init__", "update")  # `self.__init__()`, `vars(self).update(x=[])`
+
+
+def may_be_emptied(suspects: Sequence[Suspect]) -> bool:
+    """Say whether each of these might be emptied; a graph is not to wait."""
+    return bool(suspects) and all(map(_may_be_emptied, suspects))
+
+
+def _may_be_emptied(suspect: Suspect) -> bool:
+    if suspect.kind == "graph" or not suspect.holder or not suspect.locations:
+        return False
+    adds = suspect.locations[0].line
+    for place in suspect.locations:
+        tree = parsed(place.path)
+        names = {name for name, _ in names_of(suspect, place)} | {*owners_of(suspect)}
+        of_object = suspect.holder.startswith("attribute")
+        if names and any(_empties_in(tree, names - {"self", ""}, adds, of_object=of_object)):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A statement that may run again, with the function and the loop it is in."""
+
+    node: ast.stmt
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None
+    loop: ast.stmt | None
+    conditional: bool = False  # inside the loop
+
+    def replaces(self, adds: int) -> bool:
+        """Say whether what it assigns may be full by then: not made here, nor on every step."""
+        if self.loop is not None:
+            holds_steps = any(isinstance(part, LOOPS) for part in _inside(self.loop))
+            return self.conditional or holds_steps
+        function = self.function
+        return (
+            function is not None
+            and not is_around(function, adds)
+            and _MAKERS.match(function.name) is None
+        )
+
+
+def _run_again(tree: ast.AST) -> Iterator[_Again]:
+    function = tree if isinstance(tree, FUNCTIONS) else None
+    around: list[tuple[ast.AST, _Again]] = [(tree, _Again(ast.Pass(), function, None))]
+    while around:
+        node, at = around.pop()
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, FUNCTIONS):
+                around.append((part, _Again(part, part, None)))
+                continue
+            inner = replace(at, conditional=at.conditional or isinstance(node, _BRANCHES))
+            if isinstance(node, LOOPS):
+                inner = replace(at, loop=node, conditional=False)
+            if isinstance(part, ast.stmt):
+                inner = replace(inner, node=part)
+                if inner.loop is not None or inner.function is not None:
+                    yield inner
+            around.append((part, inner))
+
+
+def _inside(loop: ast.stmt) -> Iterator[ast.AST]:
+    return (part for each in ast.iter_child_nodes(loop) for part in ast.walk(each))
+
+
+def _empties_in(
+    tree: ast.AST, names: set[str], adds: int, *, of_object: bool = False
+) -> Iterator[bool]:
+    """Yield True for each statement that may take something away from one of `names`."""
+    for again in _run_again(tree):
+        node = again.node
+        if node.lineno == adds:
+            continue
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                replaces, in_loop = again.replaces(adds), again.loop is not None
+                yield replaces and any(_sets(each, value, names, in_loop) for each in targets)
+            case ast.Delete(targets=targets):
+                yield any(name_of(each) in names for each in targets)
+            case ast.For(target=target, iter=gone_over):
+                if _mentions(gone_over, names, of_object=of_object):
+                    inner = {name_of(part) for part in getattr(target, "elts", [target])}
+                    yield any(_takes_away(each, inner, drains=True) for each in ast.walk(node))
+        match node:
+            case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
+                yield _calls_what_empties(call, names, tree, adds, of_object=of_object)
+        if isinstance(node, (ast.If, ast.While)) and not is_around(node, adds):
+            yield any(_takes_away(each, names, drains=True) for each in ast.walk(node))
+        elif isinstance(node, ast.Expr):
+            yield _takes_away(node.value, names, drains=False)
+
+
+def _sets(target: ast.expr, value: ast.expr, names: set[str], in_loop: bool) -> bool:
+    """Say whether an assignment puts something else in the place of what grows.
+
+    A local that is set outside of loops is made there; an element only if it is emptied.
+    """
+    parts = getattr(target, "elts", [target])
+    set_here = [part for part in parts if name_of(part) in names]
+    if is_item(target):
+        element = not isinstance(target.slice, ast.Slice)  # type: ignore[attr-defined]
+        return bool(set_here) and (not element or _is_empty(value))
+    reads_itself = _mentions(value, names) and not isinstance(value, (ast.DictComp, ast.ListComp))
+    plain = all(isinstance(part, ast.Name) for part in set_here)
+    return bool(set_here) and not reads_itself and (in_loop or not plain)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Constant(value=None):
+            return True
+        case ast.Call(args=[], keywords=[]):
+            return True
+    return False
+
+
+def _mentions(node: ast.AST, names: set[str], *, of_object: bool = False) -> bool:
+    for part in ast.walk(node):
+        named = name_of(part) if isinstance(part, (ast.Name, ast.Attribute)) else ""
+        if named in names or (of_object and named in ("vars", "__dict__")):
+            return True
+    return False
+
+
+def _takes_away(node: ast.AST, names: set[str], *, drains: bool) -> bool:
+    """Say whether an expression removes elements: all of them, or as it `drains` one by one."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=held, attr=method)):
+            removes = method == "clear" or (drains and method in REMOVES)
+            return removes and name_of(held) in names
+        case ast.Delete(targets=targets):
+            return any(name_of(each) in names for each in targets)
+        case ast.Assign(targets=[ast.Subscript(value=held, slice=ast.Slice())]):
+            return name_of(held) in names
+    return False
+
+
+def _calls_what_empties(
+    call: ast.Call, names: set[str], tree: ast.AST, adds: int, *, of_object: bool
+) -> bool:
+    """Say whether a call hands what grows to what empties it, or sets it by its name."""
+    told = {part.value for part in call.args if isinstance(part, ast.Constant)}
+    told |= {part.arg for part in call.keywords}
+    named = name_of(call.func)
+    sets = named in ("setattr", *_OF_ALL)
+    owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
+    if sets and (
+        told & names or (owner_named and all(_is_empty(one.value) for one in call.keywords))
+    ):
+        return True
+    match call.func:
+        case ast.Attribute(value=owner, attr=method) if method in _OF_ALL:
+            all_of_it = method == "__init__" and name_of(owner) in {"self", *names}
+            return all_of_it or (of_object and _mentions(owner, set(), of_object=True))
+        case ast.Attribute(value=owner, attr=method) if name_of(owner) in names:
+            own = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS)]
+            own = [each for each in own if each.name == method]
+            if any(_takes_away(part, {"self"}, drains=True) for f in own for part in ast.walk(f)):
+                return True
+    module = tree if isinstance(tree, ast.Module) else ast.Module([], [])
+    return any(
+        any(_empties_in(function, {parameter}, adds))
+        for name in names
+        for function, parameter in handed_to(call, name, module)
+    )
