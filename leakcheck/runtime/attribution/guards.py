@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -18,6 +17,7 @@ from leakcheck.runtime.attribution.emptying import (
     removes_from,
     replaced_in,
 )
+from leakcheck.runtime.attribution.library import library_classes, shown
 from leakcheck.runtime.attribution.measured import (
     goes_up,
     is_guarded_by_argument,
@@ -65,10 +65,16 @@ def limiting_place(suspect: Suspect) -> Place | None:
         ]
         for node in (*found, *(replaced_in(tree, owner) for owner in owners_of(suspect))):
             if node is not None:
-                code = node.test if isinstance(node, (ast.If, ast.While)) else node
-                line = node.lineno  # type: ignore[attr-defined]
-                return replace(place, line=line, code=ast.unparse(code))
+                return _told(node, place.path)
+    for path, kind, name in library_classes(suspect):
+        if (node := _limit_in(kind, name)) is not None:
+            return _told(node, shown(path))
     return None
+
+
+def _told(node: ast.AST, path: str) -> Place:
+    code = node.test if isinstance(node, (ast.If, ast.While)) else node
+    return Place(path, node.lineno, ast.unparse(code))  # type: ignore[attr-defined]
 
 
 def _limit_in(

@@ -17,7 +17,7 @@ def goes_up(limit: ast.expr, within: ast.AST) -> bool:
 
 
 def turned_at(counter: ast.expr, within: ast.AST) -> ast.expr | None:
-    """Return n where a counter begins anew: `self.at = (self.at + 1) % n`."""
+    """Return n where a counter begins anew: `self.at = (self.at + 1) % n`, `if at >= n: at = 0`."""
     told = ast.unparse(counter)
     for node in ast.walk(within):
         match node:
@@ -27,7 +27,20 @@ def turned_at(counter: ast.expr, within: ast.AST) -> ast.expr | None:
             case ast.AugAssign(target=target, op=ast.Mod(), value=value):
                 if ast.unparse(target) == told:
                     return value
+            case ast.If(
+                test=ast.Compare(left=left, ops=[ast.GtE() | ast.Gt() | ast.Eq()], comparators=[n]),
+                body=body,
+            ) if ast.unparse(left) == told:
+                if any(_is_set_to_zero(each, told) for each in body):
+                    return n
     return None
+
+
+def _is_set_to_zero(statement: ast.stmt, told: str) -> bool:
+    match statement:
+        case ast.Assign(targets=[target], value=ast.Constant(value=0)):
+            return ast.unparse(target) == told
+    return False
 
 
 def is_guarded_by_argument(cut: ast.AST, within: ast.AST) -> bool:

@@ -106,7 +106,8 @@ def _empties_in(
         match node:
             case ast.Assign(targets=targets, value=value):
                 replaces, in_loop = again.replaces(adds), again.loop is not None
-                yield replaces and any(_sets(each, value, names, in_loop) for each in targets)
+                parts = [each for each in targets if replaces or is_item(each)]
+                yield any(_sets(each, value, names, in_loop) for each in parts)
             case ast.Delete(targets=targets):
                 yield any(name_of(each) in names for each in targets)
             case ast.For(target=target, iter=gone_over):
@@ -131,10 +132,15 @@ def _sets(target: ast.expr, value: ast.expr, names: set[str], in_loop: bool) -> 
     set_here = [part for part in parts if name_of(part) in names]
     if is_item(target):
         element = not isinstance(target.slice, ast.Slice)  # type: ignore[attr-defined]
-        return bool(set_here) and (not element or _is_empty(value))
+        return bool(set_here) and (not element or _is_empty(value) or _is_place(target))
     reads_itself = _mentions(value, names) and not isinstance(value, (ast.DictComp, ast.ListComp))
     plain = all(isinstance(part, ast.Name) for part in set_here)
     return bool(set_here) and not reads_itself and (in_loop or not plain)
+
+
+def _is_place(target: ast.expr) -> bool:
+    """Say whether a place is written that is counted: `rows[self.at] = x` overwrites."""
+    return isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Attribute)
 
 
 def _is_empty(value: ast.expr) -> bool:
@@ -174,11 +180,11 @@ def _calls_what_empties(
     told = {part.value for part in call.args if isinstance(part, ast.Constant)}
     told |= {part.arg for part in call.keywords}
     named = name_of(call.func)
+    owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
     sets = named in ("setattr", *_OF_ALL)
     owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
-    if sets and (
-        told & names or (owner_named and all(_is_empty(one.value) for one in call.keywords))
-    ):
+    anew = owner_named and all(_is_empty(part.value) for part in call.keywords)
+    if sets and (told & names or anew):
         return True
     match call.func:
         case ast.Attribute(value=owner, attr=method) if method in _OF_ALL:

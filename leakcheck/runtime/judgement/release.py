@@ -5,14 +5,14 @@ The losses of an epoch are, a dataset's cache is not but stops growing, and a le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Literal
 
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
-from leakcheck.runtime.judgement.harmless import stopped
+from leakcheck.runtime.judgement.harmless import Limited, stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
@@ -52,8 +52,8 @@ class Release:
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
 
-    def gone(self, sources: Iterable[Series]) -> Notice | None:
-        """Say so if far less is there, long after, than if growth had gone on; None if not.
+    def gone(self, sources: Sequence[Series]) -> Notice | None:
+        """Say so if it did not go on, or far less is there, long after; None if it did.
 
         By the newest readings: what is emptied where no loop is seen to turn, as in a thread.
         """
@@ -65,7 +65,9 @@ class Release:
             if steps:
                 newest = {one.resource: values[-1]}
                 shares.append(self._grown_share(one, steps[-1], newest, None))
-        if not shares or max(shares) > GONE_BELOW:
+        rates = {one.resource: one.line.per_step for one in self._judged}
+        goes_on = Limited("", self._since[0], 0, rates).goes_on(sources)
+        if not shares or (goes_on and max(shares) > GONE_BELOW):
             return None
         return stopped((one.resource for one in self._established), GONE)
 

@@ -1,0 +1,45 @@
+"""The source of the library classes that hold what grows: a replay buffer limits itself there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.introspection import frames
+
+_HELD = re.compile(r"attribute `(\w+)\.(\w+)`")
+_INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
+_NOT_LOOKED_AT = ("torch", "leakcheck")
+
+
+def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]:
+    """Yield the file, the class and the attribute of installed classes by which it is held.
+
+    Not torch's own: what its modules and optimizers hold, the program gave them.
+    """
+    held = _HELD.match(suspect.holder)
+    if held is None:
+        return
+    for kind in _types(held[1]):
+        for each in kind.__mro__:
+            path = getattr(sys.modules.get(each.__module__), "__file__", None) or ""
+            package = each.__module__.partition(".")[0]
+            if package in _NOT_LOOKED_AT or not _INSTALLED.match(path) or frames.is_own(path):
+                continue
+            for node in ast.walk(parsed(path)):
+                if isinstance(node, ast.ClassDef) and node.name == each.__name__:
+                    yield path, node, held[2]
+
+
+def shown(path: str) -> str:
+    """Return the path of an installed file as it is told: from its package on."""
+    return _INSTALLED.sub("", path)
+
+
+def _types(name: str) -> set[type]:
+    found = (vars(module).get(name) for module in tuple(sys.modules.values()) if module)
+    return {kind for kind in found if isinstance(kind, type) and kind.__name__ == name}
