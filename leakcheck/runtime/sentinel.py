@@ -152,15 +152,16 @@ class Sentinel:
         if leak is not None and self._on_leak is not None:
             self._on_leak(leak)
 
-    def waits_for(self, waits: Waits | None, outermost: int = 1) -> None:
-        """Say what grows until a loop around the steps turns; None if a DataLoader is to tell.
+    def waits_for(self, waits: Waits, outermost: int = 1, *, by_loader: bool = False) -> None:
+        """Say what grows until a loop around the steps turns.
 
-        `outermost`: the depth of the outermost of those whose turns are told.
+        `outermost`: the depth of the outermost of those whose turns are told; `by_loader`: a
+        DataLoader may tell those of the nearest.
         """
         with self._lock:
-            self._by_loader, self._loader_known, self._outer = waits is None, False, {}
+            self._by_loader, self._loader_known, self._outer = by_loader, False, {}
             if self._course is not None:
-                self._course.waits = waits or "nothing"
+                self._course.waits = waits
                 self._course.rounds.outermost = outermost
 
     def loop_begins(self, around: Sequence[tuple[CodeType, Loop]]) -> None:
@@ -197,7 +198,7 @@ class Sentinel:
         clock: str,
         *,
         trusted: bool,
-        waits: Waits | None = "nothing",
+        waits: Waits = "nothing",
         outermost: int = 1,
         graph_patience_steps: int = 0,
     ) -> None:

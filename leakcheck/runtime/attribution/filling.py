@@ -25,6 +25,7 @@ class Filling:
     def __init__(self, rates: Mapping[int, float], steps: int) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
+        self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
         self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps = rates, steps
@@ -36,14 +37,19 @@ class Filling:
         elements are not counted.
         """
         its_own = objects.limit_of(found.bounded) is not None
-        if found.told.library and its_own:  # a cache of torch's or our own: no concern
-            return
+        of_library = found.told.library and its_own  # torch's or our own: no concern beside others
         if its_own and made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
         read = objects.content_reader(type(found.bounded))
         length = read(found.bounded) if read else 0
         per_step = per_step or self._rates.get(id(found.bounded), 0.0)  # absent once it is full
-        self._note(found.bounded, found, length, found.limit, per_step)
+        self._note(found.bounded, found, length, found.limit, per_step, of_library=of_library)
+
+    def note_libraries(self) -> None:
+        """Tell of the caches of libraries too: nothing else was found to grow."""
+        for notice, steps in self._of_libraries:
+            self.notices.append(notice)
+            self.full_in_steps = max(self.full_in_steps, steps)
 
     def note_table(self, table: Table, found: Found) -> None:
         """Note a table that is filled, and who holds it."""
@@ -52,9 +58,19 @@ class Filling:
         else:
             self._note(table.container, found, len(table.held), table.places, table.per_step)
 
-    def _note(self, container: Any, found: Found, length: int, limit: int, per_step: float) -> None:
+    def _note(
+        self,
+        container: Any,
+        found: Found,
+        length: int,
+        limit: int,
+        per_step: float,
+        *,
+        of_library: bool = False,
+    ) -> None:
         steps = round(max(0, limit - length) / per_step) if per_step else 0
-        self.full_in_steps = max(self.full_in_steps, steps)
+        if not of_library:
+            self.full_in_steps = max(self.full_in_steps, steps)
         if id(container) in self._told:
             return
         self._told.add(id(container))
@@ -63,7 +79,11 @@ class Filling:
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"
         inner = f"a {type(container).__name__} in " if _is_inner(container, found) else ""
         held = f"{inner}{found.told.holder} holds {length} of {most}"
-        self.notices.append(Notice("bounded", f"{held}{full}"))
+        notice = Notice("bounded", f"{held}{full}")
+        if not of_library:
+            self.notices.append(notice)
+        elif length < limit and steps:
+            self._of_libraries.append((notice, steps))
 
     def limit_of(self, container: Any, found: Found) -> int | None:
         """Return the limit that the source sets to a container, or its keys, if it has room for it.

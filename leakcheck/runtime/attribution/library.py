@@ -26,7 +26,7 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
         return
     for kind in _types(held[1]):
         for each in kind.__mro__:
-            path = getattr(sys.modules.get(each.__module__), "__file__", None) or ""
+            path = _path_of(each)
             package = each.__module__.partition(".")[0]
             if package in _NOT_LOOKED_AT or not _INSTALLED.match(path) or frames.is_own(path):
                 continue
@@ -38,6 +38,12 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
 def shown(path: str) -> str:
     """Return the path of an installed file as it is told: from its package on."""
     return _INSTALLED.sub("", path)
+
+
+def _path_of(kind: type) -> str:
+    """Return the file of a class's methods: its module may be a package that only hands it on."""
+    codes = (getattr(method, "__code__", None) for method in vars(kind).values())
+    return next((code.co_filename for code in codes if code is not None), "")
 
 
 def _types(name: str) -> set[type]:

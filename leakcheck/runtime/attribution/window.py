@@ -119,6 +119,8 @@ class Window:
         self._growth.look(self._step, heap)
         inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
         inquest.find(self._marks)
+        if not inquest.leads and not inquest.filling.notices:
+            inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
         self.passed = inquest.filling.passed
         self.keyed, self.memo = inquest.keyed, inquest.memo

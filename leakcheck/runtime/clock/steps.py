@@ -51,6 +51,7 @@ class StepClock:
         self._trusted = True
         self._updated = False  # some optimizer has stepped
         self._moved = False
+        self._nearest, self._ticks_then, self._stepped = -1, 0, 0  # the loop around the optimizer
         self._thread = 0
         self._changing = threading.RLock()  # a prefetching thread ticks beside the first step
 
@@ -63,7 +64,8 @@ class StepClock:
             if not self._beside.makes_way(optimizer, idle=idle):
                 return
             self._take_optimizer(optimizer, restart=self._optimizer is None)
-        if self._moved:
+        self._stepped += 1
+        if self._moved or self._stepped == CHOSEN_AFTER:
             self._look_around()
         self._others = self._idle_ticks = 0
         self._sentinel.step()
@@ -116,13 +118,21 @@ class StepClock:
         """Look which loop is around that of the steps: what grows may be released when it turns."""
         self._moved, before = False, self._outer
         around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
-        self._outer = _by_depth(around[1:])
+        # a trainer's loops are not seen: its loader tells when an epoch begins
+        by_trainer = not around or self._has_not_ticked(around[0])
+        self._outer = _by_depth(around, 2) if by_trainer else _by_depth(around[1:])
         if self._outer == before and not anew:
             return
-        # a trainer's loops are not seen: its loader tells when an epoch begins
-        waits: Waits | None = "nothing" if around else None
-        waits = "all but graphs" if self._outer else waits
-        self._sentinel.waits_for(waits, len(self._outer))
+        waits: Waits = "all but graphs" if self._outer else "nothing"
+        outermost = max(self._outer.values(), default=0)
+        self._sentinel.waits_for(waits, outermost, by_loader=by_trainer)
+
+    def _has_not_ticked(self, loop: int) -> bool:
+        """Say whether a loop goes on more rarely than the optimizer steps: another is inside it."""
+        count = self._counts.get(loop, 0)
+        if loop != self._nearest:
+            self._nearest, self._ticks_then, self._stepped = loop, count, 0
+        return self._stepped >= CHOSEN_AFTER and count == self._ticks_then
 
     def _consider(self, ticking: int) -> None:
         around = ticks.enclosing(sys._getframe(3))
@@ -234,8 +244,8 @@ class GraphsMade:
         return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
 
 
-def _by_depth(loops: Sequence[int]) -> dict[int, int]:
-    return {loop: depth for depth, loop in enumerate(loops, 1)}
+def _by_depth(loops: Sequence[int], nearest: int = 1) -> dict[int, int]:
+    return {loop: depth for depth, loop in enumerate(loops, nearest)}
 
 
 def _in_main_thread() -> bool:

@@ -329,7 +329,7 @@ def test_what_a_generator_makes_is_in_doubt_as_long_as_the_program_runs():
 
 
 def test_the_loop_around_a_generator_that_steps_is_not_the_one_that_takes_its_items(monkeypatch):
-    monkeypatch.setattr(Sentinel, "phase", lambda self: phases.append(None))
+    monkeypatch.setattr(Sentinel, "phase", lambda self, depth: phases.append(None))
     phases: list[None] = []
     run(
         """
