@@ -228,13 +228,13 @@ class Course:
         self.span.after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
-    def _wait_or_establish(self, step: int) -> None:
+    def _wait_or_establish(self, step: int, *, passed: bool = False) -> None:
         self.stage = "waiting"
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         inside = self.waits != "nothing" and emptied_by_program(self.suspects)
-        emptied = inside or emptied_elsewhere(self.suspects)
-        self._release.wait_for(emptied=emptied, perhaps=may_be_emptied(self.suspects))
+        perhaps = not passed and may_be_emptied(self.suspects)
+        self._release.wait_for(inside or emptied_elsewhere(self.suspects), perhaps)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
@@ -334,7 +334,7 @@ class Course:
             self._begin_confirmation(again, step)
             return
         self.suspects = suspects
-        self._wait_or_establish(step)
+        self._wait_or_establish(step, passed=findings.passed)
 
     def _excuse_until(self, step: int, until: float) -> None:
         self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)

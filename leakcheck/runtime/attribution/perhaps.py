@@ -183,7 +183,9 @@ def _calls_what_empties(
     owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
     sets = named in ("setattr", *_OF_ALL)
     owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
-    anew = owner_named and all(_is_empty(part.value) for part in call.keywords)
+    anew = (
+        owner_named and bool(call.keywords) and all(_is_empty(part.value) for part in call.keywords)
+    )
     if sets and (told & names or anew):
         return True
     match call.func:

@@ -71,7 +71,7 @@ class Release:
             return None
         return stopped((one.resource for one in self._established), GONE)
 
-    def wait_for(self, *, emptied: bool, perhaps: bool) -> None:
+    def wait_for(self, emptied: bool, perhaps: bool) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""
         self.emptied = emptied or perhaps
         if self.emptied:
