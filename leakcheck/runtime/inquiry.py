@@ -14,6 +14,7 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
+from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -99,7 +100,9 @@ class Findings:
         small = all(is_below(one, tolerance_bytes) for one in self.suspects)
         if self.limited and small:  # a log beside a window that fills
             return limited_by_program(self.limited)
-        unheld = all(map(_is_unheld, self.suspects)) and not self.found
+        heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
+        joined = any(joins_itself(place) for one in self.suspects for place in one.locations)
+        unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
         lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
         return lengthening or limited_by_program(self.suspects)
 

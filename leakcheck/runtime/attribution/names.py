@@ -14,6 +14,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
 ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 CHANGES = (*ADDS, *REMOVES)
+_JOINS = re.compile(r"cat|append|stack|pad|join|resize")
 _NAME = re.compile(r"`([\w.]+)`")
 
 
@@ -135,6 +136,17 @@ def _adds_to(target: ast.expr, value: ast.expr) -> bool:
     """Say whether an assignment adds to what there is: `rows[i] = x`, `bank = cat([bank, x])`."""
     read = {ast.unparse(node) for node in ast.walk(value) if isinstance(node, ast.expr)}
     return is_item(target) or ast.unparse(target) in read
+
+
+def joins_itself(place: Place) -> bool:
+    """Say whether a line joins more to what there is: `self.keys = torch.cat([self.keys, key])`."""
+    for node in ast.walk(parsed(place.path)):
+        if getattr(node, "lineno", 0) == place.line:
+            match node:
+                case ast.Assign(targets=[target], value=ast.Call() as call):
+                    if _JOINS.search(name_of(call.func)) and _adds_to(target, call):
+                        return True
+    return False
 
 
 def handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
