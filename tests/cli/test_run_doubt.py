@@ -95,6 +95,30 @@ def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, 
 
 
 @pytest.mark.slow
+def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(run):
+    done = run(
+        "import threading\n"
+        "import torch\n"
+        "over = threading.Event()\n"
+        "helper = threading.Thread(target=over.wait)\n"
+        "helper.start()\n"
+        "model = torch.nn.Linear(8, 1)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.01)\n"
+        "for step in range(1500):\n"
+        "    optimizer.zero_grad()\n"
+        "    model(torch.randn(4, 8)).sum().backward()\n"
+        "    optimizer.step()\n"
+        "over.set()\n"
+        "helper.join()\n"
+        "print('all', step + 1)\n"
+    )
+
+    assert done.stdout == "all 1500\n"
+    assert "steady in 1,500 steps" in done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.slow
 def test_a_program_that_trains_in_a_thread_runs_to_its_end(run):
     done = run(
         "import threading\n"

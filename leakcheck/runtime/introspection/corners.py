@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-ELEMENTS = 4  # along the diagonal, at each end
+ELEMENTS = 4  # along each dimension, at each end
 
-Corners = tuple[bytes, bytes]  # at the first end and at the last
+_Corner = tuple[bytes, ...]  # the elements that follow it, by dimension
+Corners = tuple[_Corner, _Corner]  # of the first element and of the last
 
 
 def corners_of(thing: Any) -> Corners | None:
@@ -27,15 +28,16 @@ def corners_of(thing: Any) -> Corners | None:
     if laid_out is None:
         return None
     address, sizes, strides, item_bytes = laid_out
-    count = min(ELEMENTS, max(sizes, default=1))
-    indices = [[min(i, size - 1) for size in sizes] for i in range(count)]
-    ends = [[size - 1 - i for i, size in zip(index, sizes, strict=True)] for index in indices]
+    end = address + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     first, last = (
-        b"".join(
-            ctypes.string_at(address + sum(map(int.__mul__, index, strides)), item_bytes)
-            for index in corner
+        tuple(
+            b"".join(
+                ctypes.string_at(start + sign * i * stride, item_bytes)
+                for i in range(min(ELEMENTS, size))
+            )
+            for size, stride in zip(sizes or (1,), strides or (0,), strict=True)
         )
-        for corner in (indices, ends)
+        for start, sign in ((address, 1), (end, -1))
     )
     return first, last
 
@@ -43,7 +45,13 @@ def corners_of(thing: Any) -> Corners | None:
 def are_kept(looks: Sequence[Corners | None]) -> bool:
     """Say whether each look found one end as it was before; an unreadable one says nothing."""
     known = [corners for corners in looks if corners is not None]
-    return all(past[0] == now[0] or past[1] == now[1] for past, now in pairwise(known))
+    return all(any(map(_agree, past, now)) for past, now in pairwise(known))
+
+
+def _agree(past: _Corner, now: _Corner) -> bool:
+    """Say whether two corners have the same elements along each dimension, as far as both go."""
+    pairs = list(zip(past, now, strict=False))
+    return all(one.startswith(other) or other.startswith(one) for one, other in pairs)
 
 
 def _is_array(thing: Any) -> bool:

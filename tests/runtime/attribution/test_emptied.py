@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+import threading
+from dataclasses import replace
 
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.emptied import emptied_by_program
+from leakcheck.runtime.attribution.emptied import emptied_by_program, emptied_elsewhere
 
 LIST = "attribute `Model.kept`, from local `model` in main()"
 LOCAL = "local `kept` in train()"
@@ -112,3 +114,49 @@ def test_what_a_method_makes_before_its_own_loops_is_made_once(tmp_path):
 def test_nobody_empties_what_has_no_holder():
     assert not emptied_by_program([])
     assert not emptied_by_program([Suspect("tensor", "Tensor", holder="global `kept`")])
+
+
+def is_emptied_elsewhere(tmp_path, source: str, holder: str) -> bool:
+    program = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"  # sources are remembered
+    program.write_text(textwrap.dedent(source))
+    adds = Place(str(program), 3, "kept.append(...)")
+    return emptied_elsewhere([Suspect("tensor", "list", holder=holder, locations=(adds,))])
+
+
+def test_a_local_of_a_function_that_is_called_again_and_again(tmp_path):
+    train = "def train(n):\n    kept = []\n    kept.append(n)\n"
+
+    assert is_emptied_elsewhere(tmp_path, train + "train(1)\ntrain(2)\n", LOCAL)
+    fits = "def fit():\n    train(1)\n\nfit()\nfit()\n"
+    assert is_emptied_elsewhere(tmp_path, train + fits, LOCAL)
+    assert not is_emptied_elsewhere(tmp_path, train + "train(1)\n", LOCAL)
+    assert not is_emptied_elsewhere(tmp_path, train + "train(1) if a else train(2)\n", LOCAL)
+    assert not is_emptied_elsewhere(tmp_path, train + "train(1)\ntrain(2)\n", "global `kept`")
+
+
+def test_what_a_loop_of_another_thread_empties(tmp_path):
+    source = """
+        def drain(started, over):
+            while not over.wait(0.01):  # line 3
+                kept.clear()
+                started.set()
+        """
+    path = tmp_path / "drain.py"
+    path.write_text(textwrap.dedent(source))
+    names: dict = {"kept": []}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    started, over = threading.Event(), threading.Event()
+    thread = threading.Thread(target=names["drain"], args=(started, over))
+    thread.start()
+    started.wait()
+    adds = Place(str(path), 1, "kept.append(...)")
+    suspects = [Suspect("tensor", "list", holder="global `kept`", locations=(adds,))]
+
+    try:
+        assert emptied_elsewhere(suspects)
+        assert not emptied_elsewhere([replace(suspects[0], holder="global `other`")])
+        assert not emptied_elsewhere([replace(suspects[0], kind="graph")])
+    finally:
+        over.set()
+        thread.join()
+    assert not emptied_elsewhere(suspects)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.patience import (
@@ -9,6 +11,8 @@ from leakcheck.runtime.judgement.patience import (
 )
 from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.readings.categories import resource_of
+from leakcheck.runtime.readings.meters import NEWEST_NODES
 from leakcheck.runtime.readings.series import Series
 
 STEPS = list(range(10, 70, 5))
@@ -198,3 +202,30 @@ def test_tensors_that_rose_by_a_few_or_fell_before_prove_nothing_alone():
     assert beside(10, 14, 19) == []
     assert beside(10, 15, 20, before=(5, 9, 6, 8, 10)) == []
     assert beside(9, 15, 20) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "temporaries", "tensors", "told"),
+    [
+        (lambda step: step, lambda step: 0, lambda step: 9, "the graph of one step grows, and"),
+        (lambda step: 40, lambda step: 900 * step, lambda step: 9, "the tensors of one step grow"),
+        (lambda step: 40, lambda step: 900 * step, lambda step: step, ""),  # there are more of them
+        (lambda step: 40, lambda step: 9 * step, lambda step: 9, ""),  # too little of the heap
+        (lambda step: -step, lambda step: -step, lambda step: 9, ""),
+    ],
+    ids=["graph", "tensors", "more tensors", "little", "shorter"],
+)
+def test_steps_that_grow_are_told(nodes, temporaries, tensors, told):
+    def readings(step: int) -> dict[str, int]:
+        counts = {NEWEST_NODES: nodes(step), "tensors": tensors(step)}
+        bytes_ = {resource_of("host", "temporaries"): temporaries(step), "host.heap": 4096 * step}
+        return counts | bytes_
+
+    inquiry = Confirmation([HEAP], 70, 100)
+    watched = Watched(int)
+    watched.checkpoint = lambda step, collect: readings(step)
+    while not inquiry.read(watched, inquiry.next_step):
+        pass
+
+    assert inquiry.lengthening.startswith(told)
+    assert bool(inquiry.lengthening) == bool(told)

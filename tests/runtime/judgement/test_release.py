@@ -8,6 +8,7 @@ from leakcheck.model import Notice
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Release
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.readings.series import Series
 
 STEPS = list(range(10, 70, 5))
 GROWING = Reading(
@@ -71,10 +72,66 @@ def test_the_end_of_a_long_loop_is_not_waited_for(step, elapsed_s, overdue):
 
 def test_what_the_program_empties_when_the_loop_turns_is_waited_for_until_it_did():
     release = Release([GROWING], 70, 1.0, may_fill_up=False)
-    release.emptied = True
+    release.wait_for(True, False)
 
     assert not release.is_overdue(1070, 11.0)
     assert release.is_overdue(50_070, 501.0)
     assert release.hoped_for
     release.judge(200, {"tensors": 1600})
     assert not release.hoped_for
+
+
+def test_what_the_epochs_keep_a_fold_may_yet_release():
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+
+    def turn(step: int, level: int, depth: int) -> object:
+        return release.judge(step, {"tensors": level}, depth, outermost=2)
+
+    assert [turn(200, 1600, 1), turn(400, 3200, 1)] == ["ask again", "ask again"]
+    assert release.kept_at == 1
+    assert turn(600, 90, 2) == RELEASED
+
+
+def test_what_two_folds_keep_is_kept():
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    turns = [(600, 4800), (1200, 9600)]
+
+    told = [release.judge(step, {"tensors": level}, 2, 2) for step, level in turns]
+
+    assert told == ["ask again", "kept"]
+
+
+def later(level) -> Series:
+    series = Series()
+    for step in range(10, 2000, 20):
+        series.append(step, step / 10, {"tensors": level(step)})
+    return series
+
+
+@pytest.mark.parametrize(
+    ("level", "gone"),
+    [
+        (lambda step: 8 * step, False),
+        (lambda step: 8 * (step % 250), True),
+        (lambda step: 8 * min(step, 600), True),
+    ],
+    ids=["goes on", "is emptied", "is full"],
+)
+def test_what_did_not_go_on_is_gone(level, gone):
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+
+    told = release.gone([later(level)])
+
+    assert (told is not None) == gone
+    if told is not None:
+        assert told.message == "tensors had grown, and grew no more in the long run"
+
+
+@pytest.mark.parametrize(("emptied", "perhaps", "times"), [(True, True, 50), (False, True, 5)])
+def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
+    release = Release([GROWING], 0, 0.0, may_fill_up=False)
+    release.wait_for(emptied, perhaps)
+
+    assert release.hoped_for
+    assert not release.is_overdue(1000 * times - 1, 1e6)
+    assert release.is_overdue(1000 * times, 1e6)

@@ -1,0 +1,52 @@
+"""A container of an installed class may be limited by that class."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.guards import limited_by_program
+
+RING = """
+    class {name}:
+        def __init__(self, capacity):
+            self.capacity, self.data, self.at = capacity, [], 0
+
+        def add(self, x):
+            {statement}
+    """
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """Say what limits `data` of a library class that the program adds to."""
+
+    def said(statement: str, name: str) -> str:
+        package = name.lower()
+        folder = tmp_path / "lib" / "python3" / "site-packages"
+        folder.mkdir(parents=True)
+        (folder / f"{package}.py").write_text(
+            textwrap.dedent(RING.format(name=name, statement=statement))
+        )
+        monkeypatch.syspath_prepend(folder)
+        __import__(package)
+        places = (Place(str(tmp_path / "program.py"), 1, "ring.add(x)"),)
+        holder = f"attribute `{name}.data`, from local `ring` in main()"
+        return limited_by_program((Suspect("tensor", "", holder=holder, locations=places),))
+
+    return said
+
+
+def test_a_limit_of_the_class_is_told_with_its_place(said):
+    told = said("if len(self.data) < self.capacity: self.data.append(x)", "LimitedRing")
+
+    assert told == (
+        "attribute `LimitedRing.data`, from local `ring` in main() grows, "
+        "limited at limitedring.py:7 (len(self.data) < self.capacity)"
+    )
+
+
+def test_a_class_without_a_limit_sets_none(said):
+    assert said("self.data.append(x)", "EndlessRing") == ""
