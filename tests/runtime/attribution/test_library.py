@@ -20,10 +20,10 @@ RING = """
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch):
+def limit_of(tmp_path, monkeypatch):
     """Say what limits `data` of a library class that the program adds to."""
 
-    def said(statement: str, name: str) -> str:
+    def limit_of(statement: str, name: str) -> str:
         package = name.lower()
         folder = tmp_path / "lib" / "python3" / "site-packages"
         folder.mkdir(parents=True)
@@ -36,11 +36,11 @@ def said(tmp_path, monkeypatch):
         holder = f"attribute `{name}.data`, from local `ring` in main()"
         return limited_by_program((Suspect("tensor", "", holder=holder, locations=places),))
 
-    return said
+    return limit_of
 
 
-def test_a_limit_of_the_class_is_told_with_its_place(said):
-    told = said("if len(self.data) < self.capacity: self.data.append(x)", "LimitedRing")
+def test_a_limit_of_the_class_is_told_with_its_place(limit_of):
+    told = limit_of("if len(self.data) < self.capacity: self.data.append(x)", "LimitedRing")
 
     assert told == (
         "attribute `LimitedRing.data`, from local `ring` in main() grows, "
@@ -48,5 +48,5 @@ def test_a_limit_of_the_class_is_told_with_its_place(said):
     )
 
 
-def test_a_class_without_a_limit_sets_none(said):
-    assert said("self.data.append(x)", "EndlessRing") == ""
+def test_a_class_without_a_limit_sets_none(limit_of):
+    assert limit_of("self.data.append(x)", "EndlessRing") == ""
