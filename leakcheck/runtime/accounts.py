@@ -30,6 +30,7 @@ KINDS: dict[str, Kind] = {
 KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
 MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
+MANY_BLOCKS = 100  # a step: an arena of 1 MiB lasts for a few hundred steps
 SELDOM, LARGE_BYTES = 0.25, 4096  # objects a step; of each, for the heap to be theirs alone
 WIDE = 0.5  # of a rate, for its interval to say little
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
@@ -148,11 +149,14 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         bytes_per_step = _weighed(suspect, objects_per_step)
     if suspect.kind == "object":  # small ones are not in the heap's count
         blocks = rates.get("python.blocks", 0.0)
-        weighed = suspect.bytes_per_step or (bytes_per_step or 0.0) + blocks * BLOCK_BYTES
+        mapped = _arenas(course, blocks, rates)
+        small = blocks * BLOCK_BYTES + (bytes_per_step or 0.0)
+        small = small if mapped is None else mapped + rates.get("host.heap", 0.0)
+        weighed = suspect.bytes_per_step or small
         # weighed was the object alone: what it holds shows in the heap, or outside it
         beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
         alone = suspect.is_extended  # its size was read itself
-        measured = blocks * BLOCK_BYTES + rates.get("host.heap", 0.0)
+        measured = blocks * BLOCK_BYTES + rates.get("host.heap", 0.0) if mapped is None else small
         if not alone and weighed < LEAST_WEIGHED * measured:  # what it holds is small, and many
             weighed = measured
         bytes_per_step = weighed if alone else max(weighed, *beside)
@@ -161,6 +165,12 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
             factor = seldom / suspect.bytes_per_step
             objects_per_step, bytes_per_step = (suspect.objects_per_step or 0.0) * factor, seldom
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+
+
+def _arenas(course: Course, blocks: float, rates: dict[str, float]) -> float | None:
+    """Return what is mapped a step beside the heap, if so many objects come that it tells it."""
+    known, narrow = _climb(course, "host.rss-heap", None)
+    return rates.get("host.rss-heap", known if known and narrow and blocks >= MANY_BLOCKS else None)
 
 
 def _seldom_bytes(suspect: Suspect, rates: dict[str, float]) -> float | None:

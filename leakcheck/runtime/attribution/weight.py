@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import median_low
 from typing import Any
 
 from leakcheck.runtime.attribution import hidden
@@ -43,13 +44,18 @@ def weigh_each(things: Sequence[Any], group: int = 1) -> Weight:
     for start in range(0, len(things), group):
         if groups and len(seen) >= MOST_OBJECTS:
             break
-        total_bytes = blocks = 0
+        sizes: list[int] = []
+        blocks, left = 0, 0
         for thing in things[start : start + group]:
-            for part in _parts(thing, seen):
-                total_bytes += own_bytes(part, storages)
+            parts = _Parts(thing, seen)
+            for part in parts:
+                sizes.append(own_bytes(part, storages))
                 length = LENGTHS.get(type(part))
                 blocks += 2 if length is not None and length(part) else 1
-        groups.append(Weight(total_bytes / group, blocks / group))
+            left += len(parts.left)
+        # a list of 40,000 numbers: those that were not visited weigh as much as the others
+        total_bytes = sum(sizes) + (left * median_low(sizes) if left else 0)
+        groups.append(Weight(total_bytes / group, (blocks + left) / group))
     rest = _mean(groups[1:])
     few = len(groups) < FEWEST_TO_COMPARE or groups[0].in_bytes <= FIRST_MORE * rest.in_bytes
     return _mean(groups) if few else rest
@@ -61,21 +67,27 @@ def _mean(weights: list[Weight]) -> Weight:
     return Weight(in_bytes, sum(each.blocks for each in weights) / count)
 
 
-def _parts(thing: Any, seen: set[int]) -> Iterable[Any]:
-    """Yield a thing and what it refers to, but for what was seen before."""
-    stack = [thing]
-    while stack and len(seen) < 2 * MOST_OBJECTS:
-        part = stack.pop()
-        if id(part) in seen or issubclass(type(part), _SHARED):
-            continue
-        if type(part) is int and part in SMALL_INTS:
-            continue
-        seen.add(id(part))
-        yield part
-        stack.extend(gc.get_referents(part))
-        stack.extend(_kept_by(part))
-        if issubclass(type(part), dict):
-            stack.extend(dict.keys(part))  # the collector passes over keys that are text
+class _Parts:
+    """A thing and what it refers to, but for what was seen before; `left` is what was too much."""
+
+    def __init__(self, thing: Any, seen: set[int]) -> None:
+        self.left: list[Any] = [thing]
+        self._seen = seen
+
+    def __iter__(self) -> Iterator[Any]:
+        stack, seen = self.left, self._seen
+        while stack and len(seen) < 2 * MOST_OBJECTS:
+            part = stack.pop()
+            if id(part) in seen or issubclass(type(part), _SHARED):
+                continue
+            if type(part) is int and part in SMALL_INTS:
+                continue
+            seen.add(id(part))
+            yield part
+            stack.extend(gc.get_referents(part))
+            stack.extend(_kept_by(part))
+            if issubclass(type(part), dict):
+                stack.extend(dict.keys(part))  # the collector passes over keys that are text
 
 
 def _kept_by(part: Any) -> list[Any]:
@@ -89,7 +101,7 @@ def are_plain(things: Sequence[Any]) -> bool:
 
     Numbers, text, containers, and objects of classes made by a class statement.
     """
-    return all(_is_plain(type(part)) for thing in things for part in _parts(thing, set()))
+    return all(_is_plain(type(part)) for thing in things for part in _Parts(thing, set()))
 
 
 def _is_plain(kind: type) -> bool:
