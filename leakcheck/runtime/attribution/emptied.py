@@ -48,9 +48,11 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
         return False
     tree = parsed(suspect.locations[0].path)
-    called = {named[2]}
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-    for _ in functions:  # who calls who calls it
+    called: set[str | None] = {named[2]}
+    known = 0
+    while known < len(called):  # who calls who calls it
+        known = len(called)
         called |= {one.name for one in functions if _calls(one, called)}
     defined = (*FUNCTIONS, ast.ClassDef)
     blocks = [[each for each in node.body if not isinstance(each, defined)] for node in functions]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.runtime.attribution.names import FUNCTIONS, REMOVES, is_item, name_of
+from leakcheck.runtime.attribution.names import REMOVES, functions_in, is_item, name_of
 
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*ORDERED, ast.Eq, ast.NotEq)
@@ -30,8 +30,8 @@ def empties(branch: ast.If, name: str, within: ast.AST, line: int = 0) -> bool:
         return False
     nodes = [node for part in branch.body for node in ast.walk(part)]
     called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
-    for node in ast.walk(within):
-        if isinstance(node, FUNCTIONS) and node.name in called and not _has_own(node, name):
+    for node in functions_in(within) if called else ():
+        if node.name in called and not _has_own(node, name):
             nodes += ast.walk(node)
     return any(_is_emptying(node, name) for node in nodes if getattr(node, "lineno", 0) != line)
 

@@ -120,8 +120,8 @@ def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
     if (limit := compared_beside(branch, name)) is not None:
         return not goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
-    beside = compares_sizes(branch.test) and not measures_argument(branch, within)
-    return beside and removes_from(branch, name)
+    beside = removes_from(branch, name) and compares_sizes(branch.test)
+    return beside and not measures_argument(branch, within)
 
 
 def turns_back(

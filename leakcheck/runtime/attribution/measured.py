@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.runtime.attribution.names import FUNCTIONS, is_around
+from leakcheck.runtime.attribution.names import functions_in, is_around
 
 
 def goes_up(limit: ast.expr, within: ast.AST) -> bool:
@@ -54,8 +54,8 @@ def measures_argument(branch: ast.If | ast.While, within: ast.AST) -> bool:
     """Say whether the length compared is that of an argument: a batch keeps its length."""
     arguments = {
         each.arg
-        for node in ast.walk(within)
-        if isinstance(node, FUNCTIONS) and is_around(node, branch.lineno)
+        for node in functions_in(within)
+        if is_around(node, branch.lineno)
         for each in node.args.args
     }
     for node in ast.walk(branch.test):

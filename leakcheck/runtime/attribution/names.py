@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -14,6 +15,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
 ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 CHANGES = (*ADDS, *REMOVES)
+_STACKS = ("stack", "cat", "concat", "hstack", "vstack")
 _JOINS = re.compile(r"cat|append|stack|pad|join|resize")
 _NAME = re.compile(r"`([\w.]+)`")
 
@@ -40,6 +42,12 @@ def owners_of(suspect: Suspect) -> Iterator[str]:
     grows = next((i for i, link in enumerate(held.links) if link.suspect), len(held.links))
     edges = [link.edge for link in held.links[: max(0, grows - 1)]]
     yield from (edge[1:] for edge in edges if edge.startswith("."))
+
+
+@lru_cache(maxsize=16)
+def functions_in(tree: ast.AST) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    """Return the functions of a tree: each branch asks for them, and a file may have hundreds."""
+    return tuple(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
 
 
 def is_inner(suspect: Suspect) -> bool:
@@ -136,6 +144,18 @@ def _adds_to(target: ast.expr, value: ast.expr) -> bool:
     """Say whether an assignment adds to what there is: `rows[i] = x`, `bank = cat([bank, x])`."""
     read = {ast.unparse(node) for node in ast.walk(value) if isinstance(node, ast.expr)}
     return is_item(target) or ast.unparse(target) in read
+
+
+def is_stacked(place: Place, holder: str) -> bool:
+    """Say whether the file of a place makes one tensor of what is held: numbers would not do."""
+    named = _NAME.search(holder)
+    name = named.group(1).rpartition(".")[2] if named else ""
+    for node in ast.walk(parsed(place.path)) if name else ():
+        if isinstance(node, ast.Call) and name_of(node.func) in _STACKS and node.args:
+            inside = ast.walk(node.args[0])
+            if any(name_of(part) == name for part in inside if isinstance(part, ast.expr)):
+                return True
+    return False
 
 
 def joins_itself(place: Place) -> bool:

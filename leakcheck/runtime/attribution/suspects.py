@@ -12,6 +12,7 @@ from leakcheck.runtime.attribution.advice import (
     OUTSIDE_ADVICE,
     fix_for,
 )
+from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
@@ -154,7 +155,10 @@ def _suspect(lead: Lead) -> Suspect:
     places = _places(lead)
     code = places[0].code if places else ""
     outside = lead.told.trace.root == OUTSIDE
-    fix = fix_for(code, lead.kind, scalar=lead.scalar)
+    scalar = lead.scalar
+    if scalar and places and is_stacked(places[0], lead.told.holder):
+        scalar = False
+    fix = fix_for(code, lead.kind, scalar=scalar)
     if outside and lead.kind == "graph":
         fix = CREATE_GRAPH_ADVICE if frames.own_source_has("create_graph") else OUTSIDE_ADVICE
     return Suspect(
