@@ -17,6 +17,7 @@ from types import FrameType
 from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.model import Report
 from leakcheck.proof import proved
+from leakcheck.runtime.attribution.elsewhere import own_codes
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.steps import StepClock, TimeClock
@@ -119,7 +120,7 @@ class Session:
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
         in_thread = not _in_main_thread()
-        if (in_thread or _threads_to_join()) and not self._sentinel.hit_limit:
+        if (in_thread or _others_run()) and not self._sentinel.hit_limit:
             return  # who waits for the thread would go on with half of its work, or it for ever
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
@@ -267,12 +268,16 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _threads_to_join() -> bool:
-    """Say whether threads run that Python waits for at its end, and which the program must stop."""
+def _others_run() -> bool:
+    """Say whether threads run that the program must stop: Python waits for them at its end.
+
+    Or they are in the program's own functions: one in torch as Python ends aborts the process.
+    """
     executor = sys.modules.get("concurrent.futures.thread")
     stopped_by_python = getattr(executor, "_threads_queues", {})
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
-    return any(not each.daemon and each not in stopped_by_python for each in others)
+    waited_for = any(not each.daemon and each not in stopped_by_python for each in others)
+    return waited_for or bool(own_codes())
 
 
 def writable(option: str, path: Path | None) -> Path | None:

@@ -95,12 +95,15 @@ def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, 
 
 
 @pytest.mark.slow
-def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(run):
+@pytest.mark.parametrize(
+    "helper", ["target=over.wait", "target=lambda: over.wait(), daemon=True"], ids=["wait", "own"]
+)
+def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(run, helper):
     done = run(
         "import threading\n"
         "import torch\n"
         "over = threading.Event()\n"
-        "helper = threading.Thread(target=over.wait)\n"
+        f"helper = threading.Thread({helper})\n"
         "helper.start()\n"
         "model = torch.nn.Linear(8, 1)\n"
         "optimizer = torch.optim.SGD(model.parameters(), 0.01)\n"

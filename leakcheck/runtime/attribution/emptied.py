@@ -42,7 +42,7 @@ def emptied_elsewhere(suspects: Sequence[Suspect]) -> bool:
 def _is_of_one_call(suspect: Suspect) -> bool:
     """Say whether a local is of a function that one block calls twice: `train(300); train(600)`.
 
-    Itself, or through the functions that call it.
+    Itself, or through the functions that call it; or of one that calls itself.
     """
     named = _HOLDER.search(suspect.holder)
     if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
@@ -54,6 +54,8 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     while known < len(called):  # who calls who calls it
         known = len(called)
         called |= {one.name for one in functions if _calls(one, called)}
+    if any(one.name in called and _calls(one, {one.name}) for one in functions):
+        return True
     defined = (*FUNCTIONS, ast.ClassDef)
     blocks = [[each for each in node.body if not isinstance(each, defined)] for node in functions]
     blocks.append([each for each in tree.body if not isinstance(each, defined)])

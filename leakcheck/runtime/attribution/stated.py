@@ -20,6 +20,7 @@ from typing import Any
 
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.bounds import Bound, bounds_of
+from leakcheck.runtime.attribution.names import is_inner
 from leakcheck.runtime.introspection import frames, objects
 
 MOST_VALUES = 8  # of one name, in several functions
@@ -64,10 +65,19 @@ def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Sta
     # seen from the lines that make it or its holder no comparison is in the same block
     sure = {ast.unparse(bound.limit) for bound, _ in known if bound.each_time}
     certain = all(ast.unparse(bound.limit) in sure and numbers for bound, numbers in known)
-    if limits or not known or not certain:
+    if limits or not known or not certain or _is_inside(container, suspect):
         return Stated(min(limits, default=None))
     largest = max(number for _, numbers in known for number in numbers)
     return Stated(None, math.ceil(largest) if 0 < PASSED * largest < length else 0)
+
+
+def _is_inside(container: Any, suspect: Suspect) -> bool:
+    """Say whether a container is in the one that is named, whose limit is not its own."""
+    links = suspect.trace.links if suspect.trace else ()
+    last = links[-1] if links else None
+    kind = type(container).__name__
+    ends_there = last is not None and last.edge.startswith("[") and last.holder == kind
+    return ends_there or is_inner(suspect)
 
 
 def _counts(bound: Bound, owners: Sequence[Any], length: int) -> bool:

@@ -129,6 +129,8 @@ def test_a_local_of_a_function_that_is_called_again_and_again(tmp_path):
     assert is_emptied_elsewhere(tmp_path, train + "train(1)\ntrain(2)\n", LOCAL)
     fits = "def fit():\n    train(1)\n\nfit()\nfit()\n"
     assert is_emptied_elsewhere(tmp_path, train + fits, LOCAL)
+    itself = train + "    train(n - 1) + train(n - 2)\n\ntrain(9)\n"
+    assert is_emptied_elsewhere(tmp_path, itself, LOCAL)
     assert not is_emptied_elsewhere(tmp_path, train + "train(1)\n", LOCAL)
     assert not is_emptied_elsewhere(tmp_path, train + "train(1) if a else train(2)\n", LOCAL)
     assert not is_emptied_elsewhere(tmp_path, train + "train(1)\ntrain(2)\n", "global `kept`")

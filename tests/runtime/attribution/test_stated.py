@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from leakcheck.model import Place, Suspect
+from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.stated import Stated, stated_limit
 
@@ -174,3 +174,14 @@ def test_a_limit_that_cannot_be_read_may_not_have_been_passed(limit):
     both = f"if len(self.data) > budget(): self.data.clear()\n{LIMITED}"
 
     assert limit(both, 700, passed=True) == 0
+
+
+def test_the_limit_of_a_container_is_not_that_of_those_in_it(tmp_path):
+    path = tmp_path / "seasons.py"
+    path.write_text("seasons[0].append(x)\nif len(seasons) > 3: seasons.pop(0)\n")
+    inner = [None] * 40
+    trace = LeakTrace("global `seasons`", (Link("[x]", "list", suspect=True),))
+    places = (Place(str(path), 1, ""),)
+    suspect = Suspect("tensor", "", holder="global `seasons`", trace=trace, locations=places)
+
+    assert stated_limit(inner, suspect, []) == Stated()
