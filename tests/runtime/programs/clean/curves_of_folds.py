@@ -24,7 +24,6 @@ def train(fold):
     return torch.stack(curve).mean().item()
 
 
-for repeat in range(2):
-    print([round(train(fold), 3) for fold in range(4)])
-    for fold in range(4):
-        print(repeat, fold, train(fold))
+print([round(train(fold), 3) for fold in range(4)])
+for fold in range(4):
+    print(fold, train(fold))
