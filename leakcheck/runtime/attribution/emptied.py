@@ -10,12 +10,19 @@ import ast
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.loops import loops_around
-from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, is_item, name_of
+from leakcheck.runtime.attribution.names import (
+    FUNCTIONS,
+    LOOPS,
+    functions_in,
+    is_around,
+    is_item,
+    name_of,
+)
 
 _HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
 _MAKERS = ("__init__", "__post_init__", "__new__", "__init_subclass__")
@@ -48,7 +55,7 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
         return False
     tree = parsed(suspect.locations[0].path)
-    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    functions = functions_in(tree)
     called: set[str | None] = {named[2]}
     known = 0
     while known < len(called):  # who calls who calls it
@@ -85,15 +92,10 @@ def _is_emptied(suspect: Suspect) -> bool:
     name, function = named.groups()
     adds = suspect.locations[0]
     if function is not None and suspect.holder.startswith("local "):
-        return any(_is_made_anew(one, name, adds) for one in _functions(adds, function))
+        named_so = (one for one in functions_in(parsed(adds.path)) if one.name == function)
+        return any(_is_made_anew(one, name, adds) for one in named_so)
     paths = {place.path for place in suspect.locations}
     return any(_is_emptied_in(parsed(path), name, adds) for path in sorted(paths))
-
-
-def _functions(adds: Place, name: str) -> Iterator[ast.AST]:
-    for node in ast.walk(parsed(adds.path)):
-        if isinstance(node, FUNCTIONS) and node.name == name:
-            yield node
 
 
 def _is_made_anew(function: ast.AST, name: str, adds: Place) -> bool:
@@ -106,7 +108,7 @@ def _is_made_anew(function: ast.AST, name: str, adds: Place) -> bool:
 
 
 def _is_emptied_in(tree: ast.Module, name: str, adds: Place) -> bool:
-    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+    for scope in (tree, *functions_in(tree)):
         if getattr(scope, "name", "") in _MAKERS:
             continue
         around = _loops_around(scope, adds.line)

@@ -18,6 +18,7 @@ from leakcheck.runtime.attribution.names import (
     FUNCTIONS,
     LOOPS,
     REMOVES,
+    functions_in,
     handed_to,
     is_around,
     is_item,
@@ -62,8 +63,8 @@ class _Again:
     def replaces(self, adds: int) -> bool:
         """Say whether what it assigns may be full by then: not made here, nor on every step."""
         if self.loop is not None:
-            holds_steps = any(isinstance(part, LOOPS) for part in _inside(self.loop))
-            return self.conditional or holds_steps
+            loops = (part for part in ast.walk(self.loop) if isinstance(part, LOOPS))
+            return self.conditional or any(part is not self.loop for part in loops)
         function = self.function
         return (
             function is not None
@@ -89,10 +90,6 @@ def _run_again(tree: ast.AST) -> Iterator[_Again]:
                 if inner.loop is not None or inner.function is not None:
                     yield inner
             around.append((part, inner))
-
-
-def _inside(loop: ast.stmt) -> Iterator[ast.AST]:
-    return (part for each in ast.iter_child_nodes(loop) for part in ast.walk(each))
 
 
 def _empties_in(
@@ -181,20 +178,16 @@ def _calls_what_empties(
     told |= {part.arg for part in call.keywords}
     named = name_of(call.func)
     owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
-    sets = named in ("setattr", *_OF_ALL)
-    owner_named = isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
-    anew = (
-        owner_named and bool(call.keywords) and all(_is_empty(part.value) for part in call.keywords)
-    )
-    if sets and (told & names or anew):
+    given = [part.value for part in call.keywords]
+    anew = owner_named and bool(given) and all(map(_is_empty, given))
+    if named in ("setattr", *_OF_ALL) and (told & names or anew):
         return True
     match call.func:
         case ast.Attribute(value=owner, attr=method) if method in _OF_ALL:
             all_of_it = method == "__init__" and name_of(owner) in {"self", *names}
             return all_of_it or (of_object and _mentions(owner, set(), of_object=True))
         case ast.Attribute(value=owner, attr=method) if name_of(owner) in names:
-            own = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS)]
-            own = [each for each in own if each.name == method]
+            own = [each for each in functions_in(tree) if each.name == method]
             if any(_takes_away(part, {"self"}, drains=True) for f in own for part in ast.walk(f)):
                 return True
     module = tree if isinstance(tree, ast.Module) else ast.Module([], [])
