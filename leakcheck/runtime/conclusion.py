@@ -27,6 +27,7 @@ from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
 NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
+COLLECTOR_IS_OFF = "gc.disable() was called, and without leakcheck nothing would collect them"
 LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
 MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
@@ -102,8 +103,10 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
     kinds = course.watch.garbage_kinds
     of = f" of {', '.join(map(str, kinds))}" if kinds else ""
     told = f"reference cycles{of} wait for the garbage collector"
-    freed = f"which freed {amount} ({rate} a step)"
-    return (Notice("cyclic-garbage", f"{told}, {freed}: not a leak"),)
+    freed = f"which freed {amount} ({rate} a step): not a leak"
+    if course.watch.garbage_stays:
+        freed = f"which the program switched off: only leakcheck freed {amount} ({rate} a step)"
+    return (Notice("cyclic-garbage", f"{told}, {freed}"),)
 
 
 def _verdict(
@@ -119,6 +122,8 @@ def _verdict(
         return "unclear", f"only {steps} steps were seen; {FEWEST_STEPS} are needed"
     if course.stage in ("waiting", "attributing"):
         return "unclear", _in_doubt(course)
+    if course.watch.garbage_stays and _garbage_notices(course, steps):
+        return "unclear", f"reference cycles pile up: {COLLECTOR_IS_OFF}"
     if course.pending:
         names = ", ".join(reading.resource for reading in course.pending)
         held = _held_by(course.held)

@@ -41,9 +41,8 @@ class Course:
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self.established_step, self.fills_beside = 0, False  # what has a limit, in the window too
-        self.rounds, self._phase_depth = Rounds(), 0
-        self._recurring = Recurring(patience.PHASES_THAT_CONFIRM)
+        self.established_step, self._phase_depth, self.fills_beside = 0, 0, False
+        self.rounds, self._recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
         self._release = Release([], 0, 0.0, may_fill_up=False)
         self.restart(0)
 
@@ -84,6 +83,7 @@ class Course:
     def advance(self, step: int) -> None:
         """Do what is due at this step boundary."""
         if self.stage == "attributing":
+            self._next_read = step + 1
             self._attribute(step)
             return
         self._next_read = self.watch.read(step)
@@ -110,12 +110,10 @@ class Course:
         self._next_read = 0
 
     def _begin_phase(self, step: int, depth: int) -> None:
-        if self.stage == "waiting":
-            if depth > self._release.kept_at:
-                self._judge_release(step, depth)
-        elif self.stage != "watching" or not self._by_phase or depth < self._phase_depth:
-            return
-        elif self.watch.affordable():
+        turned = self._by_phase and depth >= self._phase_depth
+        if self.stage == "waiting" and depth > self._release.kept_at:
+            self._judge_release(step, depth)
+        elif self.stage == "watching" and turned and self.watch.affordable():
             self._checkpoint(step)
             self._take_a_look(step)
 
@@ -259,7 +257,11 @@ class Course:
         readings = self.watch.checkpoint(step, collect=True)
         outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
         if isinstance(outcome, str):
-            self.waits = "nothing" if outcome == "kept" else self.waits
+            if outcome == "kept" and self._release.sure and not self._doubted:
+                self._doubted = True  # what the turn empties is not the holder: look for longer
+                self._open_window(step, self.established)
+            elif outcome == "kept":
+                self.waits = "nothing"
             return
         self._add(outcome, step=step)
         self._by_phase, self._phase_depth, self.suspects = True, depth, ()
@@ -295,7 +297,6 @@ class Course:
 
     def _attribution_failed(self, step: int, error: Exception) -> None:
         self._drop_attribution()
-        self._next_read = step + 1
         told = f"its holder could not be found: {type(error).__name__}: {error}"
         self._add(Notice("note", told), step=step)
         self._wait_or_establish(step)
@@ -311,7 +312,6 @@ class Course:
         self.fills_beside = findings.fills_up
         filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
-        self._next_read = step + 1
         if findings.only_fills_up:
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return

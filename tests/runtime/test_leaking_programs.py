@@ -41,3 +41,42 @@ def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard)
     assert program.stem in NO_HOLDER or scoreboard.right_holder(report, expected), suspect["holder"]
     error = scoreboard.rate_error(report, expected)
     assert error is None or error <= RATE_OFF_BY[expected.unit], suspect
+
+
+ROUNDS = """
+import torch
+
+class Log:
+    def __init__(self):
+        self.entries = []
+
+def fit(state):
+    model = torch.nn.Linear(24, 8)
+    model.load_state_dict(state)
+    opt = torch.optim.SGD(model.parameters(), 0.01)
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(16, 24)).pow(2).mean().backward()
+        opt.step()
+    return {k: v.detach().clone() for k, v in model.state_dict().items()}
+
+def main():
+    state, log = torch.nn.Linear(24, 8).state_dict(), Log()
+    for _ in range(60):
+        updates = [fit(state) for _ in range(3)]
+        state = {k: sum(u[k] for u in updates) / 3 for k in state}
+        for update in updates:
+            log.entries.append(update)
+
+main()
+"""
+
+
+def test_what_a_round_made_and_did_not_release_is_not_its_local_s(scoreboard, tmp_path):
+    program = tmp_path / "rounds.py"
+    program.write_text(ROUNDS)
+
+    report = scoreboard.watched(program, timeout_s=300)
+
+    assert report["verdict"] == "growing", report["reason"]
+    assert report["suspects"][0]["holder"] == "attribute `Log.entries`, from local `log` in main()"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import re
 import threading
@@ -211,3 +212,43 @@ def test_after_the_end_a_clock_begins_nothing_anew():
     sentinel.step()
 
     assert sentinel.report() is report
+
+
+class Context:
+    def __init__(self) -> None:
+        self.me, self.data = self, bytearray(8000)
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_cycles_that_only_the_sentinel_collects_are_not_called_harmless(no_collector):
+    report = watched(1500, Context)
+
+    assert (report.verdict, report.reason) == (
+        "unclear",
+        "reference cycles pile up: gc.disable() was called, and without leakcheck nothing would "
+        "collect them",
+    )
+    (notice,) = report.notices
+    assert "which the program switched off: only leakcheck freed" in notice.message
+
+
+def test_cycles_that_a_program_collects_by_hand_are_its_own_affair(no_collector):
+    made = []
+
+    def step() -> None:
+        Context()
+        made.append(0)
+        if len(made) % 100 == 0:
+            gc.collect()
+
+    report = watched(1500, step)
+
+    assert report.verdict == "steady", report.reason
+    assert all("leakcheck freed" not in notice.message for notice in report.notices)

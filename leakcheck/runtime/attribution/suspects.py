@@ -30,6 +30,8 @@ RANKS: tuple[Kind, ...] = (
     "fragmentation",
 )
 MINOR_BYTES = 1024.0  # beside a worse leak, plain objects below this a step are not worth a line
+NUMBERS = ("float", "int", "bool")
+LOG_TIMES = 2.0  # as many bytes in hooks or records, beside which a log of numbers is no leak
 FEW_SEEN = 1.3  # times as many blocks were gained as those of the elements that were seen,
 EACH_STEP = 0.5  # objects a step in each of several containers: they do not grow by turns
 FEW_BLOCKS = 5.0  # and so many a step more or less: the forward pass leaves one or two
@@ -138,7 +140,18 @@ def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
     worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
     if lead.told.library and any(not known.told.library for known in leads):
         return lead.kind == "object"
-    return bool(worse) and is_minor(lead)
+    return is_minor(lead) and (bool(worse) or _is_log_beside(lead, held))
+
+
+def _is_log_beside(lead: Lead, leads: list[Lead]) -> bool:
+    """Say whether this is a log of numbers, and something else grows faster."""
+    least = LOG_TIMES * (lead.bytes_per_step or 0.0)
+    others = (known for known in leads if known.kind == "object" and not _is_log(known))
+    return _is_log(lead) and any((known.bytes_per_step or 0.0) >= least for known in others)
+
+
+def _is_log(lead: Lead) -> bool:
+    return lead.what.rpartition(" of ")[2] in NUMBERS
 
 
 def is_minor(lead: Lead) -> bool:

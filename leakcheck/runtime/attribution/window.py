@@ -143,10 +143,9 @@ class Window:
         alone = not leads and not notices
         traced = (self._growing, self._tracer, self._step)
         native = probes.native_beside(leads, *traced)
-        if native or (
-            "python.blocks" not in self._growing and probes.are_too_small(leads, self._growing)
-        ):
-            leads = native
+        of_heap = "python.blocks" not in probes.without_few_blocks(self._growing)
+        if native or (of_heap and probes.are_too_small(leads, self._growing)):
+            leads = native  # which may be none: a log of numbers is not what fills the heap
         else:
             leads = leads + probes.leads(*traced, alone)
         leads = exits.held_by_exits(leads, self._tracer)

@@ -109,6 +109,7 @@ class GarbageMeter:
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
+        self.left_to_us = True  # no collection was any but ours
         self._freed = Series(64)
         self._freed_bytes = 0
         self._little = 0  # collections that freed few bytes
@@ -140,6 +141,7 @@ class GarbageMeter:
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if self.ours:
             return
+        self.left_to_us &= self.measuring
         if phase == "start":
             # a step may collect the young often, and to read the heap twice can take 0.2 ms
             often = self._little >= USUALLY_LITTLE

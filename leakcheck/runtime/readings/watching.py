@@ -278,6 +278,11 @@ class Watch:
         """The types of which such collections free most, the program's own first."""
         return self._garbage.kinds
 
+    @property
+    def garbage_stays(self) -> bool:
+        """Whether the program has switched the collector off, and never collects by hand."""
+        return self._garbage.left_to_us and not gc.isenabled()
+
     @contextmanager
     def our_garbage(self) -> Iterator[None]:
         """Do not count what is collected meanwhile as the program's."""

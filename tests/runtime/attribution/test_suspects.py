@@ -67,3 +67,12 @@ def test_two_holders_are_two_leaks_and_nothing_is_corrected():
         ("object", "global `memo`", 2.0, 3000.0),
         ("object", "global `bank`", 1.0, 2000.0),
     ]
+
+
+def test_a_log_of_numbers_beside_hooks_is_no_leak_of_its_own():
+    log, hooks = lead("object", "history", 1.0, 20.0), lead("object", "model", 0.5, 54.0)
+    hooks = replace(hooks, what="OrderedDict of function")
+
+    assert rates(log, hooks) == [("object", "global `model`", 0.5, 54.0)]
+    assert len(rates(replace(log, bytes_per_step=40.0), hooks)) == 2  # about as fast
+    assert len(rates(log)) == 1

@@ -72,6 +72,14 @@ def test_what_was_read_too_rarely_since_may_go_on():
     assert LIMITED.goes_on(tensors(full_at=150, until=200))
 
 
+def test_what_grows_evenly_goes_on_however_unevenly_it_is_read():
+    series = Series(64)
+    for step in (946, 1185, 1391, 6323, 6853, 7425, 8045, 8721, 9449):
+        series.append(step, 0.0, {"tensors": 2 * step // 3})
+
+    assert replace(LIMITED, rates={"tensors": 2 / 3}).goes_on([series])
+
+
 def test_a_resource_that_was_not_read_may_go_on():
     assert LIMITED.goes_on([Series(8)])
 
