@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime.attribution.emptied import emptied_by_program, emptied_elsewhere
+from leakcheck.runtime.attribution import emptied
 from leakcheck.runtime.attribution.perhaps import may_be_emptied
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
@@ -230,9 +230,9 @@ class Course:
         self.stage = "waiting"
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
-        inside = self.waits != "nothing" and emptied_by_program(self.suspects)
+        inside = self.waits != "nothing" and emptied.by_program(self.suspects)
         perhaps = not passed and may_be_emptied(self.suspects)
-        self._release.wait_for(inside or emptied_elsewhere(self.suspects), perhaps)
+        self._release.wait_for(inside or emptied.elsewhere(self.suspects), perhaps)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
@@ -257,7 +257,7 @@ class Course:
         readings = self.watch.checkpoint(step, collect=True)
         outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
         if isinstance(outcome, str):
-            if outcome == "kept" and self._release.sure and not self._doubted:
+            if outcome == "kept" and not self._doubted and emptied.by_turn(self.suspects):
                 self._doubted = True  # what the turn empties is not the holder: look for longer
                 self._open_window(step, self.established)
             elif outcome == "kept":

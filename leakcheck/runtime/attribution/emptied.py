@@ -29,12 +29,37 @@ _MAKERS = ("__init__", "__post_init__", "__new__", "__init_subclass__")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter")
 
 
-def emptied_by_program(suspects: Sequence[Suspect]) -> bool:
+def by_program(suspects: Sequence[Suspect]) -> bool:
     """Say whether each of these has a holder that the program empties; a graph is not to wait."""
     return bool(suspects) and all(map(_is_emptied, suspects))
 
 
-def emptied_elsewhere(suspects: Sequence[Suspect]) -> bool:
+def by_turn(suspects: Sequence[Suspect]) -> bool:
+    """Say whether a turn of the loop lets go of what some of these hold: locals get other values.
+
+    What is there after it, is held by something else too.
+    """
+    return by_program(suspects) or any(map(_is_rebound, suspects))
+
+
+def _is_rebound(suspect: Suspect) -> bool:
+    named = _HOLDER.search(suspect.holder)
+    if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
+        return False
+    tree = parsed(suspect.locations[0].path)
+    functions = (one for one in functions_in(tree) if one.name == named[2])
+    loops = (node for one in functions for node in ast.walk(one) if isinstance(node, LOOPS))
+    inside = (node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Assign))
+    return any(_sets(node, named[1]) for node in inside)
+
+
+def _sets(node: ast.Assign, name: str) -> bool:
+    """Say whether a name gets a value that is not made of its own."""
+    names = [each for each in ast.walk(node) if isinstance(each, ast.Name) and each.id == name]
+    return bool(names) and all(isinstance(each.ctx, ast.Store) for each in names)
+
+
+def elsewhere(suspects: Sequence[Suspect]) -> bool:
     """Say whether each of these is emptied though no loop around the steps does so.
 
     In a loop that another thread runs; or a local of a function that is called again later on.

@@ -36,7 +36,7 @@ class Release:
         # an epoch's end imports and prints for the first time: that must not pass for what is kept
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
-        self.emptied = self.sure = False  # by the program, as far as its source says
+        self.emptied = False  # by the program, as far as its source says
         self._times_emptied = 1
         self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
@@ -73,7 +73,7 @@ class Release:
 
     def wait_for(self, emptied: bool, perhaps: bool) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""
-        self.sure, self.emptied = emptied, emptied or perhaps
+        self.emptied = emptied or perhaps
         if self.emptied:
             self._times_emptied = patience.TIMES_EMPTIED if emptied else patience.TIMES_MAY_FILL_UP
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.emptied import emptied_by_program, emptied_elsewhere
+from leakcheck.runtime.attribution import emptied
 
 LIST = "attribute `Model.kept`, from local `model` in main()"
 LOCAL = "local `kept` in train()"
@@ -40,7 +40,7 @@ def is_emptied(tmp_path, source: str, holder: str, kind: str = "tensor") -> bool
     program.write_text(textwrap.dedent(source))
     line = next(i for i, text in enumerate(source.splitlines(), 1) if "# adds" in text)
     adds = Place(str(program), line, "kept.append(...)")
-    return emptied_by_program([Suspect(kind, "list of Tensor", holder=holder, locations=(adds,))])
+    return emptied.by_program([Suspect(kind, "list of Tensor", holder=holder, locations=(adds,))])
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,15 @@ def test_what_a_method_makes_before_its_own_loops_is_made_once(tmp_path):
 
 
 def test_nobody_empties_what_has_no_holder():
-    assert not emptied_by_program([])
-    assert not emptied_by_program([Suspect("tensor", "Tensor", holder="global `kept`")])
+    assert not emptied.by_program([])
+    assert not emptied.by_program([Suspect("tensor", "Tensor", holder="global `kept`")])
 
 
 def is_emptied_elsewhere(tmp_path, source: str, holder: str) -> bool:
     program = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"  # sources are remembered
     program.write_text(textwrap.dedent(source))
     adds = Place(str(program), 3, "kept.append(...)")
-    return emptied_elsewhere([Suspect("tensor", "list", holder=holder, locations=(adds,))])
+    return emptied.elsewhere([Suspect("tensor", "list", holder=holder, locations=(adds,))])
 
 
 def test_a_local_of_a_function_that_is_called_again_and_again(tmp_path):
@@ -155,10 +155,31 @@ def test_what_a_loop_of_another_thread_empties(tmp_path):
     suspects = [Suspect("tensor", "list", holder="global `kept`", locations=(adds,))]
 
     try:
-        assert emptied_elsewhere(suspects)
-        assert not emptied_elsewhere([replace(suspects[0], holder="global `other`")])
-        assert not emptied_elsewhere([replace(suspects[0], kind="graph")])
+        assert emptied.elsewhere(suspects)
+        assert not emptied.elsewhere([replace(suspects[0], holder="global `other`")])
+        assert not emptied.elsewhere([replace(suspects[0], kind="graph")])
     finally:
         over.set()
         thread.join()
-    assert not emptied_elsewhere(suspects)
+    assert not emptied.elsewhere(suspects)
+
+
+@pytest.mark.parametrize(
+    ("turn", "lets_go"),
+    [
+        ("kept, other = zip(*made())", True),
+        ("kept = made()", True),
+        ("kept = kept + made()", False),
+        ("kept += made()", False),
+        ("other = kept", False),
+    ],
+)
+def test_a_local_that_gets_another_value_at_each_turn_lets_go_of_what_it_held(
+    tmp_path, turn, lets_go
+):
+    path = tmp_path / "train.py"
+    step = "        for _ in range(9):\n            log(kept)\n"
+    path.write_text(f"def train(kept):\n    for _ in range(9):\n        {turn}\n{step}")
+    adds = Place(str(path), 5, "log(kept)")
+
+    assert emptied.by_turn([Suspect("tensor", "list", holder=LOCAL, locations=(adds,))]) == lets_go
