@@ -127,7 +127,9 @@ class Findings:
         `soon`: the usual span of steps was not waited for; `early`: few steps were seen at all.
         """
         heap_alone = all(reading.resource.startswith("host.") for reading in grown)
-        of_libraries = all(one.kind in _OF_LIBRARIES for one in self.suspects)
+        of_libraries = all(
+            one.kind in _OF_LIBRARIES or (heap_alone and _is_unheld(one)) for one in self.suspects
+        )
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
         if uneven and of_libraries and (self.suspects or heap_alone):
             return patience.SHAPES_STEPS

@@ -87,6 +87,7 @@ def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
     assert longer(replace(findings(native), shapes_vary=True), HEAP) == SHAPES_STEPS
     assert longer(replace(findings(native), shapes_vary=True), HEAP, BLOCKS) == SHAPES_STEPS
     assert longer(replace(findings(), shapes_vary=True), HEAP) == SHAPES_STEPS
+    assert longer(replace(findings(UNHELD), shapes_vary=True), HEAP) == SHAPES_STEPS
     assert longer(replace(findings(HELD), shapes_vary=True), TENSORS) == 0
     assert longer(findings(native), HEAP) == 0
 

@@ -21,6 +21,7 @@ from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
 
 FEWEST_ELEMENTS = 2
+FEWEST_NEW_SHAPES = 2  # looks that found tensors of new shapes
 FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
 GONE = -1  # shorter than any container
 SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
@@ -157,8 +158,13 @@ class Growth:
 
     @property
     def shapes_vary(self) -> bool:
-        """Whether each look found tensors of shapes that none had found before."""
-        return len(self._new_shapes) > 1 and all(self._new_shapes[1:])
+        """Whether each look found tensors of shapes that none had found before, or several did.
+
+        A curriculum has another length every twenty or thirty steps, and the first looks are near
+        each other.
+        """
+        later = self._new_shapes[1:]
+        return bool(later) and (all(later) or sum(map(bool, later)) >= FEWEST_NEW_SHAPES)
 
     @property
     def steps(self) -> int:
