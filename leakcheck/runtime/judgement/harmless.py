@@ -17,7 +17,6 @@ from leakcheck.units import format_bytes
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
-LEAST_APART = 0.5  # of a share of the steps, between the first readings of two that follow
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -61,8 +60,8 @@ def _late_rate(
 ) -> float | None:
     """Return what the lowest level of a last share of the steps gained on that of one before it.
 
-    The lowest, because what is emptied now and then stands high at most readings. None if the
-    readings of the two begin too near each other: over what lies between, nothing is known.
+    The lowest, because what is emptied now and then stands high at most readings; over the steps
+    between the first readings of the two, which are uneven where few were affordable.
     """
     steps, values = series.column(resource, after=since)
     if not steps:
@@ -72,7 +71,7 @@ def _late_rate(
     late = [(step, value) for step, value in points if step >= steps[-1] - span]
     before = [(step, value) for step, value in points if span <= steps[-1] - step <= 2 * span]
     apart = late[0][0] - before[0][0] if before else 0
-    if apart < LEAST_APART * span or span <= least_steps:
+    if apart <= 0 or span <= least_steps:
         return None
     return (min(value for _, value in late) - min(value for _, value in before)) / apart
 
