@@ -47,10 +47,11 @@ class Limited:
 def _late_share(series: Series, resource: str, since: int, rate: float) -> float | None:
     """Return which part of its rate something gained at the end; None if it was read too rarely.
 
-    In the last third, and where that is long in a sixth or eighth: it may have been full late.
+    In the last third, and where that is long in a sixth to a twelfth: it may have been full late.
     """
     late = _late_rate(series, resource, since, 1 / 3)
-    last = [_late_rate(series, resource, since, part, LEAST_LATE_STEPS) for part in (1 / 6, 1 / 8)]
+    parts = (1 / 6, 1 / 8, 1 / 12)
+    last = [_late_rate(series, resource, since, part, LEAST_LATE_STEPS) for part in parts]
     known = [gain for gain in (late, *last) if gain is not None]
     return min(known) / rate if known else None
 

@@ -72,6 +72,14 @@ def test_what_was_read_too_rarely_since_may_go_on():
     assert LIMITED.goes_on(tensors(full_at=150, until=200))
 
 
+def test_what_was_full_at_the_last_two_of_few_readings_has_stopped():
+    series = Series(64)
+    for step, value in ((200, 200), (1107, 1107), (1633, 1633), (1792, 1700), (1951, 1700)):
+        series.append(step, 0.0, {"tensors": value})
+
+    assert not LIMITED.goes_on([series])
+
+
 def test_what_grows_evenly_goes_on_however_unevenly_it_is_read():
     series = Series(64)
     for step in (946, 1185, 1391, 6323, 6853, 7425, 8045, 8721, 9449):
