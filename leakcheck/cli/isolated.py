@@ -19,7 +19,8 @@ import msgspec
 from leakcheck.cli.session import Session, Settings
 from leakcheck.errors import LeakcheckError
 from leakcheck.model import Report
-from leakcheck.runtime.clock.steps import StepClock, TimeClock
+from leakcheck.runtime.clock.seconds import TimeClock
+from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
 from leakcheck.runtime.isolation.experiment import AS_IT_IS
 from leakcheck.runtime.isolation.silence import without_logging

@@ -18,9 +18,10 @@ from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOU
 from leakcheck.model import Report
 from leakcheck.proof import proved
 from leakcheck.runtime.attribution.elsewhere import own_codes
-from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.clock import loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
-from leakcheck.runtime.clock.steps import StepClock, TimeClock
+from leakcheck.runtime.clock.seconds import TimeClock
+from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits
@@ -97,7 +98,7 @@ class Session:
         outcome = run_program(self.program)
         if timer is not None:
             timer.stop()
-        ticks.stop_listening()
+        clock.stop()
         return self._finish(outcome)
 
     def _of_rank(self, path: Path | None) -> Path | None:
@@ -111,6 +112,7 @@ class Session:
             return TimeClock(self._sentinel, self.settings.every_seconds)
         hook_optimizers(clock.optimizer_stepped)
         ticks.listen(clock.ticked)
+        loaders.listen(clock)
         return None
 
     def _after_step(self) -> None:

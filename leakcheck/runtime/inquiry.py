@@ -14,6 +14,7 @@ from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
+from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.judgement import patience
@@ -23,6 +24,7 @@ from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
+from leakcheck.units import format_bytes
 
 WINDOW_STEPS = 24
 LOOKS_S = 1.5  # of processor time, for a window's looks and lines; its end takes half a second more
@@ -37,6 +39,7 @@ LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
+LIBRARY_LOG = "{holders}: a library's log of numbers, below the tolerance of {limit} a step"
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
 LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
@@ -85,6 +88,19 @@ class Findings:
         share = nodes / nodes_per_step
         return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
 
+    def tolerating(self, tolerance_bytes: int) -> Findings:
+        """Return them without libraries' logs of numbers, which become notices."""
+        logs = logs_of_libraries(self.suspects, tolerance_bytes)
+        if not logs:
+            return self
+        holders, limit = ", ".join(log.holder for log in logs), format_bytes(tolerance_bytes)
+        told = LIBRARY_LOG.format(holders=holders, limit=limit)
+        return replace(
+            self,
+            suspects=tuple(one for one in self.suspects if one not in logs),
+            notices=(*self.notices, Notice("below-tolerance", told)),
+        )
+
     @property
     def firm(self) -> tuple[Suspect, ...]:
         """The suspects, unless a longer window may yet tell what it is that grows."""
@@ -117,14 +133,15 @@ class Findings:
         return any(notice.kind == "bounded" for notice in self.notices)
 
     @property
-    def only_fills_up(self) -> bool:
-        """Whether all that grows has a limit."""
-        return not self.suspects and self.fills_up
+    def is_harmless(self) -> bool:
+        """Whether all that grows has a limit, or is a library's log."""
+        harmless = any(one.kind in ("bounded", "below-tolerance") for one in self.notices)
+        return not self.suspects and harmless
 
-    def longer_steps(self, grown: list[Reading], *, soon: bool, early: bool) -> int:
+    def longer_steps(self, grown: list[Reading], seen: int, *, soon: bool) -> int:
         """Return for how many more steps growth must go on; 0 if it is no longer in doubt.
 
-        `soon`: the usual span of steps was not waited for; `early`: few steps were seen at all.
+        `seen`: so many steps were seen at all; `soon`: the usual span was not waited for.
         """
         heap_alone = all(reading.resource.startswith("host.") for reading in grown)
         of_libraries = all(
@@ -142,7 +159,7 @@ class Findings:
         ):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
-        slows = any(reading.slows for reading in grown)
+        slows, early = any(reading.slows for reading in grown), seen < patience.EARLY_STEPS
         may_fill_up = unheld or ((soon or early or slows) and self.keyed)
         return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
 

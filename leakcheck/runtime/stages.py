@@ -32,10 +32,6 @@ class Course:
 
     def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
         self.watch, self.steps, self.tolerance_bytes = watch, steps, tolerance_bytes
-        self.stage: Stage = "watching"
-        self.established: list[Reading] = []
-        self.suspects: tuple[Suspect, ...] = ()
-        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
@@ -63,11 +59,13 @@ class Course:
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""
         self._drop_attribution()
-        self.established, self.suspects, self.memory = [], (), ()
+        self.established: list[Reading] = []
+        self.suspects: tuple[Suspect, ...] = ()
+        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.notices: tuple[Notice, ...] = ()
         self.excuses, self._vigil = Excuses(), Vigil()
         self.watch.start_over(step)
-        self.stage = "watching"
+        self.stage: Stage = "watching"
         self.span = Span(step, self.steps)
         self._look, self._confirmation, self._by_phase = 0, None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
@@ -166,7 +164,8 @@ class Course:
         steps, _ = self.watch.slow.column("python.blocks", after=self.span.after)
         climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
         full = not steps or not self.excuses.is_limited(steps[-1])
-        return full and len(steps) >= FEWEST_CHECKPOINTS and not self.watch.rises and not climbing
+        full &= not self.watch.rises or bool(self.excuses.tolerated)
+        return full and len(steps) >= FEWEST_CHECKPOINTS and not climbing
 
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
         self.watch.checkpoint(step, sparing=sparing)
@@ -193,8 +192,8 @@ class Course:
         self._begin_confirmation(planned, step)
 
     def _suspicious(self) -> list[Reading]:
-        look = self._look or 1
-        return self.excuses.without(judge.suspicious(self.watch.sources, look, self.span.after))
+        found = judge.suspicious(self.watch.sources, self._look or 1, self.span.after)
+        return self.excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -276,7 +275,7 @@ class Course:
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless, step=step)
-                self.excuses.tolerate(harmless, self.tolerance_bytes)
+                self.excuses.tolerate((harmless,), self.tolerance_bytes)
             self._watch_again(step, self.span.after)  # of the others nothing was acquitted
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
@@ -305,14 +304,15 @@ class Course:
         attribution, self._attribution = self._attribution, None
         assert attribution is not None
         with self.watch.our_garbage():
-            findings = attribution.close()
+            findings = attribution.close().tolerating(self.tolerance_bytes)
         self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside = findings.fills_up
         filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
-        if findings.only_fills_up:
+        if findings.is_harmless:
+            self.excuses.tolerate(findings.notices, self.tolerance_bytes, findings.rates)
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
@@ -325,8 +325,7 @@ class Course:
             self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return
-        early = self.span.seen(step) < patience.EARLY_STEPS
-        steps = findings.longer_steps(self.established, soon=self._soon, early=early)
+        steps = findings.longer_steps(self.established, self.span.seen(step), soon=self._soon)
         self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
             self._doubted, self._soon, self.held = True, False, findings.firm

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from leakcheck.model import Place, Suspect
+from leakcheck.model import Notice, Place, Suspect
+from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
@@ -50,7 +51,7 @@ def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Fin
 
 
 def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
-    return found.longer_steps(list(grown), soon=soon, early=early)
+    return found.longer_steps(list(grown), 100 if early else 1000, soon=soon)
 
 
 def test_what_somebody_holds_is_in_no_doubt():
@@ -194,3 +195,15 @@ def test_a_window_is_longer_once_one_has_found_nothing(attribution):
         return next(step for step in range(101, 400) if begun.step(step)) - 100
 
     assert (length(), length(longer=True)) == (24, 72)
+
+
+def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
+    monkeypatch.setattr(inquiry, "logs_of_libraries", lambda suspects, limit: (HELD,))
+    told = f"{HELD.holder}: a library's log of numbers, below the tolerance of 1.0 KiB a step"
+
+    harmless, both = findings(HELD), findings(HELD, GRAPH)
+
+    assert harmless.tolerating(1024).notices == (Notice("below-tolerance", told),)
+    assert harmless.tolerating(1024).is_harmless
+    assert both.tolerating(1024).suspects == (GRAPH,)
+    assert not both.tolerating(1024).is_harmless

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -13,6 +13,7 @@ from leakcheck.runtime.introspection import frames
 
 _HELD = re.compile(r"attribute `(\w+)\.(\w+)`")
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
+A_NUMBER = "Tensor (scalar)"
 _NOT_LOOKED_AT = ("torch", "leakcheck")
 
 
@@ -33,6 +34,21 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.ClassDef) and node.name == each.__name__:
                     yield path, node, held[2]
+
+
+def logs_of_libraries(suspects: Sequence[Suspect], tolerance_bytes: int) -> tuple[Suspect, ...]:
+    """Return those that installed classes keep of numbers as tensors without a graph, slowly.
+
+    fastai's Recorder keeps the smoothed loss of each step: the user can do nothing about that.
+    """
+    return tuple(
+        one
+        for one in suspects
+        if one.kind == "tensor"
+        and one.what.startswith(A_NUMBER)
+        and (one.bytes_per_step or 0.0) < tolerance_bytes
+        and any(library_classes(one))
+    )
 
 
 def shown(path: str) -> str:

@@ -3,7 +3,9 @@
 torch calls a global hook after every optimizer step; it fires once a step in plain, compiled,
 LBFGS, Lightning, Accelerate, Ignite and Hugging Face loops. While no optimizer steps, the user's
 own loops tick, and one of them is chosen: the outermost one that has run eight times. With several
-optimizers (a GAN) one of them counts; one that is made anew now and then takes over at once.
+optimizers (a GAN) one of them counts; one that is made anew now and then takes over at once. Where
+a library has loop and optimizer to itself (fastai, what only predicts), the batches of the
+DataLoader that it goes over are the steps.
 """
 
 from __future__ import annotations
@@ -13,16 +15,21 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.optimizers import OptimizersBeside, an_optimizer_waits
+from leakcheck.runtime.clock import loaders, ticks
+from leakcheck.runtime.clock.batches import Feeding
+from leakcheck.runtime.clock.beside import Beside
+from leakcheck.runtime.clock.graphs_made import GraphsMade
+from leakcheck.runtime.clock.optimizers import an_optimizer_waits
 
 if TYPE_CHECKING:
     from leakcheck.runtime.judgement.release import Waits
     from leakcheck.runtime.sentinel import Sentinel
 
 CHOSEN_AFTER = 8
+LOADER = -1  # what gives a library its batches, where it is the loop of the steps
+LOADER_AFTER = 2 * CHOSEN_AFTER  # a loop of the user's over it comes first
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
 SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
@@ -39,7 +46,7 @@ class StepClock:
         self._sentinel = sentinel
         self._on_step = on_step
         self._optimizer: weakref.ref[object] | None = None
-        self._beside = OptimizersBeside()
+        self._beside = Beside()
         self._others = 0
         self._counts: dict[int, int] = {}
         self._chosen: int | None = None
@@ -48,6 +55,8 @@ class StepClock:
         self._last_step_s = 0.0
         self._around: Sequence[int] = ()
         self._graphs = GraphsMade()
+        self._feeding = Feeding()
+        self._inside: set[int] = set()  # loops that tick while a library goes over its batches
         self._trusted = True
         self._updated = False  # some optimizer has stepped
         self._moved = False
@@ -92,6 +101,21 @@ class StepClock:
         if count == SWITCHED_OFF_AFTER:
             ticks.switch(loop, False)
 
+    def gave(self, _: Any, dataset: Any, count: int) -> None:
+        """Count a batch of a DataLoader that a library goes over, its optimizer none of torch's."""
+        if not count or self._optimizer is not None or not _in_main_thread():
+            return
+        of_loop = self._chosen not in (None, LOADER)
+        if (of_loop and self._trusted) or not self._feeding.is_step(dataset):
+            return
+        if self._chosen == LOADER:
+            self._step_of_chosen(LOADER)
+            return
+        self._graphs.note(LOADER)
+        count = self._counts[LOADER] = self._counts.get(LOADER, 0) + 1
+        if count >= LOADER_AFTER and not count & (count - 1):
+            self._consider_loader()
+
     def _tick_beside_chosen(self, loop: int, count: int) -> None:
         self._others += 1
         if self._others == 1:
@@ -102,6 +126,7 @@ class StepClock:
     def stop(self) -> None:
         """Count nothing any more, as in a forked child."""
         ticks.stop_listening()
+        loaders.stop_listening(self)
         self._chosen = self._optimizer = None
         self._outer = {}
 
@@ -151,6 +176,9 @@ class StepClock:
         # than the chosen one, which ticked last a while ago: an epoch, an evaluation and the loop
         # over the parameters inside a step are not; the step around such a loop is
         makes_graphs = self._graphs.made_by(loop)
+        if self._chosen == LOADER and not self._trusted and loop not in self._around:
+            is_other = self._others >= OTHER_LOOP_AFTER and loop not in self._inside
+            return makes_graphs or is_other
         if self._trusted:
             return makes_graphs and loop not in self._around and self._is_over()
         return makes_graphs or loop not in self._around or self._is_detail_of(loop)
@@ -187,6 +215,24 @@ class StepClock:
             graph_patience_steps=self._graph_patience_steps(place.over),
         )
 
+    def _consider_loader(self) -> None:
+        around = ticks.enclosing(sys._getframe())
+        if self._chosen in around:
+            return
+        with self._changing:
+            self._inside = self._counts.keys() - {LOADER, *around}
+            self._around = ticks.around_steps(around)
+            self._chosen, self._outer = LOADER, _by_depth(self._around, 2)
+            self._thread = threading.get_ident()
+            self._trusted = self._graphs.made_by(LOADER)
+        waits: Waits = "all but graphs" if self._outer else "nothing"
+        patience_steps = self._graph_patience_steps("data")
+        self._sentinel.restart(
+            "batches of a DataLoader", trusted=self._trusted, graph_patience_steps=patience_steps
+        )
+        outermost = max(self._outer.values(), default=0)
+        self._sentinel.waits_for(waits, outermost, by_loader=True)
+
     def _graph_patience_steps(self, over: str) -> int:
         """Return for how many iterations of a loop a graph may be kept for one backward.
 
@@ -216,32 +262,8 @@ class StepClock:
         around = ticks.enclosing(sys._getframe(2))
         if idle_s > TRAINING_IS_OVER_S and self._outer.keys().isdisjoint(around):
             self._optimizer = None
-            self._beside = OptimizersBeside()
+            self._beside = Beside()
             self._counts.clear()
-
-
-class GraphsMade:
-    """Which loops make autograd Nodes in every other iteration of theirs, or more often.
-
-    autograd numbers its Nodes: an iteration made some if the number has risen since the one before.
-    """
-
-    def __init__(self) -> None:
-        self._newest: dict[int, int] = {}
-        self._seen: dict[int, int] = {}
-        self._made: dict[int, int] = {}
-
-    def note(self, loop: int) -> None:
-        """Note that an iteration of `loop` begins (0.3 us)."""
-        newest = _sequence_number()
-        self._made[loop] = self._made.get(loop, 0) + (newest > self._newest.get(loop, newest))
-        self._newest[loop] = newest
-        self._seen[loop] = self._seen.get(loop, 0) + 1
-
-    def made_by(self, loop: int) -> bool:
-        """Say whether at least half of the iterations of `loop` made Nodes, and several did."""
-        made = self._made.get(loop, 0)
-        return made >= CHOSEN_AFTER - 1 and 2 * made >= self._seen[loop] - 1
 
 
 def _by_depth(loops: Sequence[int], nearest: int = 1) -> dict[int, int]:
@@ -250,30 +272,3 @@ def _by_depth(loops: Sequence[int], nearest: int = 1) -> dict[int, int]:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
-
-
-def _sequence_number() -> int:
-    torch = sys.modules.get("torch")
-    read = getattr(getattr(torch, "autograd", None), "_get_sequence_nr", None)
-    return int(read()) if read is not None else 0
-
-
-class TimeClock:
-    """Makes a step of every so many seconds, in a thread, for programs without a loop of theirs."""
-
-    def __init__(self, sentinel: Sentinel, every_s: float) -> None:
-        self._sentinel = sentinel
-        self._every_s = every_s
-        self._over = threading.Event()
-        sentinel.restart(f"every {every_s:g} s", trusted=True)
-        self._thread = threading.Thread(target=self._run, name="leakcheck-clock", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Count no more steps."""
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self._every_s):
-            self._sentinel.step()

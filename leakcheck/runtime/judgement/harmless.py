@@ -17,6 +17,7 @@ from leakcheck.units import format_bytes
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
+AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -84,6 +85,7 @@ class Excuses:
         self.limited: Limited | None = None
         self._until: dict[str, float] = {}
         self._tolerated_bytes = 0
+        self.tolerated: Mapping[str, float] = {}  # rates beside it
         self._slower: dict[str, Mapping[str, float]] = {}  # rates by holder, before it slowed
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
@@ -131,10 +133,19 @@ class Excuses:
         """Say whether something may still grow up to a limit that the program sets."""
         return self.limited is not None and step < self.limited.until
 
-    def tolerate(self, harmless: Notice, tolerance_bytes: int) -> None:
-        """Let plain objects grow that were below the tolerance; what grows faster is no part."""
-        if harmless.kind == "below-tolerance":
+    def tolerate(
+        self,
+        notices: Sequence[Notice],
+        tolerance_bytes: int,
+        rates: Mapping[str, float] | None = None,
+    ) -> None:
+        """Let plain objects grow that were below the tolerance; what grows faster is no part.
+
+        `rates`: how fast what is counted exactly grew, which goes on with them.
+        """
+        if any(one.kind == "below-tolerance" for one in notices):
             self._tolerated_bytes = tolerance_bytes
+            self.tolerated = {name: AS_FAST * rate for name, rate in (rates or {}).items()}
 
     def without(self, readings: list[Reading]) -> list[Reading]:
         """Return the readings that have no excuse."""
@@ -145,8 +156,10 @@ class Excuses:
         ]
 
     def _is_tolerated(self, reading: Reading) -> bool:
-        plain = reading.resource in PLAIN
-        return plain and _in_bytes(reading.resource, reading.line.per_step) < self._tolerated_bytes
+        per_step = reading.line.per_step
+        if reading.resource in PLAIN:
+            return _in_bytes(reading.resource, per_step) < self._tolerated_bytes
+        return per_step <= self.tolerated.get(reading.resource, 0.0)
 
     def hold_for(self, resource: str) -> bool:
         """Say whether `resource` may grow for now."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from dataclasses import replace
 
 import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.guards import limited_by_program
+from leakcheck.runtime.attribution.library import logs_of_libraries
 
 RING = """
     class {name}:
@@ -50,3 +53,41 @@ def test_a_limit_of_the_class_is_told_with_its_place(limit_of):
 
 def test_a_class_without_a_limit_sets_none(limit_of):
     assert limit_of("self.data.append(x)", "EndlessRing") == ""
+
+
+RECORDER = """
+    class Recorder:
+        def __init__(self):
+            self.losses = []
+    """
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """Return a number a step that an installed class keeps."""
+    folder = tmp_path / "lib" / "python3" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "recorder.py").write_text(textwrap.dedent(RECORDER))
+    monkeypatch.syspath_prepend(folder)
+    __import__("recorder")
+    yield Suspect(
+        "tensor", "Tensor (scalar) float32", 1.0, 96.0, "attribute `Recorder.losses`, from global"
+    )
+    sys.modules.pop("recorder")
+
+
+def test_a_library_s_log_of_numbers_is_one(recorded):
+    assert logs_of_libraries([recorded], 1024) == (recorded,)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kind": "graph"},
+        {"what": "Tensor (8) float32"},
+        {"bytes_per_step": 2048.0},
+        {"holder": "attribute `Recorded.losses`, from global"},  # a class that is not installed
+    ],
+)
+def test_nothing_else_that_it_keeps_is(recorded, other):
+    assert logs_of_libraries([replace(recorded, **other)], 1024) == ()

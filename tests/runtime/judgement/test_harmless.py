@@ -155,11 +155,17 @@ def test_what_plain_objects_gain_is_tolerated_and_no_more_than_that():
 
     excuses = Excuses()
     log, leak = reading("host.heap", 300), reading("host.heap", 8208)
-    excuses.tolerate(Notice("below-tolerance", "plain objects grow"), 1024)
+    excuses.tolerate([Notice("below-tolerance", "plain objects grow")], 1024)
 
     assert excuses.without([log, leak, reading("tensors", 1)]) == [leak, reading("tensors", 1)]
     assert excuses.without([reading("python.blocks", 4), reading("python.blocks", 400)]) == [
         reading("python.blocks", 400)
+    ]
+
+    excuses.tolerate([Notice("below-tolerance", "a library's log")], 1024, {"tensors": 1})
+
+    assert excuses.without([reading("tensors", 1), reading("tensors", 2)]) == [
+        reading("tensors", 2)
     ]
 
 
