@@ -59,6 +59,7 @@ class _Again:
     function: ast.FunctionDef | ast.AsyncFunctionDef | None
     loop: ast.stmt | None
     conditional: bool = False  # inside the loop
+    missing: frozenset[str] = frozenset()  # names that hold nothing here, by a condition around it
 
     def replaces(self, adds: int) -> bool:
         """Say whether what it assigns may be full by then: not made here, nor on every step."""
@@ -83,13 +84,46 @@ def _run_again(tree: ast.AST) -> Iterator[_Again]:
                 around.append((part, _Again(part, part, None)))
                 continue
             inner = replace(at, conditional=at.conditional or isinstance(node, _BRANCHES))
+            if isinstance(node, ast.If):
+                missing = _missing(node.test, otherwise=part in node.orelse)
+                inner = replace(inner, missing=at.missing | missing)
             if isinstance(node, LOOPS):
-                inner = replace(at, loop=node, conditional=False)
+                inner = replace(at, loop=node, conditional=False, missing=frozenset())
             if isinstance(part, ast.stmt):
                 inner = replace(inner, node=part)
                 if inner.loop is not None or inner.function is not None:
                     yield inner
             around.append((part, inner))
+
+
+def _missing(test: ast.expr, *, otherwise: bool) -> frozenset[str]:
+    """Return the names that a condition finds empty, unset or without a key.
+
+    `if not state:`, `if key not in state:`, `if self.rows is None:`; `otherwise`: in its `else:`.
+    """
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _missing(inner, otherwise=not otherwise)
+        case ast.BoolOp(op=ast.And(), values=parts) if not otherwise:
+            return frozenset().union(*(_missing(part, otherwise=False) for part in parts))
+        case ast.Compare(ops=[ast.In() | ast.NotIn() as asks], comparators=[kept]):
+            return _asked(kept) if isinstance(asks, ast.In) == otherwise else frozenset()
+        case ast.Compare(left=kept, ops=[asks], comparators=[ast.Constant(value=nothing)]):
+            found = isinstance(asks, (ast.Is, ast.Eq)) != otherwise
+            return _asked(kept) if found and not nothing else frozenset()
+    return _asked(test) if otherwise else frozenset()
+
+
+def _asked(node: ast.expr) -> frozenset[str]:
+    """Return what an expression asks for: `len(x)`, `x.get(key)` and `hasattr(self, "x")` for x."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[measured]):
+            return frozenset({name_of(measured)})
+        case ast.Call(func=ast.Attribute(value=owner, attr="get")):
+            return frozenset({name_of(owner)})
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
+            return frozenset({name})
+    return frozenset({name_of(node)} - {""})
 
 
 def _empties_in(
@@ -104,6 +138,7 @@ def _empties_in(
             case ast.Assign(targets=targets, value=value):
                 replaces, in_loop = again.replaces(adds), again.loop is not None
                 parts = [each for each in targets if replaces or is_item(each)]
+                parts = [each for each in parts if name_of(each) not in again.missing]
                 yield any(_sets(each, value, names, in_loop) for each in parts)
             case ast.Delete(targets=targets):
                 yield any(name_of(each) in names for each in targets)

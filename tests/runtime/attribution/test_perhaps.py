@@ -132,3 +132,43 @@ def test_a_graph_is_not_to_wait_nor_what_nobody_holds(may):
     source = LOOP.format(made="[]", statement="if left == 0: kept.clear()")
     assert not may(source, kind="graph")
     assert not may(source, holder="")
+
+
+MADE_LATE = """
+kept, state, found = {{}}, {{}}, None
+for step in range(9000):
+    {made}
+    kept["rows"].append(train())  # adds
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'if not kept: kept["rows"] = []',
+        'if "rows" not in kept: kept["rows"] = []',
+        'if kept.get("rows") is None: kept["rows"] = []',
+        'if len(kept) == 0 and step: kept["rows"] = []',
+        'if not hasattr(state, "kept"): kept["rows"] = []',
+        """if "rows" in kept: pass
+    else: kept["rows"] = []""",
+        """if kept: pass
+    else: kept["rows"] = []""",
+    ],
+)
+def test_what_is_made_where_it_is_missing_takes_nothing_away(may, made):
+    assert not may(MADE_LATE.format(made=made))
+
+
+@pytest.mark.parametrize(
+    "emptied",
+    [
+        'if step % 100 == 0: kept["rows"] = []',
+        'if kept: kept["rows"] = []',
+        'if len(kept["rows"]) != 0: kept["rows"] = []',
+        'if "rows" in kept: kept["rows"] = []',
+        'if not found: kept["rows"] = []',
+    ],
+)
+def test_what_is_made_where_it_is_there_does(may, emptied):
+    assert may(MADE_LATE.format(made=emptied))
