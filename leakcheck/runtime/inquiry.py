@@ -6,7 +6,7 @@ A short attribution window is opened; how long it is hangs on what grows and how
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
@@ -79,6 +79,7 @@ class Findings:
     doubtful: bool = False  # they are in containers that keep their size
     passed: bool = False  # what holds them has more in it than its source allows
     limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
+    taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -113,9 +114,13 @@ class Findings:
         """
         if self.passed:
             return ""
-        small = all(is_below(one, tolerance_bytes) for one in self.suspects)
-        if self.limited and small:  # a log beside a window that fills
+        large = [one for one in self.suspects if not is_below(one, tolerance_bytes)]
+        if self.limited and not large:  # a log beside a window that fills
             return limited_by_program(self.limited)
+        if large and all(one.holder in self.taken for one in large):
+            return "; ".join(
+                f"{one.holder} takes in what {self.taken[one.holder]} gives up" for one in large
+            )
         heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
         joined = any(joins_itself(place) for one in self.suspects for place in one.locations)
         unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
@@ -248,6 +253,7 @@ class Attribution:
             window.doubtful,
             bool(passed),
             limited,
+            window.taken,
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

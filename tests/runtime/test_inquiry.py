@@ -146,6 +146,7 @@ class Window:
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
     passed: dict[str, object] = {}  # noqa: RUF012
+    taken: dict[str, str] = {}  # noqa: RUF012
 
     def __init__(self, *_: object) -> None:
         pass
@@ -207,3 +208,11 @@ def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
     assert harmless.tolerating(1024).is_harmless
     assert both.tolerating(1024).suspects == (GRAPH,)
     assert not both.tolerating(1024).is_harmless
+
+
+def test_what_another_container_gives_up_is_a_limit():
+    taken = replace(findings(HELD), taken={HELD.holder: "global `pool`"})
+    both = replace(taken, suspects=(HELD, UNHELD))
+
+    assert taken.limits(None, 1024) == "global `kept` takes in what global `pool` gives up"
+    assert both.limits(None, 1024) == ""

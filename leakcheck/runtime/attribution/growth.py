@@ -14,6 +14,7 @@ from itertools import compress, pairwise, repeat
 from operator import gt, lt
 from typing import Any
 
+from leakcheck.runtime.attribution.moving import Moving
 from leakcheck.runtime.introspection.buffers import Extended
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
 from leakcheck.runtime.introspection.objects import Heap
@@ -86,13 +87,15 @@ class Growth:
         self._new_shapes: list[int] = []  # a look each
         self._buffers = Extended()
         self._tables = Tables()
+        self._moving = Moving()
         self._born: list[list[weakref.ref[Any]]] = []  # tensors first seen at each look
 
     def look(self, step: int, heap: Heap) -> dict[int, int]:
         """Take a look; returns how much each container has grown so far, by its id."""
         lengths = heap.lengths()
         if self._steps:
-            self._compare(lengths)
+            shrunk = self._compare(lengths)
+            self._moving.look(shrunk, heap)
         else:
             self._lengths, self._counts = lengths, heap.counts()
             self._tables.look(heap.tables())
@@ -109,8 +112,8 @@ class Growth:
         newest = self._grown[-1] if self._grown else {}
         return {key: length - self._first[key] for key, length in newest.items()}
 
-    def _compare(self, lengths: dict[int, int]) -> None:
-        """Note what has grown; what shrank or died is passed over from now on.
+    def _compare(self, lengths: dict[int, int]) -> dict[int, int]:
+        """Note what has grown; returns how much is left in what shrank, which is passed over now.
 
         What is new since the first look is held by something older. Without a line of ours for each
         of the containers: there may be a million.
@@ -125,6 +128,7 @@ class Growth:
             del past[key]
             self._first.pop(key, None)
         self._grown.append({key: past[key] for key in self._first})
+        return {key: lengths[key] for key in shrunk if key in lengths}
 
     def growers(self, heap: Heap) -> list[Grower]:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
@@ -144,6 +148,10 @@ class Growth:
             grown = found[id(thing)] - self._first[id(thing)]
             growers.append(Grower(thing, found[id(thing)], grown / steps))
         return sorted(growers, key=lambda grower: -grower.per_step)
+
+    def takers(self, growers: Sequence[Grower], heap: Heap) -> dict[int, Any]:
+        """Return from which container each grower, by id, takes what it gains."""
+        return self._moving.takers((one.container for one in growers), heap)
 
     def survivors(self) -> list[Any]:
         """Return the living tensors that were born in the window, but for its newest steps."""

@@ -84,6 +84,8 @@ class Inquest:
         self._growers = list(islice(growers, MOST_CANDIDATES))
         rates = {id(one.container): one.per_step for one in self._growers}
         self._grower_ids = set(rates)
+        self._takers = growth.takers(self._growers, heap)
+        self.taken: dict[str, str] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
         self._follower = Follower(Roots(heap), self._grower_ids, places)
@@ -153,6 +155,8 @@ class Inquest:
             found.lines = self._lines_of(found.grower, found)
             if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
+            if (giving := self._takers.get(id(found.grower))) is not None:
+                self.taken[found.told.holder] = self._follower.follow(giving).told.holder
         return found
 
     def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
@@ -302,9 +306,8 @@ class Inquest:
         what = f"{type(grower.container).__name__} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
-        blocks = grower.per_step * each.blocks
-        lead = replace(lead, blocks_per_step=blocks, resources=resources_in(elements))
-        lead = replace(lead, whole=True, plain=are_plain(elements))
+        lead = replace(lead, blocks_per_step=grower.per_step * each.blocks, whole=True)
+        lead = replace(lead, resources=resources_in(elements), plain=are_plain(elements))
         (self._weak if objects.all_weak(elements) else self.leads).append(lead)
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
@@ -322,7 +325,8 @@ class Inquest:
             found.lines = self._culprit("python.blocks")
         lead = self._lead("object", kind.__name__, found, per_step, weight)
         if wrapped and not lead.lines:
-            lead = replace(lead, made_at=self._culprit_of_heap())
+            rate = self._rates.get("host.heap", 0.0)
+            lead = replace(lead, made_at=self._culprit("host.heap", rate) if rate else Counter())
         self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
@@ -338,10 +342,6 @@ class Inquest:
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
-
-    def _culprit_of_heap(self) -> Counter[Site]:
-        rate = self._rates.get("host.heap", 0.0)
-        return self._culprit("host.heap", rate) if rate else Counter()
 
     def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
         if self._codes_elsewhere:  # they add to it too

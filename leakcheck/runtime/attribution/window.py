@@ -60,6 +60,7 @@ class Window:
         self._step = 0
         self.full_in_steps = 0
         self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
+        self.taken: Mapping[str, str] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
         self._looks_taken = 0
@@ -122,7 +123,7 @@ class Window:
         if not inquest.leads and not inquest.filling.notices:
             inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
-        self.passed = inquest.filling.passed
+        self.passed, self.taken = inquest.filling.passed, inquest.taken
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         notices = inquest.filling.notices
