@@ -11,7 +11,7 @@ from math import inf
 from time import thread_time
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime.attribution.conditions import may_end
+from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
 from leakcheck.runtime.attribution.library import logs_of_libraries
@@ -80,6 +80,7 @@ class Findings:
     passed: bool = False  # what holds them has more in it than its source allows
     limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
     taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
+    asked_often: bool = False  # and most often has what it is asked for
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -156,7 +157,7 @@ class Findings:
         if uneven and of_libraries and (self.suspects or heap_alone):
             return patience.SHAPES_STEPS
         if self.memo:
-            return patience.MEMO_STEPS
+            return patience.CACHE_STEPS if self.asked_often else patience.MEMO_STEPS
         if not self.suspects:
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
         if self.doubtful or any(
@@ -240,6 +241,7 @@ class Attribution:
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
+        asked_often = cached and mostly_found(suspects, window.visits, window.steps)
         return Findings(
             suspects,
             (*notices, *passed),
@@ -254,6 +256,7 @@ class Attribution:
             bool(passed),
             limited,
             window.taken,
+            asked_often,
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

@@ -6,13 +6,17 @@ It may end when every key was seen once, and no source says when that is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.emptying import ORDERED
 from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, name_of
 
+MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
+FEWEST_ASKED = 16
+_LOOKED_UP = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
 
 
@@ -23,25 +27,62 @@ def may_end(suspects: Sequence[Suspect]) -> bool:
     `if key in cache:`, `except KeyError:`, `cache.setdefault(key, x)`, after
     `if key in cache: return`; not `if step % 10 == 0:`, which comes again for ever.
     """
-    return any(_is_first_time(place) for suspect in suspects for place in suspect.locations[:1])
+    return any(
+        _condition_of(place) is not None for suspect in suspects for place in suspect.locations[:1]
+    )
 
 
-def _is_first_time(place: Place) -> bool:
+def mostly_found(
+    suspects: Sequence[Suspect], visits: Mapping[tuple[str, int], int], steps: int
+) -> bool:
+    """Say whether what grows is asked far more often than it gains: its keys come again.
+
+    `visits`: how often each line ran in so many `steps`.
+    """
+    for suspect in suspects:
+        for place in suspect.locations[:1]:
+            condition = _condition_of(place)
+            if condition is None or not condition.by_key:
+                continue
+            asked = visits.get((place.path, condition.line), 0)
+            gained = (suspect.objects_per_step or 0.0) * steps
+            if condition.line != place.line:
+                gained = visits.get((place.path, place.line), 0)
+            if asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained:
+                return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Where it is asked whether something is new; `by_key`: looked up, not compared by size."""
+
+    line: int
+    by_key: bool = True
+
+
+def _condition_of(place: Place) -> _Condition | None:
     """Look at the conditions around a line that adds, inside the innermost loop or function."""
     around = [node for node in ast.walk(parsed(place.path)) if is_around(node, place.line)]
     for node in reversed(around):  # a walk goes from the outside to the inside
         if _sets_default(node):
-            return True
+            return _Condition(place.line)
         if isinstance(node, (*LOOPS, *FUNCTIONS)):
-            missing = isinstance(node, FUNCTIONS) and node.name == "__missing__"
-            return missing or any(_answers(each, around[-1]) for each in ast.walk(node))
+            if isinstance(node, FUNCTIONS) and node.name == "__missing__":
+                return _Condition(place.line)
+            inside = (each for each in ast.walk(node) if isinstance(each, ast.stmt))
+            answers = (_Condition(each.lineno) for each in inside if _answers(each, around[-1]))
+            return next(answers, None)
         if isinstance(node, ast.ExceptHandler) and node.type is not None:
-            return name_of(node.type) in _MISSING
+            tried = [each.body[0].lineno for each in around if isinstance(each, ast.Try)]
+            return _Condition(tried[-1]) if name_of(node.type) in _MISSING else None
         if isinstance(node, ast.If) and node.body[0].lineno <= place.line:
             otherwise = bool(node.orelse) and node.orelse[0].lineno <= place.line
             if _ends(node.test, otherwise=otherwise):
-                return True
-    return False
+                compared = [each for each in ast.walk(node.test) if isinstance(each, ast.Compare)]
+                by_key = any(isinstance(each.ops[0], _LOOKED_UP) for each in compared)
+                return _Condition(node.lineno, by_key)
+    return None
 
 
 def _answers(node: ast.AST, adding: ast.AST) -> bool:

@@ -34,6 +34,7 @@ class LineTracer:
 
     def __init__(self) -> None:
         self.credits: dict[str, Counter[Site]] = {}
+        self.visits: dict[tuple[str, int], int] = {}  # how often each line ran
         self._probes: dict[str, tuple[Probe, int]] = {}
         self._numbers = array("Q")
         self._made_by: list[Site] = []
@@ -120,7 +121,9 @@ class LineTracer:
             return None
         self._settle()
         if event == "line":
-            self._site = _site(frame)
+            self._site = site = _site(frame)
+            line = (site.path, site.line)
+            self.visits[line] = self.visits.get(line, 0) + 1
         elif event == "return":
             caller = frames.own_caller(frame.f_back)
             self._site = _site(caller) if caller else None

@@ -109,6 +109,17 @@ class Window:
         finally:  # in the heap, the copies of locals that tracing made would be in use
             self._tracer.forget(suspended)
 
+    @property
+    def visits(self) -> Mapping[tuple[str, int], int]:
+        """How often each line of the user's ran, by path as reports show it and number."""
+        visits = self._tracer.visits
+        return {(frames.shown(path), line): count for (path, line), count in visits.items()}
+
+    @property
+    def steps(self) -> int:
+        """The number of steps so far."""
+        return self._step
+
     def abandon(self) -> None:
         """End the window without looking."""
         self._tracer.stop()

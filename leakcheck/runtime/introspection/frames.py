@@ -168,11 +168,12 @@ def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
 
 def place(site: Site, share: float = 1.0) -> Place:
     """Return the site as reports show it: relative to the working directory, with its source."""
-    path = site.path
-    here = os.getcwd() + os.sep
-    if path.startswith(here):
-        path = path[len(here) :]
-    return Place(path, site.line, source_line(site), share, site.function)
+    return Place(shown(site.path), site.line, source_line(site), share, site.function)
+
+
+def shown(path: str) -> str:
+    """Return a path as reports show it."""
+    return path.removeprefix(os.getcwd() + os.sep)
 
 
 def source_line(site: Site) -> str:

@@ -166,10 +166,13 @@ class Confirmation:
     def so_far(self, *, exhausted: bool = False) -> list[Reading]:
         """Return what grew at every reading yet, for a run that ends before the last of them.
 
-        What had grown and did not stop before memory was `exhausted` needs no second reading.
+        What had grown and did not stop before memory was `exhausted` needs no second reading. A
+        cache that has most of what it is asked for may be full at any time.
         """
         if exhausted and len(self.taken) < 2:
             return self.suspected
+        if self.length >= patience.CACHE_STEPS and not exhausted:
+            return []
         return [one for one in self.suspected if self._has_grown(one)]
 
     def _has_grown(self, reading: Reading) -> bool:

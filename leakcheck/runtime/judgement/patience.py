@@ -15,6 +15,7 @@ EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
 MEMO_STEPS = 700  # to confirm what is only kept where it is new
+CACHE_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
 MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up
 LIMIT_STEPS = 1000  # for what the program itself limits, at first

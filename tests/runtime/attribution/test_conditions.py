@@ -1,0 +1,52 @@
+"""Whether what is added only where it is new is mostly there already: a cache that fills."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.conditions import mostly_found
+
+STEPS = 100
+ASKED = {
+    "if key not in kept:\n    kept[key] = x  # adds\n": 1,
+    "if kept.get(key) is None:\n    kept[key] = x  # adds\n": 1,
+    "try:\n    kept[key]\nexcept KeyError:\n    kept[key] = x  # adds\n": 2,
+    "def get(key):\n    if key in kept: return kept[key]\n    kept[key] = x  # adds\n": 2,
+    "for x in xs:\n    kept.setdefault(key, x)  # adds\n": 2,
+}
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Say whether most is found, from how often two lines ran and how much was gained."""
+
+    def found(source: str, asked_at: int, asked: int, added: int) -> bool:
+        path = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"  # sources are remembered
+        path.write_text(textwrap.dedent(source))
+        lines = source.splitlines()
+        adds = next(number for number, text in enumerate(lines, 1) if "# adds" in text)
+        visits = {(str(path), adds): added} | {(str(path), asked_at): asked}
+        suspect = Suspect(
+            "tensor", "", added / STEPS, locations=(Place(str(path), adds, lines[adds - 1]),)
+        )
+        return mostly_found((suspect,), visits, STEPS)
+
+    return found
+
+
+@pytest.mark.parametrize(("source", "asked_at"), ASKED.items())
+def test_what_is_asked_for_is_mostly_there(found, source, asked_at):
+    assert found(source, asked_at, asked=100, added=4)
+    assert not found(source, asked_at, asked=100, added=90)
+    assert not found(source, asked_at, asked=8, added=1)  # too few to say
+
+
+def test_what_is_compared_by_size_is_no_question_for_a_key(found):
+    assert not found("if loss > most:\n    kept.append(x)  # adds\n", 1, asked=100, added=4)
+
+
+def test_what_is_added_on_every_step_asks_nothing(found):
+    assert not found("kept.append(x)  # adds\n", 1, asked=100, added=4)
