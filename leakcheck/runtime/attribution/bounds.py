@@ -49,6 +49,34 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
                     yield Bound(place.path, number)
 
 
+def bounds_beside(suspect: Suspect) -> Iterator[Bound]:
+    """Yield what it compares the length of another container with, before it removes from this.
+
+    `if len(self.order) > n: self.rows.pop(self.order.popleft(), None)`; the `counter` is the other.
+    """
+    for place in suspect.locations:
+        for name, within in names_of(suspect, place):
+            branches = (node for node in ast.walk(within) if isinstance(node, (ast.If, ast.While)))
+            for branch in branches:
+                if limits(branch, name, within) and not list(
+                    _bounds_in(branch, name, place, within)
+                ):
+                    yield from _lengths_in(branch.test, place.path)
+
+
+def _lengths_in(test: ast.expr, path: str) -> Iterator[Bound]:
+    match test:
+        case ast.Compare(left=length, ops=[ast.Gt() | ast.GtE()], comparators=[most]):
+            pass
+        case ast.Compare(left=most, ops=[ast.Lt() | ast.LtE()], comparators=[length]):
+            pass
+        case _:
+            return
+    match length:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute() as other]):
+            yield Bound(path, most, other)
+
+
 def _bounds_in(
     branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
 ) -> Iterator[Bound]:

@@ -19,7 +19,7 @@ from types import MemberDescriptorType
 from typing import Any
 
 from leakcheck.model import Suspect
-from leakcheck.runtime.attribution.bounds import Bound, bounds_of
+from leakcheck.runtime.attribution.bounds import Bound, bounds_beside, bounds_of
 from leakcheck.runtime.attribution.names import is_inner
 from leakcheck.runtime.introspection import frames, objects
 
@@ -65,10 +65,28 @@ def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Sta
     # seen from the lines that make it or its holder no comparison is in the same block
     sure = {ast.unparse(bound.limit) for bound, _ in known if bound.each_time}
     certain = all(ast.unparse(bound.limit) in sure and numbers for bound, numbers in known)
-    if limits or not known or not certain or _is_inside(container, suspect):
+    if not known:
+        return Stated(None, _reached_beside(suspect, owners, length))
+    if limits or not certain or _is_inside(container, suspect):
         return Stated(min(limits, default=None))
     largest = max(number for _, numbers in known for number in numbers)
     return Stated(None, math.ceil(largest) if 0 < PASSED * largest < length else 0)
+
+
+def _reached_beside(suspect: Suspect, owners: Sequence[Any], length: int) -> int:
+    """Return the limit of another container, if that is full and this one holds far more; else 0.
+
+    Its elements may be looked for under keys that are none of its own.
+    """
+    for bound in bounds_beside(suspect):
+        assert bound.counter is not None
+        for limit in _numbers(bound.limit, bound.path, owners)[:1]:
+            others = islice(_values(bound.counter, bound.path, owners), MOST_VALUES)
+            read = ((objects.length_reader(type(other)), other) for other in others)
+            full = any(reader is not None and reader(other) >= limit - 1 for reader, other in read)
+            if full and 0 < PASSED * limit < length:
+                return math.ceil(limit)
+    return 0
 
 
 def _is_inside(container: Any, suspect: Suspect) -> bool:

@@ -25,6 +25,7 @@ class Replay:
         self.steps, self.few = length, 9
         self.args = argparse.Namespace(memory_size=300)
         self.data = [None] * length
+        self.order = [""] * 500
 
     @property
     def asked(self):
@@ -185,3 +186,40 @@ def test_the_limit_of_a_container_is_not_that_of_those_in_it(tmp_path):
     suspect = Suspect("tensor", "", holder="global `seasons`", trace=trace, locations=places)
 
     assert stated_limit(inner, suspect, []) == Stated()
+
+
+BESIDE = """\
+    self.data.append(x)
+    self.order.append(str(x))
+    {test}:
+        self.data.remove(self.order.pop(0))
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if len(self.order) > self.capacity",
+        "while self.capacity < len(self.order)",
+        "if len(self.order) >= 500",
+    ],
+)
+def test_a_limit_of_another_is_passed_where_that_is_full_and_this_holds_far_more(limit, test):
+    body = BESIDE.format(test=test)
+
+    assert limit(body, length=2000, passed=True) == 500
+    assert limit(body, length=600, passed=True) == 0  # a few of the newest
+    assert limit(body, length=2000) is None
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if len(self.order) > 1500",  # it is not full
+        "if len(self.missing) > self.capacity",
+        "if self.steps > self.capacity",
+        "if self.order",
+    ],
+)
+def test_and_not_otherwise(limit, test):
+    assert limit(BESIDE.format(test=test), length=2000, passed=True) == 0
