@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from leakcheck.model import Kind, LeakTrace, Link, Suspect
+from leakcheck.runtime.attribution.names import ADDS
 
 _INSIDE = "what is kept has a graph inside ({inside}): detach that, or clear {holder} after its use"
 _TRACEBACK = (
@@ -172,13 +173,17 @@ def _container(holder: str) -> str:
 
 
 def _registers_hook(statement: ast.stmt | None) -> str:
-    calls = (
-        (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
-        if statement
-        else ()
-    )
-    names = (called.attr for called in calls if isinstance(called, ast.Attribute))
-    return next((n for n in names if n.startswith("register_") and n.endswith("hook")), "")
+    """Return the method that registers a hook, unless what the hook adds to is what grows."""
+    nodes = list(ast.walk(statement)) if statement else []
+    hooks = [part for node in nodes if isinstance(node, ast.Lambda) for part in ast.walk(node)]
+    names, inside = ([*map(_method, part)] for part in (nodes, hooks))
+    methods = (name for name in names if name.startswith("register_") and name.endswith("hook"))
+    return "" if set(ADDS).intersection(inside) else next(methods, "")
+
+
+def _method(node: ast.AST) -> str:
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.attr if isinstance(called, ast.Attribute) else ""
 
 
 def _parsed(code: str) -> ast.stmt | None:

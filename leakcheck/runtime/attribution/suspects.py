@@ -104,11 +104,15 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
     ours, theirs = known.told.edges, lead.told.edges
     if ours[0] == theirs[0] == OUTSIDE:
         return known.kind == lead.kind
-    alike = known.kind == lead.kind and known.told.holder == lead.told.holder != ""
+    alike = known.kind == lead.kind and _named(known) == _named(lead) != ""
     if alike and known.lines and known.lines.keys() == lead.lines.keys():
-        return True  # one line adds to several lists, as of each layer
+        return True  # one line adds to several lists, as of each layer, in whatever way reached
     shorter = min(len(ours), len(theirs))
     return ours[:shorter] == theirs[:shorter] and (shorter > 1 or len(ours) == len(theirs))
+
+
+def _named(lead: Lead) -> str:
+    return lead.told.holder.partition(", from ")[0]
 
 
 def _merge(known: Lead, lead: Lead) -> Lead:

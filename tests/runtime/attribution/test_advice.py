@@ -222,3 +222,13 @@ def test_what_is_registered_or_awaited_is_to_be_given_back(root, links, holder, 
     tensors = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), holder=holder, fix=NUMBER)
 
     assert fitting(tensors).startswith(advice)
+
+
+def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
+    adding = "t.register_hook(lambda g: GRADS.append(g.clone()))"
+    kept = "self.handles.append(layer.register_forward_hook(note))"
+
+    assert fix_for(adding, "tensor", scalar=False) == (
+        "keep a number (.item()) or a bounded window, or move it to disk"
+    )
+    assert fix_for(kept, "tensor", scalar=False).startswith("keep the handle")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import Told
+from leakcheck.runtime.introspection.frames import Site
 
 
 def lead(kind, holder, count, in_bytes, blocks=0.0, edge="[x]") -> Lead:
@@ -76,3 +78,17 @@ def test_a_log_of_numbers_beside_hooks_is_no_leak_of_its_own():
     assert rates(log, hooks) == [("object", "global `model`", 0.5, 54.0)]
     assert len(rates(replace(log, bytes_per_step=40.0), hooks)) == 2  # about as fast
     assert len(rates(log)) == 1
+
+
+def test_one_line_that_adds_to_an_attribute_is_one_leak_in_whatever_ways_it_is_reached():
+    def reached(root: str) -> Lead:
+        links = (Link(".log", "list", suspect=True),)
+        told = Told(LeakTrace(root, links), f"attribute `Node.log`, from {root}", False)
+        line = Counter({Site("train.py", 9): 24})
+        return Lead(
+            "object", "list of Entry", told, line, objects_per_step=1.0, bytes_per_step=900.0
+        )
+
+    two = reached("global `nodes`"), reached("local `self` in exchange()")
+
+    assert rates(*two) == [("object", "attribute `Node.log`, from global `nodes`", 2.0, 1800.0)]
