@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import (
+    age_out,
     changes,
     compared_beside,
     compared_with,
@@ -37,7 +38,7 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
     """Yield what the program compares the length with of what grows, before it adds or removes.
 
     `if self.size < self.capacity: self.rows.append(x)` counts by hand, `rows[i % n] = x` has as
-    many as there are remainders.
+    many as there are remainders; `rows.pop(i - n, None)` leaves the newest n.
     """
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
@@ -47,6 +48,9 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
                     yield from _counted_bounds_in(node, name, place, within)
                 elif (number := divisor(node, name)) is not None:
                     yield Bound(place.path, number)
+                elif isinstance(node, ast.stmt) and (age := age_out(node, name, within)):
+                    each_time = _is_each_time(node, place.line, parsed(place.path))
+                    yield Bound(place.path, age, each_time=each_time)
 
 
 def bounds_beside(suspect: Suspect) -> Iterator[Bound]:
@@ -85,20 +89,21 @@ def _bounds_in(
         limit = compared_with(branch.test, name) or compared_beside(branch, name)
     limit = limit or turns_back(branch, name, place.line, parsed(place.path))
     if limit is not None:
-        each_time = _is_each_time(branch, place.line, parsed(place.path))
+        each_time = isinstance(branch.test, ast.Compare)
+        each_time &= _is_each_time(branch, place.line, parsed(place.path))
         yield Bound(place.path, turned_at(limit, within) or limit, each_time=each_time)
 
 
-def _is_each_time(branch: ast.If | ast.While, line: int, tree: ast.Module) -> bool:
-    """Say whether a length alone is compared, and in the same block as what adds at `line`."""
+def _is_each_time(statement: ast.stmt, line: int, tree: ast.Module) -> bool:
+    """Say whether a statement is in the same block as what adds at `line`."""
     blocks = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, (*FUNCTIONS, *LOOPS)) and node is not branch
+        if isinstance(node, (*FUNCTIONS, *LOOPS)) and node is not statement
     ]
     around = [node for node in blocks if is_around(node, line)]
     body = around[-1].body if around else tree.body
-    return isinstance(branch.test, ast.Compare) and any(branch is each for each in body)
+    return any(statement is each for each in body)
 
 
 def _counted_bounds_in(

@@ -90,7 +90,7 @@ def _limit_in(
                 return node
             if isinstance(node, ast.If) and empties(node, name, within, line):
                 return node
-        elif divisor(node, name) is not None or _cuts(node, name, within):
+        elif _cuts(node, name, within) or (divisor(node, name) or age_out(node, name, within)):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
@@ -180,6 +180,39 @@ def divisor(node: ast.AST, name: str) -> ast.expr | None:
                 match part:
                     case ast.BinOp(left=left, op=ast.Mod(), right=right) if not _is_text(left):
                         return right
+    return None
+
+
+def age_out(statement: ast.AST, name: str, within: ast.AST) -> ast.expr | None:
+    """Return n where a statement takes out what is n older: `rows.pop(step - n, None)`."""
+    match statement:
+        case ast.Delete(targets=[ast.Subscript(value=held, slice=key)]):
+            pass
+        case ast.Expr(value=call) | ast.Assign(value=call):
+            match call:
+                case ast.Call(func=ast.Attribute(value=held, attr="pop"), args=[key, *_]):
+                    pass
+                case ast.Call(func=ast.Attribute(value=held, attr="discard"), args=[key]):
+                    pass
+                case _:
+                    return None
+        case _:
+            return None
+    return _subtracted(key, within) if name_of(held) == name else None
+
+
+def _subtracted(key: ast.expr, within: ast.AST) -> ast.expr | None:
+    """Return n of `step - n`; not of a position, `len(rows) - 1` or `i - 1`."""
+    if isinstance(key, ast.Name):  # old = step - n
+        values = (
+            each.value
+            for each in ast.walk(within)
+            if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == key.id
+        )
+        key = next(values, key)
+    match key:
+        case ast.BinOp(left=ast.Name() | ast.Attribute(), op=ast.Sub(), right=right):
+            return None if isinstance(right, ast.Constant) and right.value == 1 else right
     return None
 
 

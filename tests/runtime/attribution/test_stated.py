@@ -100,9 +100,31 @@ def test_it_may_be_cut_back_or_turned_away(limit, body):
 
 
 @pytest.mark.parametrize(
+    "statement",
+    [
+        "self.data.pop(x - self.capacity, None)",
+        "if x >= 500:\n    del self.data[x - 500]",
+        "old = x - 500\nif old in self.data:\n    del self.data[old]",
+        "old = x - self.capacity\nself.data.discard(old)",
+    ],
+)
+def test_what_is_older_may_be_taken_out(limit, statement):
+    assert limit(f"self.data.append(x)\n{statement}\n") == 500
+
+
+def test_a_key_that_is_none_of_its_own_takes_nothing_out(limit):
+    body = "self.data.append(x)\nself.data.pop(x - self.capacity, None)\n"
+
+    assert limit(body, length=700, passed=True) == 500
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "self.data.append(x)\n",
+        "self.data.append(x)\nself.data.pop(x - 1)\n",  # a position
+        "self.data.append(x)\nself.data.pop(len(self.data) - 5)\n",
+        "self.data.append(x)\nself.others.pop(x - 500, None)\n",
         "if len(self.data) < self.asked:\n    self.data.append(x)\n",  # a property
         "if len(self.data) < most():\n    self.data.append(x)\n",
         "if self.steps < self.capacity:\n    self.data.append(x)\n",  # nobody counts it up
