@@ -123,11 +123,12 @@ class Course:
         elif self.stage == "attributing":
             self._finish_attribution(step)
         hoped = self._release.hoped_for and not exhausted
-        if self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
-            self.stage = "growing"  # to the end, and it was never released
-        elif self.stage == "growing" and (gone := self._release.gone(self.watch.sources)):
+        established = self.stage in ("waiting", "growing")
+        if established and (gone := self._release.gone(self.watch.sources)):
             self._add(gone, step=step)
             self._watch_again(step)
+        elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
+            self.stage = "growing"  # to the end, and it was never released
         sure = self.held and not self.excuses.has_slowed(self.held)
         inquiry = self._confirmation if sure and self.stage == "confirming" else None
         if inquiry and not cut_short and (grown := inquiry.so_far(exhausted=exhausted)):
@@ -236,7 +237,7 @@ class Course:
 
     def _wait(self, step: int) -> None:
         over = self._release.is_overdue(step, self.watch.elapsed_s)
-        due = self._release.emptied and step >= self._next_checkpoint and self.watch.affordable()
+        due = self._release.in_doubt and step >= self._next_checkpoint and self.watch.affordable()
         if over or due:
             self._checkpoint(step)
             if gone := self._release.gone(self.watch.sources):

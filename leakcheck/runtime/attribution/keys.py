@@ -6,6 +6,7 @@ Steps, times and addresses go on for ever, and tell no number.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,19 +15,23 @@ MOST_KEYS = 4096  # that are looked at, evenly spaced
 # of the range of all keys, that the older half of them has, and the newer half: numbers that
 # ascend show a half each; of 24 drawn at random one half has less in 17 of 100 cases
 LEAST_COVERED = 0.7
+MOST_DIGITS = 12
+_DIGITS = re.compile(r"[0-9]+")
 
 
 def number_of_keys(container: Any) -> int | None:
     """Return about how many keys there are for a dictionary, None if they do not tell.
 
-    Keys are whole numbers, or tuples of such, that came in any order. The range of n that are drawn
-    at random is about (n - 1) / (n + 1) of what they are drawn from (the German tank problem).
+    Keys are whole numbers, text with such in it (`sample-17`), or tuples of both, that came in any
+    order. The range of n that are drawn at random is about (n - 1) / (n + 1) of what they are drawn
+    from (the German tank problem).
     """
     if not issubclass(type(container), dict) or dict.__len__(container) < FEWEST_KEYS:
         return None
     keys = list(dict.keys(container))
-    rows = [_as_row(key) for key in keys[:: math.ceil(len(keys) / MOST_KEYS)]]
-    if not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+    read = [_as_row(key) for key in keys[:: math.ceil(len(keys) / MOST_KEYS)]]
+    rows = [numbers for _, numbers in read]
+    if not rows[0] or len({text for text, _ in read}) > 1:
         return None
     half = len(rows) // 2
     number = 1
@@ -39,10 +44,20 @@ def number_of_keys(container: Any) -> int | None:
     return max(number, len(keys))
 
 
-def _as_row(key: Any) -> Sequence[int]:
-    """Return a number or a tuple of numbers as a tuple, empty for any other key."""
-    row = key if type(key) is tuple else (key,)
-    return row if all(type(part) is int for part in row) else ()
+def _as_row(key: Any) -> tuple[str, Sequence[int]]:
+    """Return the text of a key without its numbers, and these; no numbers of any other key."""
+    parts = key if type(key) is tuple else (key,)
+    if not all(type(part) in (int, str) for part in parts):
+        return "", ()
+    read = [("#", (part,)) if type(part) is int else _in_text(part) for part in parts]
+    return "\n".join(text for text, _ in read), tuple(each for _, row in read for each in row)
+
+
+def _in_text(text: str) -> tuple[str, tuple[int, ...]]:
+    numbers = _DIGITS.findall(text)
+    if any(len(each) > MOST_DIGITS for each in numbers):  # part of a hash
+        return text, ()
+    return _DIGITS.sub("#", text), tuple(map(int, numbers))
 
 
 def _span(values: Sequence[int]) -> int:

@@ -78,6 +78,11 @@ class Release:
             self._times_emptied = patience.TIMES_EMPTIED if emptied else patience.TIMES_MAY_FILL_UP
 
     @property
+    def in_doubt(self) -> bool:
+        """Whether it may yet be emptied, or be full."""
+        return self.emptied or self._may_fill_up
+
+    @property
     def hoped_for(self) -> bool:
         """Whether the program would empty it at a turn of the loop, and there was none."""
         return self.emptied and not self._turned

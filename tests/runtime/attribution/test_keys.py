@@ -82,3 +82,37 @@ def test_a_million_keys_are_looked_at_by_some():
     keys = random.Random(0).sample(range(2 * 10**5), 10**5)
 
     assert 199_000 <= number_of_keys(dict.fromkeys(keys)) <= 201_000
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda i: f"sample-{i}",
+        lambda i: f"train/img_{i:06d}.png",
+        lambda i: ("train", i),
+        lambda i: (f"layer.{i % 4}.weight", i // 4),
+    ],
+    ids=["name", "file", "tuple", "parts"],
+)
+def test_numbers_in_names_tell_as_much(key):
+    drawn = random.Random(0).sample(range(8000), 300)
+
+    assert 7000 <= number_of_keys({key(i): None for i in drawn}) <= 9000
+    assert number_of_keys({key(i): None for i in sorted(drawn)}) is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda i: f"{i * 2654435761 % 2**32:08x}",  # a hash
+        lambda i: f"{10**15 + i * 7919}",
+        lambda i: f"a-{i}" if i % 2 else f"b-{i}",
+        lambda i: (f"sample-{i}", None),
+        lambda i: "word" * i,
+    ],
+    ids=["hash", "long", "two", "other", "text"],
+)
+def test_other_names_tell_nothing(key):
+    drawn = random.Random(0).sample(range(8000), 300)
+
+    assert number_of_keys({key(i): None for i in drawn}) is None
