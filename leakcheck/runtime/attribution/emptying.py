@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.runtime.attribution.names import REMOVES, functions_in, is_item, name_of
+from leakcheck.runtime.attribution.names import REMOVES, TAKES, functions_in, is_item, name_of
 
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*ORDERED, ast.Eq, ast.NotEq)
@@ -96,8 +96,10 @@ def removes_from(branch: ast.If | ast.While, name: str) -> bool:
     for part in branch.body:
         for node in ast.walk(part):
             match node:
-                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in REMOVES and name_of(changed) == name:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method), args=args):
+                    # what a dictionary gets stays there: it is asked for a key
+                    removes = method in REMOVES or (method in TAKES and not args)
+                    if removes and name_of(changed) == name:
                         return True
                 case ast.Delete(targets=targets):
                     if any(name_of(target) == name for target in targets):

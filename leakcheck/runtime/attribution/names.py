@@ -13,6 +13,7 @@ from leakcheck.runtime.attribution.assignments import parsed
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 REMOVES = ("pop", "popleft", "popitem", "remove", "discard", "clear")
+TAKES = ("get", "get_nowait")  # out of a queue
 ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 CHANGES = (*ADDS, *REMOVES)
 _STACKS = ("stack", "cat", "concat", "hstack", "vstack")

@@ -65,3 +65,11 @@ def test_a_counter_that_begins_anew_by_hand_is_a_limit(said):
     assert said(source, "attribute `Ring.kept`, from global `ring`").endswith(
         "limited at program.py:1 (self.at == len(self.kept))"
     )
+
+
+def test_what_is_taken_out_of_a_queue_once_enough_wait_is_limited(said):
+    waiting = "kept.put(x)\nif now > lag:\n    old = kept.get()\n"
+    asked = "kept.put(x)\nif now > lag:\n    old = kept.get(key)\n"
+
+    assert said(waiting) == "global `kept` grows, limited at program.py:2 (now > lag)"
+    assert said(asked) == ""
