@@ -221,7 +221,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _is_part(value: ast.expr, name: str) -> bool:
-    """Say whether a value is a slice of something, or one of `name` and more: `kept[-n:] + [x]`."""
+    """Say whether a value is a slice, or some of `name` and more: `kept[-n:] + [x]`."""
     match value:
         case ast.Subscript(slice=ast.Slice() as part):
             return part.lower is not None or part.upper is not None
@@ -229,7 +229,30 @@ def _is_part(value: ast.expr, name: str) -> bool:
             return name_of(cut) == name and _is_part(left, name)
         case ast.List(elts=[ast.Starred(value=ast.Subscript(value=cut) as first), *_]):
             return name_of(cut) == name and _is_part(first, name)
+        case ast.Call(func=ast.Name(), args=[ast.GeneratorExp() as chosen]):
+            return _is_part(chosen, name)
+        case (
+            ast.ListComp(generators=[chosen])
+            | ast.SetComp(generators=[chosen])
+            | ast.DictComp(generators=[chosen])
+            | ast.GeneratorExp(generators=[chosen])
+        ):
+            return _is_chosen_by_size(chosen, name)
     return False
+
+
+def _is_chosen_by_size(chosen: ast.comprehension, name: str) -> bool:
+    """Say whether those of `name` stay that are young or small enough: `if row.step > step - n`."""
+    match chosen.iter:
+        case ast.Call(func=ast.Attribute(value=held, attr="items" | "values" | "keys"), args=[]):
+            pass
+        case held:
+            pass
+    compared = (node for test in chosen.ifs for node in ast.walk(test))
+    by_size = (
+        isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED) for node in compared
+    )
+    return name_of(held) == name and any(by_size)
 
 
 def _cuts(node: ast.AST, name: str, within: ast.AST) -> bool:

@@ -73,3 +73,30 @@ def test_what_is_taken_out_of_a_queue_once_enough_wait_is_limited(said):
 
     assert said(waiting) == "global `kept` grows, limited at program.py:2 (now > lag)"
     assert said(asked) == ""
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "[row for row in kept if row.step > step - 2000]",
+        "{key: row for key, row in kept.items() if row.step > step - 2000}",
+        "deque((row for row in kept if step - row.step < 2000))",
+        "{row for row in kept if now < row.until}",
+    ],
+)
+def test_those_that_are_young_enough_are_a_window(said, chosen):
+    told = said(f"kept.append(x)\nkept = {chosen}\n")
+
+    assert told.startswith("global `kept` grows, limited at program.py:2 (kept = ")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "[row for row in kept if row is not None]",
+        "[row for row in rows if row.step > step - 2000]",
+        "[row.loss for row in kept]",
+    ],
+)
+def test_those_that_are_not_compared_are_none(said, chosen):
+    assert said(f"kept.append(x)\nkept = {chosen}\n") == ""
