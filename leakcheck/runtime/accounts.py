@@ -61,12 +61,13 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
         allocated_at = (place_of(memory) for memory in course.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
         suspects = (Suspect(leading, WHAT[leading], locations=places),)
-    if len(suspects) == 1 and not course.fills_beside:
+    beside = course.fills_beside
+    if len(suspects) == 1 and beside is None:
         suspects = (_measured(suspects[0], course, rates),)
-    elif not course.fills_beside:
-        suspects = _with_rest(
-            _adding_up(suspects, rates), _bytes_per_step(course, with_blocks=True)[0]
-        )
+    else:
+        adding_up = _adding_up(suspects, rates) if beside is None else suspects
+        in_use = _bytes_per_step(course, with_blocks=True)[0]
+        suspects = _with_rest(adding_up, in_use and in_use - (beside or 0.0))
     age = course.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects

@@ -81,6 +81,7 @@ class Findings:
     limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
     taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
+    filling_bytes: float = 0.0  # a step, gained by what has a limit
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -134,9 +135,10 @@ class Findings:
         return any(one.kind == "graph" for one in self.suspects)
 
     @property
-    def fills_up(self) -> bool:
-        """Whether something that grows has a limit."""
-        return any(notice.kind == "bounded" for notice in self.notices)
+    def fills_beside(self) -> float | None:
+        """The bytes a step of what has a limit; None if nothing that grows has one."""
+        bounded = any(notice.kind == "bounded" for notice in self.notices)
+        return self.filling_bytes if bounded else None
 
     @property
     def is_harmless(self) -> bool:
@@ -257,6 +259,7 @@ class Attribution:
             limited,
             window.taken,
             asked_often,
+            window.filling_bytes,
         )
 
     def _accounts(self, suspect: Suspect) -> bool:

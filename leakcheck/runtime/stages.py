@@ -32,12 +32,12 @@ class Course:
 
     def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
         self.watch, self.steps, self.tolerance_bytes = watch, steps, tolerance_bytes
-        self.trusted = True  # False while the steps may be the reading of a file
         self.waits: Waits = "nothing"
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
-        self.established_step, self._phase_depth, self.fills_beside = 0, 0, False
+        self.trusted, self.established_step, self._phase_depth = True, 0, 0
+        self.fills_beside: float | None = None  # the bytes a step of what fills up beside a leak
         self.rounds, self._recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
         self._release = Release([], 0, 0.0, may_fill_up=False)
         self.restart(0)
@@ -309,7 +309,7 @@ class Course:
         self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
-        self.fills_beside = findings.fills_up
+        self.fills_beside = findings.fills_beside
         filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
         if findings.is_harmless:

@@ -142,11 +142,12 @@ def test_what_an_evaluation_adds_comes_as_often_as_some_looks_see_none_of_it():
 class Window:
     """Finds what it is told to, and asks for nothing."""
 
-    spent_s = 0.0
+    spent_s, filling_bytes, steps = 0.0, 0.0, 24
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
     passed: dict[str, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
+    visits: dict[tuple[str, int], int] = {}  # noqa: RUF012
 
     def __init__(self, *_: object) -> None:
         pass
@@ -216,3 +217,10 @@ def test_what_another_container_gives_up_is_a_limit():
 
     assert taken.limits(None, 1024) == "global `kept` takes in what global `pool` gives up"
     assert both.limits(None, 1024) == ""
+
+
+def test_what_fills_beside_a_leak_is_known_by_its_bytes():
+    full = Notice("bounded", "a deque holds 9 of at most 200")
+
+    assert findings(GRAPH).fills_beside is None
+    assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).fills_beside == 900.0

@@ -10,7 +10,7 @@ ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SIZES = (*ORDERED, ast.Eq, ast.NotEq)
 
 
-def replaced_in(tree: ast.Module, owner: str) -> ast.AST | None:
+def replaced_in(tree: ast.AST, owner: str) -> ast.AST | None:
     """Return where an object is made anew, now and then, that holds what grows."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and empties(node, owner, tree):

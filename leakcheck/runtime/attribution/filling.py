@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leakcheck.model import Notice
-from leakcheck.runtime.attribution.following import Found, fits
+from leakcheck.runtime.attribution.following import Found, fits, weighed
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.stated import stated_limit
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
@@ -25,6 +25,7 @@ class Filling:
     def __init__(self, rates: Mapping[int, float], steps: int) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
+        self.bytes_per_step = 0.0  # gained by those that are not full yet
         self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
         self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
         self._told: set[int] = set()  # by id: they live on meanwhile
@@ -74,6 +75,8 @@ class Filling:
         if id(container) in self._told:
             return
         self._told.add(id(container))
+        if length < limit and objects.length_reader(type(container)) is not None:
+            self.bytes_per_step += per_step * weighed(container)[1].in_bytes
         full = f" and is full in {steps} steps" if steps else ""
         full = full if length < limit else " and is full now"
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"

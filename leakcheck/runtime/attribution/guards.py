@@ -63,7 +63,8 @@ def limiting_place(suspect: Suspect) -> Place | None:
             or (_item_cut_in(within, name) if is_inner(suspect) else None)
             for name, within in names_of(suspect, place)
         ]
-        for node in (*found, *(replaced_in(tree, owner) for owner in owners_of(suspect))):
+        replaced = (replaced_in(within, name) for name, within in owners_of(suspect, tree))
+        for node in (*found, *replaced):
             if node is not None:
                 return _told(node, place.path)
     for path, kind, name in library_classes(suspect):

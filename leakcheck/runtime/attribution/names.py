@@ -19,6 +19,7 @@ CHANGES = (*ADDS, *REMOVES)
 _STACKS = ("stack", "cat", "concat", "hstack", "vstack")
 _JOINS = re.compile(r"cat|append|stack|pad|join|resize")
 _NAME = re.compile(r"`([\w.]+)`")
+_OF_FUNCTION = re.compile(r"local `\w+` in (\w+)\(\)")
 
 
 def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
@@ -30,19 +31,23 @@ def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
         yield from _local_names(name, within, inner=is_inner(suspect))
 
 
-def owners_of(suspect: Suspect) -> Iterator[str]:
-    """Yield the names of the objects between a root and the attribute that grows, and the root's.
+def owners_of(suspect: Suspect, tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the names of the root and of the objects between it and the attribute that grows.
 
-    `memory = Memory()` empties `memory.states`.
+    `memory = Memory()` empties `memory.states`. With where to look for each: a local is one of the
+    function that runs.
     """
     held = suspect.trace
     if held is None or not suspect.holder.startswith("attribute"):
         return
     if named := _NAME.search(held.root):
-        yield named.group(1).rpartition(".")[2]
+        function = _OF_FUNCTION.match(held.root)
+        running = (each for each in functions_in(tree) if function and each.name == function[1])
+        scopes: list[ast.AST] = [*running] or [tree]
+        yield from ((named.group(1).rpartition(".")[2], within) for within in scopes)
     grows = next((i for i, link in enumerate(held.links) if link.suspect), len(held.links))
     edges = [link.edge for link in held.links[: max(0, grows - 1)]]
-    yield from (edge[1:] for edge in edges if edge.startswith("."))
+    yield from ((edge[1:], tree) for edge in edges if edge.startswith("."))
 
 
 @lru_cache(maxsize=16)

@@ -44,10 +44,15 @@ def _may_be_emptied(suspect: Suspect) -> bool:
     adds = suspect.locations[0].line
     for place in suspect.locations:
         tree = parsed(place.path)
-        names = {name for name, _ in names_of(suspect, place)} | {*owners_of(suspect)}
+        owners = list(owners_of(suspect, tree))
+        names = {name for name, _ in names_of(suspect, place)}
+        names |= {name for name, within in owners if within is tree}
         of_object = suspect.holder.startswith("attribute")
-        if names and any(_empties_in(tree, names - {"self", ""}, adds, of_object=of_object)):
-            return True
+        scopes = [(tree, names), *((within, {name}) for name, within in owners if within != tree)]
+        for within, known in scopes:
+            wanted = known - {"self", ""}
+            if wanted and any(_empties_in(within, wanted, adds, of_object=of_object)):
+                return True
     return False
 
 

@@ -59,6 +59,7 @@ class Window:
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
+        self.filling_bytes = 0.0  # a step, by what has a limit
         self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
         self.taken: Mapping[str, str] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
@@ -134,6 +135,7 @@ class Window:
         if not inquest.leads and not inquest.filling.notices:
             inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
+        self.filling_bytes = inquest.filling.bytes_per_step
         self.passed, self.taken = inquest.filling.passed, inquest.taken
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads

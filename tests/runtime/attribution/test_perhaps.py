@@ -172,3 +172,24 @@ def test_what_is_made_where_it_is_missing_takes_nothing_away(may, made):
 )
 def test_what_is_made_where_it_is_there_does(may, emptied):
     assert may(MADE_LATE.format(made=emptied))
+
+
+MADE_BY_ANOTHER = """
+def test_leak():
+    meter = Meter()
+    for step in range(9000):
+        meter.kept.append(train())  # adds
+
+def test_other():
+    for epoch in range(8):
+        for batch in range(9):
+            train()
+        meter = Meter()
+"""
+
+
+def test_a_local_of_the_same_name_in_another_function_is_another(may):
+    holder = "attribute `Meter.kept`, from local `meter` in {}()"
+
+    assert not may(MADE_BY_ANOTHER, holder.format("test_leak"))
+    assert may(MADE_BY_ANOTHER, holder.format("test_other"))

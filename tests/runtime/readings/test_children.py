@@ -41,7 +41,7 @@ def test_what_a_child_holds_is_read_without_asking_it():
 
     assert pids is not None
     assert {small, large} <= set(pids)
-    assert 29 << 20 <= more_bytes <= 31 << 20
+    assert 29 << 20 <= more_bytes <= 36 << 20  # pages that each copied as it ran
 
 
 def test_a_child_that_has_ended_holds_nothing():
