@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.cuts import age_out, divisor
 from leakcheck.runtime.attribution.guards import (
-    age_out,
     changes,
     compared_beside,
     compared_with,
-    divisor,
     limits,
     turns_back,
 )

@@ -88,7 +88,8 @@ def compares_sizes(test: ast.expr) -> bool:
     sides = [side for node in compared for side in (node.left, *node.comparators)]
     with_nothing = any(isinstance(side, ast.Constant) and not side.value for side in sides)
     sizes = any(isinstance(operator, _SIZES) for node in compared for operator in node.ops)
-    return sizes and not with_nothing
+    full = isinstance(test, ast.Call) and name_of(test.func) == "full"  # a queue's own limit
+    return (sizes and not with_nothing) or full
 
 
 def removes_from(branch: ast.If | ast.While, name: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.cuts import age_out, cuts, divisor
 from leakcheck.runtime.attribution.emptying import (
     ORDERED,
     compares_sizes,
@@ -20,7 +21,6 @@ from leakcheck.runtime.attribution.emptying import (
 from leakcheck.runtime.attribution.library import library_classes, shown
 from leakcheck.runtime.attribution.measured import (
     goes_up,
-    is_guarded_by_argument,
     measures_argument,
 )
 from leakcheck.runtime.attribution.names import (
@@ -85,19 +85,31 @@ def _limit_in(
 
     `line`: where it is added to, 0 if not known.
     """
-    for node in ast.walk(within):
+    for node in map(_as_branch, ast.walk(within)):
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
             if isinstance(node, ast.If) and empties(node, name, within, line):
                 return node
-        elif _cuts(node, name, within) or (divisor(node, name) or age_out(node, name, within)):
+        elif cuts(node, name, within) or (divisor(node, name) or age_out(node, name, within)):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
                 if _limit_in(function, parameter) is not None:
                     return node
     return None
+
+
+def _as_branch(node: ast.AST) -> ast.AST:
+    """Return `len(rows) > n and rows.pop(0)` and `rows.pop(0) if ... else None` as an `if`."""
+    match node:
+        case ast.Expr(value=ast.IfExp(test=test, body=act)):
+            pass
+        case ast.Expr(value=ast.BoolOp(op=ast.And(), values=[test, act])):
+            pass
+        case _:
+            return node
+    return ast.copy_location(ast.If(test, [ast.copy_location(ast.Expr(act), node)], []), node)
 
 
 def _item_cut_in(within: ast.AST, name: str) -> ast.AST | None:
@@ -168,107 +180,6 @@ def _leaves(statement: ast.stmt) -> bool:
         constant = isinstance(value, ast.Name) and value.id.isupper()
         return value is None or isinstance(value, ast.Constant) or constant
     return isinstance(statement, (ast.Continue, ast.Break, ast.Raise))
-
-
-def divisor(node: ast.AST, name: str) -> ast.expr | None:
-    """Return 300 where a statement fills places again and again: `table[step % 300] = x`.
-
-    Not for a key that is put together, `table["step %d" % step] = x`.
-    """
-    match node:
-        case ast.Assign(targets=[ast.Subscript(slice=key) as target]) if name_of(target) == name:
-            for part in ast.walk(key):
-                match part:
-                    case ast.BinOp(left=left, op=ast.Mod(), right=right) if not _is_text(left):
-                        return right
-    return None
-
-
-def age_out(statement: ast.AST, name: str, within: ast.AST) -> ast.expr | None:
-    """Return n where a statement takes out what is n older: `rows.pop(step - n, None)`."""
-    match statement:
-        case ast.Delete(targets=[ast.Subscript(value=held, slice=key)]):
-            pass
-        case ast.Expr(value=call) | ast.Assign(value=call):
-            match call:
-                case ast.Call(func=ast.Attribute(value=held, attr="pop"), args=[key, *_]):
-                    pass
-                case ast.Call(func=ast.Attribute(value=held, attr="discard"), args=[key]):
-                    pass
-                case _:
-                    return None
-        case _:
-            return None
-    return _subtracted(key, within) if name_of(held) == name else None
-
-
-def _subtracted(key: ast.expr, within: ast.AST) -> ast.expr | None:
-    """Return n of `step - n`; not of a position, `len(rows) - 1` or `i - 1`."""
-    if isinstance(key, ast.Name):  # old = step - n
-        values = (
-            each.value
-            for each in ast.walk(within)
-            if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == key.id
-        )
-        key = next(values, key)
-    match key:
-        case ast.BinOp(left=ast.Name() | ast.Attribute(), op=ast.Sub(), right=right):
-            return None if isinstance(right, ast.Constant) and right.value == 1 else right
-    return None
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
-
-
-def _is_part(value: ast.expr, name: str) -> bool:
-    """Say whether a value is a slice, or some of `name` and more: `kept[-n:] + [x]`."""
-    match value:
-        case ast.Subscript(slice=ast.Slice() as part):
-            return part.lower is not None or part.upper is not None
-        case ast.BinOp(op=ast.Add(), left=ast.Subscript(value=cut) as left):
-            return name_of(cut) == name and _is_part(left, name)
-        case ast.List(elts=[ast.Starred(value=ast.Subscript(value=cut) as first), *_]):
-            return name_of(cut) == name and _is_part(first, name)
-        case ast.Call(func=ast.Name(), args=[ast.GeneratorExp() as chosen]):
-            return _is_part(chosen, name)
-        case (
-            ast.ListComp(generators=[chosen])
-            | ast.SetComp(generators=[chosen])
-            | ast.DictComp(generators=[chosen])
-            | ast.GeneratorExp(generators=[chosen])
-        ):
-            return _is_chosen_by_size(chosen, name)
-    return False
-
-
-def _is_chosen_by_size(chosen: ast.comprehension, name: str) -> bool:
-    """Say whether those of `name` stay that are young or small enough: `if row.step > step - n`."""
-    match chosen.iter:
-        case ast.Call(func=ast.Attribute(value=held, attr="items" | "values" | "keys"), args=[]):
-            pass
-        case held:
-            pass
-    compared = (node for test in chosen.ifs for node in ast.walk(test))
-    by_size = (
-        isinstance(node, ast.Compare) and isinstance(node.ops[0], ORDERED) for node in compared
-    )
-    return name_of(held) == name and any(by_size)
-
-
-def _cuts(node: ast.AST, name: str, within: ast.AST) -> bool:
-    """Say whether a statement keeps only the last of something: `kept = kept[-n:]`."""
-    return _is_cut(node, name) and not is_guarded_by_argument(node, within)
-
-
-def _is_cut(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Assign(targets=[target], value=value):
-            whole = not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice)
-            return whole and name_of(target) == name and _is_part(value, name)
-        case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()) as target]):
-            return name_of(target) == name
-    return False
 
 
 def compared_with(test: ast.expr, name: str) -> ast.expr | None:

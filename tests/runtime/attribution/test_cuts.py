@@ -1,0 +1,62 @@
+"""Statements that leave only some of what grows, in the ways people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+SOME_ARE_LEFT = [
+    "kept = kept[-n:]",
+    "kept = list(kept)[-n:]",
+    "kept = kept[::2]",
+    "kept = kept[-n:] if len(kept) > n else kept",
+    "kept = dict(list(kept.items())[-n:])",
+    "kept = sorted(kept, key=f)[:n]",
+    "kept = heapq.nlargest(n, kept)",
+    "kept = deque(kept, maxlen=n)",
+    "kept = list(islice(kept, n))",
+    "kept = random.sample(kept, n)",
+    "kept = torch.cat([kept[-n:], x])",
+    "kept = torch.cat([kept[:, -n:], x], 1)",
+    "kept = kept & recent",
+    "kept &= recent",
+    "kept.intersection_update(recent)",
+    "kept.difference_update(old)",
+    "kept = {key: kept[key] for key in recent}",
+    "kept = {key: row for key, row in kept.items() if key in recent}",
+    "del kept[:-n]",
+    "for old in sorted(kept)[:-n]:\n    del kept[old]",
+    "for old in list(kept)[: len(kept) - n]:\n    kept.pop(old)",
+    "for old in set(kept) - alive:\n    kept.pop(old, None)",
+    "for old in kept.keys() - alive:\n    del kept[old]",
+    "kept[random.randrange(n)] = x",
+    "kept[step & 1023] = x",
+    "kept.pop(0) if len(kept) > n else None",
+    "len(kept) > n and kept.pop(0)",
+    "if kept.full():\n    kept.get()",
+]
+GROWS = [
+    "kept = kept + rows",
+    "kept = kept - 0.1 * gradient",  # a tensor
+    "kept -= 0.1 * gradient",
+    "kept = kept[:]",
+    "kept = sorted(kept)",
+    "kept = kept[:at] + [x] + kept[at:]",
+    "kept = torch.cat([kept, rows[-n:]])",
+    "kept = [row for row in kept]",
+    "kept = [kept[i] + 1 for i in range(len(kept))]",
+    "kept = {key: other[key] for key in recent}",
+    "kept[random.randrange(2**40)] = x",
+    "kept.update(recent)",
+    "for old in list(kept):\n    print(kept[old])",
+    "rows.pop(0) if len(rows) > n else None",
+]
+
+
+@pytest.mark.parametrize("statement", SOME_ARE_LEFT)
+def test_only_some_are_left(said, statement):
+    assert "limited at program.py:2" in said(f"kept.append(x)\n{statement}\n")
+
+
+@pytest.mark.parametrize("statement", GROWS)
+def test_all_are_left(said, statement):
+    assert said(f"kept.append(x)\n{statement}\n") == ""
