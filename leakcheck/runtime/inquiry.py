@@ -158,8 +158,10 @@ class Findings:
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
         if uneven and of_libraries and (self.suspects or heap_alone):
             return patience.SHAPES_STEPS
+        if self.asked_often:
+            return patience.CACHE_STEPS
         if self.memo:
-            return patience.CACHE_STEPS if self.asked_often else patience.MEMO_STEPS
+            return patience.MEMO_STEPS
         if not self.suspects:
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
         if self.doubtful or any(

@@ -15,6 +15,7 @@ from leakcheck.runtime.attribution.emptying import ORDERED
 from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, name_of
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
+MOSTLY_SET = 2  # times as often set as it gains
 FEWEST_ASKED = 16
 _LOOKED_UP = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
@@ -39,18 +40,33 @@ def mostly_found(
 
     `visits`: how often each line ran in so many `steps`.
     """
-    for suspect in suspects:
-        for place in suspect.locations[:1]:
-            condition = _condition_of(place)
-            if condition is None or not condition.by_key:
-                continue
-            asked = visits.get((place.path, condition.line), 0)
-            gained = (suspect.objects_per_step or 0.0) * steps
-            if condition.line != place.line:
-                gained = visits.get((place.path, place.line), 0)
-            if asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained:
-                return True
-    return False
+    return any(
+        _is_mostly_found(suspect, place, visits, steps)
+        for suspect in suspects
+        for place in suspect.locations[:1]
+    )
+
+
+def _is_mostly_found(
+    suspect: Suspect, place: Place, visits: Mapping[tuple[str, int], int], steps: int
+) -> bool:
+    condition = _condition_of(place)
+    adds = visits.get((place.path, place.line), 0)
+    gained = (suspect.objects_per_step or 0.0) * steps
+    if condition is not None and condition.by_key:
+        asked = visits.get((place.path, condition.line), 0)
+        gained = adds if condition.line != place.line else gained
+        return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
+    return adds >= FEWEST_ASKED and adds >= MOSTLY_SET * gained > 0 and _sets_by_key(place)
+
+
+def _sets_by_key(place: Place) -> bool:
+    """Say whether a line is `table[key] = x`: what it sets may be there."""
+    return any(
+        isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+        for node in ast.walk(parsed(place.path))
+        if is_around(node, place.line)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ def elsewhere(suspects: Sequence[Suspect]) -> bool:
 def _is_of_one_call(suspect: Suspect) -> bool:
     """Say whether a local is of a function that one block calls twice: `train(300); train(600)`.
 
-    Itself, or through the functions that call it; or of one that calls itself.
+    Itself, or through the functions that call it; or of one that calls itself, or is called for
+    each element of something: `[train(n) for n in sizes]`.
     """
     named = _HOLDER.search(suspect.holder)
     if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
@@ -88,6 +89,8 @@ def _is_of_one_call(suspect: Suspect) -> bool:
         called |= {one.name for one in functions if _calls(one, called)}
     if any(one.name in called and _calls(one, {one.name}) for one in functions):
         return True
+    if any(_calls_each(node, called) for node in ast.walk(tree)):
+        return True
     defined = (*FUNCTIONS, ast.ClassDef)
     blocks = [[each for each in node.body if not isinstance(each, defined)] for node in functions]
     blocks.append([each for each in tree.body if not isinstance(each, defined)])
@@ -97,6 +100,15 @@ def _is_of_one_call(suspect: Suspect) -> bool:
 def _calls(node: ast.AST, names: set[str | None]) -> bool:
     calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
     return any(name_of(call.func) in names for call in calls)
+
+
+def _calls_each(node: ast.AST, names: set[str | None]) -> bool:
+    match node:
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return _calls(node, names)
+        case ast.Call(func=ast.Name(id="map"), args=[called, *_]):
+            return name_of(called) in names
+    return False
 
 
 def _emptied_by_another_thread(suspects: Sequence[Suspect]) -> bool:

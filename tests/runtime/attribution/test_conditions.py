@@ -50,3 +50,8 @@ def test_what_is_compared_by_size_is_no_question_for_a_key(found):
 
 def test_what_is_added_on_every_step_asks_nothing(found):
     assert not found("kept.append(x)  # adds\n", 1, asked=100, added=4)
+
+
+def test_what_is_set_far_more_often_than_it_gains_was_mostly_there(found):
+    assert found("kept[key] = x  # adds\n", 1, asked=100, added=30)
+    assert not found("kept[key] = x  # adds\n", 1, asked=100, added=100)
