@@ -136,6 +136,17 @@ def test_a_local_of_a_function_that_is_called_again_and_again(tmp_path):
     assert not is_emptied_elsewhere(tmp_path, train + "train(1)\ntrain(2)\n", "global `kept`")
 
 
+@pytest.mark.parametrize(
+    "calls",
+    ["[train(n) for n in sizes]", "list(map(train, sizes))", "dict((n, train(n)) for n in sizes)"],
+)
+def test_a_local_of_a_function_that_is_called_for_each_of_some(tmp_path, calls):
+    train = "def train(n):\n    kept = []\n    for _ in range(n): kept.append(step())  # adds\n"
+
+    assert is_emptied_elsewhere(tmp_path, f"{train}found = {calls}\n", LOCAL)
+    assert not is_emptied_elsewhere(tmp_path, f"{train}train(1)\n", LOCAL)
+
+
 def test_what_a_loop_of_another_thread_empties(tmp_path):
     source = """
         def drain(started, over):
