@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from leakcheck.runtime.attribution.emptying import ORDERED
 from leakcheck.runtime.attribution.measured import is_guarded_by_argument
@@ -79,6 +80,8 @@ def _chooses(called: str, args: list[ast.expr], keywords: list[ast.keyword], nam
     if called in _COPIES and args:
         limited = called == "deque" and (len(args) > 1 or bool(keywords))
         return _is_part(args[0], name) or (limited and _names(args[0], name))
+    if called == "filter" and len(args) == 2:
+        return _names(args[1], name) and _compares(ast.walk(args[0]))
     if called in _JOINS and args:
         return any(_is_slice_of(part, name) for part in (*args, *getattr(args[0], "elts", ())))
     return called in _CHOOSES and any(_names(each, name) for each in args)
@@ -103,14 +106,17 @@ def _is_chosen(value: ast.AST, name: str) -> bool:
     if len(chosen) != 1:
         return False
     if _names(chosen[0].iter, name):
-        compared = (part for test in chosen[0].ifs for part in ast.walk(test))
-        orders = [part.ops[0] for part in compared if isinstance(part, ast.Compare)]
-        return any(isinstance(each, (*ORDERED, ast.In)) for each in orders)
+        return _compares(part for test in chosen[0].ifs for part in ast.walk(test))
     if name in map(_last_name, ast.walk(chosen[0].iter)):  # range(len(kept))
         return False
     kept = getattr(value, "elt", None) or getattr(value, "value", None)
     parts = list(ast.walk(kept)) if kept is not None else []
     return any(isinstance(part, ast.Subscript) and name_of(part) == name for part in parts)
+
+
+def _compares(nodes: Iterable[ast.AST]) -> bool:
+    orders = [node.ops[0] for node in nodes if isinstance(node, ast.Compare)]
+    return any(isinstance(each, (*ORDERED, ast.In)) for each in orders)
 
 
 def _last_name(node: ast.AST) -> str:

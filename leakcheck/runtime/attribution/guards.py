@@ -6,7 +6,7 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -85,7 +85,7 @@ def _limit_in(
 
     `line`: where it is added to, 0 if not known.
     """
-    for node in map(_as_branch, ast.walk(within)):
+    for node in _with_branches(within):
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
@@ -100,16 +100,18 @@ def _limit_in(
     return None
 
 
-def _as_branch(node: ast.AST) -> ast.AST:
-    """Return `len(rows) > n and rows.pop(0)` and `rows.pop(0) if ... else None` as an `if`."""
-    match node:
-        case ast.Expr(value=ast.IfExp(test=test, body=act)):
-            pass
-        case ast.Expr(value=ast.BoolOp(op=ast.And(), values=[test, act])):
-            pass
-        case _:
-            return node
-    return ast.copy_location(ast.If(test, [ast.copy_location(ast.Expr(act), node)], []), node)
+def _with_branches(within: ast.AST) -> Iterator[ast.AST]:
+    """Yield every node, and `rows.pop(0) if len(rows) > n else None` as an `if` beside it.
+
+    So is `len(rows) > n and rows.pop(0)`.
+    """
+    for node in ast.walk(within):
+        yield node
+        if isinstance(node, (ast.Expr, ast.Return, ast.Assign)):
+            match node.value:
+                case ast.IfExp(test=test, body=act) | ast.BoolOp(op=ast.And(), values=[test, act]):
+                    does = ast.copy_location(ast.Expr(act), node)
+                    yield ast.copy_location(ast.If(test, [does], []), node)
 
 
 def _item_cut_in(within: ast.AST, name: str) -> ast.AST | None:

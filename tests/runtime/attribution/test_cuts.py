@@ -12,6 +12,7 @@ SOME_ARE_LEFT = [
     "kept = dict(list(kept.items())[-n:])",
     "kept = sorted(kept, key=f)[:n]",
     "kept = heapq.nlargest(n, kept)",
+    "kept = list(filter(lambda row: row.step > step - n, kept))",
     "kept = deque(kept, maxlen=n)",
     "kept = list(islice(kept, n))",
     "kept = random.sample(kept, n)",
@@ -32,6 +33,7 @@ SOME_ARE_LEFT = [
     "kept[step & 1023] = x",
     "kept.pop(0) if len(kept) > n else None",
     "len(kept) > n and kept.pop(0)",
+    "old = kept.get() if kept.qsize() > n else None",
     "if kept.full():\n    kept.get()",
 ]
 GROWS = [
@@ -40,6 +42,7 @@ GROWS = [
     "kept -= 0.1 * gradient",
     "kept = kept[:]",
     "kept = sorted(kept)",
+    "kept = list(filter(None, kept))",
     "kept = kept[:at] + [x] + kept[at:]",
     "kept = torch.cat([kept, rows[-n:]])",
     "kept = [row for row in kept]",
