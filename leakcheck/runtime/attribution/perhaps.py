@@ -119,6 +119,15 @@ def _missing(test: ast.expr, *, otherwise: bool) -> frozenset[str]:
     return _asked(test) if otherwise else frozenset()
 
 
+def _is_missing(target: ast.expr, missing: frozenset[str]) -> bool:
+    """Say whether a target, or the object that it is an attribute of, was found to lack something.
+
+    `if not hasattr(self, "rng"): self.rng, self.rows = make(), []` makes both once.
+    """
+    owner = name_of(target.value) if isinstance(target, ast.Attribute) else ""
+    return not missing.isdisjoint({name_of(target), owner} - {""})
+
+
 def _asked(node: ast.expr) -> frozenset[str]:
     """Return what an expression asks for: `len(x)`, `x.get(key)` and `hasattr(self, "x")` for x."""
     match node:
@@ -126,8 +135,8 @@ def _asked(node: ast.expr) -> frozenset[str]:
             return frozenset({name_of(measured)})
         case ast.Call(func=ast.Attribute(value=owner, attr="get")):
             return frozenset({name_of(owner)})
-        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
-            return frozenset({name})
+        case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]):
+            return frozenset({name, name_of(owner)})
     return frozenset({name_of(node)} - {""})
 
 
@@ -143,7 +152,8 @@ def _empties_in(
             case ast.Assign(targets=targets, value=value):
                 replaces, in_loop = again.replaces(adds), again.loop is not None
                 parts = [each for each in targets if replaces or is_item(each)]
-                parts = [each for each in parts if name_of(each) not in again.missing]
+                made_here = any(_is_missing(each, again.missing) for each in targets)
+                parts = [] if made_here else parts
                 yield any(_sets(each, value, names, in_loop) for each in parts)
             case ast.Delete(targets=targets):
                 yield any(name_of(each) in names for each in targets)

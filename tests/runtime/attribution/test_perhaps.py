@@ -154,6 +154,8 @@ for step in range(9000):
     else: kept["rows"] = []""",
         """if kept: pass
     else: kept["rows"] = []""",
+        """rows = kept.get("rows")
+    if rows is None: rows = kept["rows"] = []""",
     ],
 )
 def test_what_is_made_where_it_is_missing_takes_nothing_away(may, made):
@@ -193,3 +195,23 @@ def test_a_local_of_the_same_name_in_another_function_is_another(may):
 
     assert not may(MADE_BY_ANOTHER, holder.format("test_leak"))
     assert may(MADE_BY_ANOTHER, holder.format("test_other"))
+
+
+LAZY = """
+class Augment:
+    def rng(self):
+        if not hasattr(self, "random"):
+            self.random = Random(0)
+            self.kept = []
+        return self.random
+
+    def __call__(self, x):
+        self.kept.append(self.rng().random())  # adds
+"""
+
+
+def test_what_is_made_with_an_attribute_that_is_missing_is_made_once(may):
+    holder = "attribute `Augment.kept`, from global `augment`"
+
+    assert not may(LAZY, holder)
+    assert may(LAZY.replace('not hasattr(self, "random")', "self.full"), holder)
