@@ -98,7 +98,7 @@ class Filling:
         named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
         stated = stated_limit(container, named[0], found.owners)
         if stated.passed:
-            length = (objects.length_reader(type(container)) or len)(container)
+            length = objects.length_of(container)
             told = f"has {length} elements, more than the {stated.passed} that its source states"
             self.passed[found.told.holder] = Notice("note", f"{found.told.holder} {told}")
         limit = stated.limit

@@ -136,8 +136,8 @@ class Follower:
             if found.bounded is not None and limit is None:
                 # lists in a ring that may yet turn, and give them up
                 found.bounded, found.memo = None, True
-            length = objects.length_reader(type(holder)) or len
-            found.retained_bytes = round(weighed(holder)[1].in_bytes * length(holder))
+            length = objects.length_of(holder)
+            found.retained_bytes = round(weighed(holder)[1].in_bytes * length)
         elif not is_namespace(chain, holder):
             found.fixed.add(id(holder))
 
@@ -167,7 +167,7 @@ def fits(container: Any, count: int) -> bool:
 def weighed(container: Any) -> tuple[list[Any], Weight]:
     """Return the newest elements of a container, and what one of them and its place weigh."""
     elements = objects.newest(container, NEWEST)
-    length = max(1, (objects.length_reader(type(container)) or len)(container))
+    length = max(1, objects.length_of(container))
     of_each = len(elements) / min(NEWEST, length)  # of a dictionary the key and the value
     pairs = len(elements) > min(NEWEST, length)
     one = weigh_each(elements, group=2 if pairs else 1)

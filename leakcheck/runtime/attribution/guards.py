@@ -91,7 +91,7 @@ def _limit_in(
                 return node
             if isinstance(node, ast.If) and empties(node, name, within, line):
                 return node
-        elif cuts(node, name, within) or (divisor(node, name) or age_out(node, name, within)):
+        elif cuts(node, name, within) or divisor(node, name) or age_out(node, name, within):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):

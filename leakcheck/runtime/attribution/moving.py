@@ -66,7 +66,7 @@ class Moving:
     def _given_by(self, container: Any) -> _Giver | None:
         """Return what a container has lost since it was noted; None if that is not much."""
         giver = self._givers[id(container)]
-        if _length(container) >= giver.length:
+        if objects.length_of(container) >= giver.length:
             return None
         left = _Giver(0, set(), {})
         for element in _elements(container):
@@ -123,7 +123,3 @@ def _elements(container: Any) -> list[Any]:
     if kind is dict:
         return list(dict.keys(container))
     return list(kind.__iter__(container)) if kind is not None else []
-
-
-def _length(container: Any) -> int:
-    return (objects.length_reader(type(container)) or len)(container)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from leakcheck.runtime.clock.beside import Beside
+from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 
 MOST_LOADERS = 1000  # that are remembered: a program may make one for each task
-OTHER_LOADER_AFTER = 200  # batches, and
-OTHER_LOADER_AFTER_S = 5.0
 
 
 class _Loader:
@@ -40,4 +38,4 @@ class Feeding:
 
     def _is_over(self) -> bool:
         idle_s = perf_counter() - self._stepped_s
-        return self._others >= OTHER_LOADER_AFTER and idle_s > OTHER_LOADER_AFTER_S
+        return self._others >= OVER_AFTER and idle_s > OVER_AFTER_S

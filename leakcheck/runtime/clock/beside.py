@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+OVER_AFTER, OVER_AFTER_S = 200, 5.0  # steps of others, and seconds, without one that counts
 MOST_REMEMBERED = 16  # of each sort
 RETURNS_THAT_SETTLE = 2  # of one; what is new beside it is its companion from then on
 

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from leakcheck.runtime.clock import loaders, ticks
 from leakcheck.runtime.clock.batches import Feeding
-from leakcheck.runtime.clock.beside import Beside
-from leakcheck.runtime.clock.graphs_made import GraphsMade
+from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
+from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
 
 if TYPE_CHECKING:
     from leakcheck.runtime.judgement.release import Waits
     from leakcheck.runtime.sentinel import Sentinel
 
-CHOSEN_AFTER = 8
+CHOSEN_AFTER = FEWEST_THAT_MADE + 1  # the first iteration of a loop does not tell of Nodes
 LOADER = -1  # what gives a library its batches, where it is the loop of the steps
 LOADER_AFTER = 2 * CHOSEN_AFTER  # a loop of the user's over it comes first
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
@@ -35,8 +35,6 @@ SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
-TRAINING_IS_OVER_S = 5.0
-OTHER_OPTIMIZER_AFTER = OTHER_LOOP_AFTER = 200
 
 
 class StepClock:
@@ -69,7 +67,7 @@ class StepClock:
         counted = self._optimizer() if self._optimizer is not None else None
         if counted is not optimizer:
             self._others += 1
-            idle = counted is None or self._others >= OTHER_OPTIMIZER_AFTER
+            idle = counted is None or self._others >= OVER_AFTER
             if not self._beside.makes_way(optimizer, idle=idle):
                 return
             self._take_optimizer(optimizer, restart=self._optimizer is None)
@@ -177,7 +175,7 @@ class StepClock:
         # over the parameters inside a step are not; the step around such a loop is
         makes_graphs = self._graphs.made_by(loop)
         if self._chosen == LOADER and not self._trusted and loop not in self._around:
-            is_other = self._others >= OTHER_LOOP_AFTER and loop not in self._inside
+            is_other = self._others >= OVER_AFTER and loop not in self._inside
             return makes_graphs or is_other
         if self._trusted:
             return makes_graphs and loop not in self._around and self._is_over()
@@ -189,7 +187,7 @@ class StepClock:
 
     def _is_over(self) -> bool:
         idle_s = perf_counter() - self._last_step_s
-        return self._others >= OTHER_LOOP_AFTER and idle_s > TRAINING_IS_OVER_S
+        return self._others >= OVER_AFTER and idle_s > OVER_AFTER_S
 
     def _is_other_thread(self) -> bool:
         if self._chosen is None or threading.get_ident() == self._thread:
@@ -260,7 +258,7 @@ class StepClock:
             self._last_step_s = perf_counter()
         idle_s = perf_counter() - self._last_step_s
         around = ticks.enclosing(sys._getframe(2))
-        if idle_s > TRAINING_IS_OVER_S and self._outer.keys().isdisjoint(around):
+        if idle_s > OVER_AFTER_S and self._outer.keys().isdisjoint(around):
             self._optimizer = None
             self._beside = Beside()
             self._counts.clear()

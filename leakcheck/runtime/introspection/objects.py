@@ -223,6 +223,11 @@ def length_reader(kind: type) -> Callable[[Any], int] | None:
     return len if next(namesakes, None) in LENGTHS else LENGTHS[base]
 
 
+def length_of(container: Any) -> int:
+    """Return the length of a container, read past any override of the program's."""
+    return (length_reader(type(container)) or len)(container)
+
+
 def content_reader(kind: type) -> Callable[[Any], int] | None:
     """Return how to read how much is in a container or a buffer, None for other objects."""
     return size_readers().get(kind) or length_reader(kind)

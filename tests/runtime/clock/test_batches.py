@@ -50,9 +50,9 @@ class Library:
             return [x @ self.weight for (x,) in loader]
 
 
-def run(source: str, **names: object) -> tuple[str, int]:
+def run(source: str, sentinel: Sentinel | None = None, **names: object) -> tuple[str, int]:
     """Run a user's program; returns its clock and the number of steps."""
-    sentinel = Sentinel()
+    sentinel = sentinel or Sentinel()
     listener = StepClock(sentinel, lambda: None)
     namespace = {"library": Library(), "rows": rows, "stepped": listener.optimizer_stepped, **names}
     ticks.give_names(namespace)
@@ -135,18 +135,11 @@ def test_a_loop_around_the_library_s_turns_where_it_trains_anew():
         def phase(self, depth: int = 1) -> None:
             phases.append(depth)
 
-    sentinel = Heard()
-    listener = StepClock(sentinel, lambda: None)
-    namespace = {"library": Library(), "loader": rows(20)}
-    ticks.give_names(namespace)
     source = "for trial in range(5):\n    library.fit(loader)\n"
-    ticks.listen(listener.ticked)
-    loaders.listen(listener)
-    exec(ticks.compile_with_ticks(source, f"{len(ticks.loops)}/program.py"), namespace)
-    listener.stop()
-    sentinel.stop()
 
-    assert sentinel.clock == BATCHES
+    clock, _ = run(source, Heard(), loader=rows(20))
+
+    assert clock == BATCHES
     assert phases.count(2) == 4  # of the loop; a loader that begins anew tells of depth 1
 
 
