@@ -57,6 +57,8 @@ class Release:
 
         By the newest readings: what is emptied where no loop is seen to turn, as in a thread.
         """
+        if not self._judged:  # the run ended while a second window was open: nothing was waited for
+            return None
         first = max(one.steps[0] for one in self._judged)
         after = self._since[0] + TIMES_TO_BE_GONE * (self._since[0] - first)
         shares = []

@@ -135,3 +135,7 @@ def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
     assert release.hoped_for
     assert not release.is_overdue(1000 * times - 1, 1e6)
     assert release.is_overdue(1000 * times, 1e6)
+
+
+def test_where_nothing_was_waited_for_nothing_is_gone():
+    assert Release([], 0, 0.0, may_fill_up=False).gone([]) is None
