@@ -10,7 +10,7 @@ from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read
-from leakcheck.runtime.judgement.trend import even_rate
+from leakcheck.runtime.judgement.trend import even_rate, usual_gain
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes, format_count
@@ -33,6 +33,7 @@ LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weigh
 MANY_BLOCKS = 100  # a step: an arena of 1 MiB lasts for a few hundred steps
 SELDOM, LARGE_BYTES = 0.25, 4096  # objects a step; of each, for the heap to be theirs alone
 WIDE = 0.5  # of a rate, for its interval to say little
+LEAST_BLOCKS = 1.0  # a step, to be the program's own: readings of ours leave up to 0.6 behind
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
@@ -148,6 +149,8 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         bytes_per_step = None
     elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
         bytes_per_step = _weighed(suspect, objects_per_step)
+    elif suspect.kind == "tensor" and bytes_per_step and _counts_blocks(suspect):
+        bytes_per_step += _blocks_beside(course) * BLOCK_BYTES
     if suspect.kind == "object":  # small ones are not in the heap's count
         blocks = rates.get("python.blocks", 0.0)
         mapped = _arenas(course, blocks, rates)
@@ -216,6 +219,20 @@ def _bytes_per_step(course: Course, *, with_blocks: bool) -> tuple[float | None,
     # a few bytes of heap beside the kilobytes that are held back are not the rate
     rate = max(sum(rate for rate, _ in in_use) + small, held_back)
     return rate or None, all(narrow for _, narrow in in_use)
+
+
+def _blocks_beside(course: Course) -> float:
+    """Return how many blocks came a step that were too few to be confirmed, 0 if they were.
+
+    By the median of the gains, as collections take away and windows leave thousands at once.
+    """
+    if any(reading.resource == "python.blocks" for reading in course.established):
+        return 0.0
+    since = min((reading.steps[0] for reading in course.established), default=0)
+    steps, values = course.watch.slow.column("python.blocks", after=since - 1)
+    count = sum(step <= course.established_step for step in steps)
+    usual = usual_gain(steps[:count], values[:count])
+    return usual if usual >= LEAST_BLOCKS else 0.0
 
 
 def _climb(course: Course, resource: str, confirmed: Reading | None) -> tuple[float, bool]:

@@ -31,6 +31,7 @@ HALVES_AGREE_WITHIN = 3.0
 ALL_OF = 0.8  # a rise, that its jumps must make, for nothing else to have grown
 LARGEST_DROP = 0.5
 EVEN_WITHIN = 0.1
+FEWEST_FALLS = 2  # by more than a step gains: a collection may be one
 EVEN_SHARE = 0.8
 Z_95 = 1.96
 EXACT_RANKS_UP_TO = 10  # below it the normal approximation of Kendall's S is poor
@@ -119,13 +120,22 @@ def grows(line: Line, floor: Floor, level: float) -> bool:
 def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
     """Return what was gained on nearly every step alike; None if steps differ.
 
-    What a look or a collection adds or takes at once bends a line through few points, not this.
+    What a look or a collection adds or takes at once bends a line through few points, not this. Not
+    where it falls again and again: an epoch's end takes away what its steps added.
     """
     gains = _gains(list(zip(steps, values, strict=True)))
     if len(gains) < FEWEST_POINTS:
         return None
     usual = median(gains)
-    return usual if usual > 0 and _share_near(gains, usual) >= EVEN_SHARE else None
+    falls = sum(gain < -usual for gain in gains)
+    even = usual > 0 and falls < FEWEST_FALLS and _share_near(gains, usual) >= EVEN_SHARE
+    return usual if even else None
+
+
+def usual_gain(steps: Sequence[int], values: Sequence[float]) -> float:
+    """Return the median of what was gained a step between two readings, 0 with fewer than two."""
+    gains = _gains(list(zip(steps, values, strict=True)))
+    return median(gains) if gains else 0.0
 
 
 def spread(steps: Sequence[int], values: Sequence[float], per_step: float) -> float:

@@ -18,6 +18,7 @@ from leakcheck.runtime.judgement.trend import (
     rank_p,
     settled_after,
     stair_rates,
+    usual_gain,
 )
 
 STEPS = list(range(10, 1010))
@@ -153,10 +154,17 @@ def test_what_is_gained_on_every_step_alike_is_told_whatever_comes_at_once():
     assert even_rate(range(60), values) == 576
 
 
+def test_the_usual_gain_is_that_between_two_readings_whatever_a_collection_takes():
+    assert usual_gain([10, 20, 20, 30, 50], [100, 130, -900, -870, -810]) == 3
+    assert usual_gain([10, 10], [1, 5]) == usual_gain([], []) == 0
+
+
 def test_steps_that_differ_have_no_even_rate():
     assert even_rate(range(60), [5760 * (step // 10) for step in range(60)]) is None
     assert even_rate(range(60), [0] * 60) is None
     assert even_rate(range(3), [0, 5, 10]) is None
+    epochs = [180 * (step // 20) + 19 * (step % 20) for step in range(100)]  # half of it is kept
+    assert even_rate(range(100), epochs) is None
 
 
 @given(st.integers(3, 90), st.integers(0, 89), st.integers(1, 100))
