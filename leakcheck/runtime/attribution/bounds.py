@@ -17,7 +17,8 @@ from leakcheck.runtime.attribution.guards import (
     turns_back,
 )
 from leakcheck.runtime.attribution.measured import turned_at
-from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, names_of
+from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, is_around, name_of, names_of
+from leakcheck.runtime.attribution.predicates import branches_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,26 @@ def bounds_of(suspect: Suspect) -> Iterator[Bound]:
     """
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
-            for node in ast.walk(within):
+            for node in branches_in(within):
                 if isinstance(node, (ast.If, ast.While)):
                     yield from _bounds_in(node, name, place, within)
                     yield from _counted_bounds_in(node, name, place, within)
                 elif (number := divisor(node, name)) is not None:
                     yield Bound(place.path, number)
                 elif isinstance(node, ast.stmt) and (age := age_out(node, name, within)):
-                    each_time = _is_each_time(node, place.line, parsed(place.path))
+                    asks = _asks_for_it(node, name, within)
+                    each_time = _is_each_time(asks, place.line, parsed(place.path))
                     yield Bound(place.path, age, each_time=each_time)
+
+
+def _asks_for_it(statement: ast.stmt, name: str, within: ast.AST) -> ast.stmt:
+    """Return the branch that takes out what is there: `if old in rows: del rows[old]`."""
+    for node in ast.walk(within):
+        match node:
+            case ast.If(test=ast.Compare(ops=[ast.In()], comparators=[kept]), body=[only]):
+                if only is statement and name_of(kept) == name:
+                    return node
+    return statement
 
 
 def bounds_beside(suspect: Suspect) -> Iterator[Bound]:
@@ -59,8 +71,9 @@ def bounds_beside(suspect: Suspect) -> Iterator[Bound]:
     """
     for place in suspect.locations:
         for name, within in names_of(suspect, place):
-            branches = (node for node in ast.walk(within) if isinstance(node, (ast.If, ast.While)))
-            for branch in branches:
+            for branch in branches_in(within):
+                if not isinstance(branch, (ast.If, ast.While)):
+                    continue
                 if limits(branch, name, within) and not list(
                     _bounds_in(branch, name, place, within)
                 ):
@@ -98,11 +111,11 @@ def _is_each_time(statement: ast.stmt, line: int, tree: ast.Module) -> bool:
     blocks = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, (*FUNCTIONS, *LOOPS)) and node is not statement
+        if isinstance(node, (*FUNCTIONS, *LOOPS)) and node.lineno != statement.lineno
     ]
     around = [node for node in blocks if is_around(node, line)]
     body = around[-1].body if around else tree.body
-    return any(statement is each for each in body)
+    return any(statement.lineno == each.lineno for each in body)
 
 
 def _counted_bounds_in(

@@ -84,7 +84,7 @@ def _chooses(called: str, args: list[ast.expr], keywords: list[ast.keyword], nam
         return _names(args[1], name) and _compares(ast.walk(args[0]))
     if called in _JOINS and args:
         return any(_is_slice_of(part, name) for part in (*args, *getattr(args[0], "elts", ())))
-    return called in _CHOOSES and any(_names(each, name) for each in args)
+    return called in _CHOOSES  # whatever they choose from, they choose a number
 
 
 def _names(node: ast.expr, name: str) -> bool:

@@ -31,12 +31,12 @@ def empties(branch: ast.If, name: str, within: ast.AST, line: int = 0) -> bool:
     nodes = [node for part in branch.body for node in ast.walk(part)]
     called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in functions_in(within) if called else ():
-        if node.name in called and not _has_own(node, name):
+        if node.name in called and not has_own(node, name):
             nodes += ast.walk(node)
     return any(_is_emptying(node, name) for node in nodes if getattr(node, "lineno", 0) != line)
 
 
-def _has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+def has_own(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
     """Say whether `name` is a parameter or a local of a function."""
     nodes = list(ast.walk(function))
     outer = [

@@ -6,7 +6,7 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -27,6 +27,7 @@ from leakcheck.runtime.attribution.names import (
     ADDS,
     CHANGES,
     FUNCTIONS,
+    TAKES,
     handed_to,
     is_around,
     is_inner,
@@ -34,6 +35,7 @@ from leakcheck.runtime.attribution.names import (
     names_of,
     owners_of,
 )
+from leakcheck.runtime.attribution.predicates import branches_in
 from leakcheck.runtime.attribution.trace import OUTSIDE
 
 LIMITED_AT = "grows, limited at"
@@ -85,7 +87,7 @@ def _limit_in(
 
     `line`: where it is added to, 0 if not known.
     """
-    for node in _with_branches(within):
+    for node in branches_in(within):
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node
@@ -98,20 +100,6 @@ def _limit_in(
                 if _limit_in(function, parameter) is not None:
                     return node
     return None
-
-
-def _with_branches(within: ast.AST) -> Iterator[ast.AST]:
-    """Yield every node, and `rows.pop(0) if len(rows) > n else None` as an `if` beside it.
-
-    So is `len(rows) > n and rows.pop(0)`.
-    """
-    for node in ast.walk(within):
-        yield node
-        if isinstance(node, (ast.Expr, ast.Return, ast.Assign)):
-            match node.value:
-                case ast.IfExp(test=test, body=act) | ast.BoolOp(op=ast.And(), values=[test, act]):
-                    does = ast.copy_location(ast.Expr(act), node)
-                    yield ast.copy_location(ast.If(test, [does], []), node)
 
 
 def _item_cut_in(within: ast.AST, name: str) -> ast.AST | None:
@@ -234,6 +222,8 @@ def _is_length(node: ast.expr, name: str) -> bool:
             return True
         case ast.Call(func=ast.Name(id="len"), args=[measured]):
             return name_of(measured) == name
+        case ast.Call(func=ast.Attribute(value=measured, attr="qsize" | "__len__"), args=[]):
+            return name_of(measured) == name
     return False
 
 
@@ -242,8 +232,9 @@ def changes(branch: ast.If | ast.While, name: str) -> bool:
     for part in (*branch.body, *branch.orelse):
         for node in ast.walk(part):
             match node:
-                case ast.Call(func=ast.Attribute(value=changed, attr=method)):
-                    if method in CHANGES and name_of(changed) == name:
+                case ast.Call(func=ast.Attribute(value=changed, attr=method), args=given):
+                    takes = method in TAKES and not given  # out of a queue
+                    if (takes or method in CHANGES) and name_of(changed) == name:
                         return True
                     if node.args and method.startswith("heap") and name_of(node.args[0]) == name:
                         return True

@@ -17,7 +17,7 @@ TAKES = ("get", "get_nowait")  # out of a queue
 ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 CHANGES = (*ADDS, *REMOVES)
 _STACKS = ("stack", "cat", "concat", "hstack", "vstack")
-_JOINS = re.compile(r"cat|append|stack|pad|join|resize")
+JOINS = re.compile(r"cat|append|stack|pad|join|resize")
 _NAME = re.compile(r"`([\w.]+)`")
 _OF_FUNCTION = re.compile(r"local `\w+` in (\w+)\(\)")
 
@@ -28,7 +28,8 @@ def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
     for name, within in _own_names(suspect, place, tree):
         yield name, within
         yield from ((alias, tree) for alias in _aliases(name, tree))
-        yield from _local_names(name, within, inner=is_inner(suspect))
+        kind = ast.Attribute if "attribute" in suspect.holder else ast.Name
+        yield from _local_names(name, within, kind, inner=is_inner(suspect))
 
 
 def owners_of(suspect: Suspect, tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -63,17 +64,20 @@ def is_inner(suspect: Suspect) -> bool:
     return any(link.edge.startswith("[") for link in links[: max(0, grows)])
 
 
-def _local_names(name: str, within: ast.AST, *, inner: bool) -> Iterator[tuple[str, ast.AST]]:
+def _local_names(
+    name: str, within: ast.AST, kind: type[ast.expr], *, inner: bool
+) -> Iterator[tuple[str, ast.AST]]:
     """Yield what functions call `name` themselves, or one of its elements if that is what grows.
 
-    `rows = self.rows`; `recent = self.by_class[key]`, `for recent in self.by_class.values():`.
+    `rows = self.rows`, or `kept = rows` where variables are its `kind` of name; elements in
+    `recent = self.by_class[key]`, `for recent in self.by_class.values():`.
     """
     for function in _scopes(within):
         for node in ast.walk(function):
             match node:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value) if local != name:
                     element = _is_element(value, name)
-                    whole = isinstance(value, ast.Attribute) and value.attr == name
+                    whole = isinstance(value, kind) and name_of(value) == name
                     if (element and inner) or (whole and not inner):
                         yield local, function
                 case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=held))):
@@ -170,7 +174,7 @@ def joins_itself(place: Place) -> bool:
         if getattr(node, "lineno", 0) == place.line:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
-                    if _JOINS.search(name_of(call.func)) and _adds_to(target, call):
+                    if JOINS.search(name_of(call.func)) and _adds_to(target, call):
                         return True
     return False
 
@@ -179,17 +183,27 @@ def handed_to(call: ast.Call, name: str, tree: ast.Module) -> Iterator[tuple[ast
     """Yield the functions and classes of the file that a call hands `name`, and its name there."""
     at = [i for i, arg in enumerate(call.args) if not is_item(arg) and name_of(arg) == name]
     called = name_of(call.func) if at else ""
-    for node in ast.walk(tree) if called else ():
-        if getattr(node, "name", "") == called:
-            parameters = _parameters(node, method=isinstance(call.func, ast.Attribute))
-            yield from ((node, parameters[i]) for i in at if i < len(parameters))
+    for node in _definitions(tree).get(called, ()) if called else ():
+        parameters = _parameters(node)
+        yield from ((node, parameters[i]) for i in at if i < len(parameters))
 
 
-def _parameters(called: ast.AST, *, method: bool) -> list[str]:
+@lru_cache(maxsize=16)
+def _definitions(tree: ast.Module) -> dict[str, list[ast.AST]]:
+    """Return functions and classes by name: a walk for each call took seconds in 10,000 lines."""
+    found: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            found.setdefault(node.name, []).append(node)
+    return found
+
+
+def _parameters(called: ast.AST) -> list[str]:
     made_by = getattr(called, "body", []) if isinstance(called, ast.ClassDef) else [called]
     for node in made_by:
         if isinstance(node, FUNCTIONS) and (node is called or node.name == "__init__"):
-            return [each.arg for each in node.args.args][method or node is not called :]
+            names = [each.arg for each in node.args.args]
+            return names[names[:1] in (["self"], ["cls"]) :]
     return []
 
 
