@@ -6,7 +6,6 @@ buffer, the optimizer's state) is no leak, and a container with a limit is only 
 
 from __future__ import annotations
 
-import gc
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -16,12 +15,12 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Kind, Link
-from leakcheck.runtime.attribution import elsewhere
+from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
 from leakcheck.runtime.attribution.holders import Roots
-from leakcheck.runtime.attribution.lines import LineTracer, culprit
+from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
@@ -78,10 +77,10 @@ class Inquest:
         self._tracer = tracer
         self._growth = growth
         self._heap = heap
-        self._codes_elsewhere = elsewhere.own_codes()
         ours = objects.inside(tracer, growth, *objects.our_caches(heap))
         growers = (one for one in growth.growers(heap) if id(one.container) not in ours)
         self._growers = list(islice(growers, MOST_CANDIDATES))
+        self._credits = Credits(tracer.credits, self._growers)
         rates = {id(one.container): one.per_step for one in self._growers}
         self._grower_ids = set(rates)
         self._takers = growth.takers(self._growers, heap)
@@ -152,31 +151,12 @@ class Inquest:
     def _follow(self, target: Any) -> Found:
         found = self._follower.follow(target)
         if found.grows:
-            found.lines = self._lines_of(found.grower, found)
+            found.lines = self._credits.of(found.grower, found)
             if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
             if (giving := self._takers.get(id(found.grower))) is not None:
                 self.taken[found.told.holder] = self._follower.follow(giving).told.holder
         return found
-
-    def _lines_of(self, container: Any, found: Found) -> Counter[Site]:
-        lines = self._added_to(container) or self._added_beside(container, found)
-        codes, told = self._codes_elsewhere, found.told
-        return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
-
-    def _added_to(self, container: Any) -> Counter[Site]:
-        return self._tracer.credits.get(str(id(container)), Counter())
-
-    def _added_beside(self, container: Any, found: Found) -> Counter[Site]:
-        """Return the lines that add to another in the same container: few of fifty are watched."""
-        at = (i for i, owner in enumerate(found.owners) if owner is container)
-        above = found.owners[: next(at, len(found.owners))][-1:]
-        if not above or id(above[0]) not in found.fixed | self._grower_ids:
-            return Counter()
-        beside = set(map(id, gc.get_referents(above[0])))
-        alike = (one.container for one in self._growers if type(one.container) is type(container))
-        lines = (self._added_to(other) for other in alike if id(other) in beside)
-        return next(filter(None, lines), Counter())
 
     def _graph_lead(self, group: Keepers) -> None:
         middle = group.tensors[len(group.tensors) // 2]
@@ -224,6 +204,7 @@ class Inquest:
         """Follow tensors that are alike; return those that another container holds."""
         target, found = self._telling(tensors)
         beside = self._follower.beside(target) if found.grows else set()
+        beside |= self._credits.added_alike(found)
         mine = [each for each in tensors if id(each) in beside]
         if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
             mine = tensors
@@ -281,14 +262,14 @@ class Inquest:
             found.bounded, found.limit = thing, found.own_limit
             self.filling.note(found, self._made, bytes_per_step)
             return
-        found.lines = self._lines_of(thing, found)
+        found.lines = self._credits.of(thing, found)
         kind: Kind = "tensor" if has_tensor([thing]) else "object"
         what = f"{describe(thing)}, larger at each look"
         self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
-        found.lines = found.lines or self._lines_of(grower.container, found)
+        found.lines = found.lines or self._credits.of(grower.container, found)
         if found.own_limit is None:
             found.own_limit = self.filling.limit_of(grower.container, found)
         elements, each = weighed(grower.container)
@@ -322,11 +303,11 @@ class Inquest:
         per_step = grown / self._growth.steps
         weight = 0.0 if wrapped else per_step * own_bytes(newest)  # unknown of what is inside
         if found.rebound_at is None:
-            found.lines = self._culprit("python.blocks")
+            found.lines = self._credits.culprit("python.blocks")
         lead = self._lead("object", kind.__name__, found, per_step, weight)
         if wrapped and not lead.lines:
             rate = self._rates.get("host.heap", 0.0)
-            lead = replace(lead, made_at=self._culprit("host.heap", rate) if rate else Counter())
+            lead = replace(lead, made_at=self._heap_culprit(rate) if rate else Counter())
         self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
@@ -336,15 +317,13 @@ class Inquest:
         if not found.lines and found.rebound_at is not None and not found.outside:
             made_at[found.rebound_at] = 1
         elif not found.lines:
-            made_at = self._culprit("host.heap", bytes_per_step)
+            made_at = self._heap_culprit(bytes_per_step)
         self.keyed |= found.keyed
         self.memo |= found.memo
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
 
-    def _culprit(self, resource: str, per_step: float = 0.0) -> Counter[Site]:
-        if self._codes_elsewhere:  # they add to it too
-            return Counter()
-        expected = per_step * traced_steps(resource, self._growth.steps)
-        return culprit(self._tracer.credits.get(resource, Counter()), expected)
+    def _heap_culprit(self, per_step: float) -> Counter[Site]:
+        expected = per_step * traced_steps("host.heap", self._growth.steps)
+        return self._credits.culprit("host.heap", expected)

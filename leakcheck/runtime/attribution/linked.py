@@ -15,6 +15,7 @@ from leakcheck.runtime.introspection import objects
 
 WIDEST = 8  # objects at one level: more are no chain
 FARTHEST = 20_000  # objects
+MOST_ATTRIBUTES = 64  # of a link
 
 
 def climb(level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
@@ -26,7 +27,7 @@ def climb(level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list
     kinds -= {id(kind) for kind in (dict, *_frames(seen))}
     if len(level) > WIDEST:
         return level
-    holders = _holders_of(kinds, seen)
+    holders = _holders_of(kinds)
     heads: list[Any] = []
     passed: list[Any] = []
     front = level
@@ -61,7 +62,8 @@ def links_of(head: Any, enough: int) -> int:
     return count
 
 
-def _holders_of(kinds: set[int], seen: dict[int, Any]) -> dict[int, list[Any]]:
+def _holders_of(kinds: set[int]) -> dict[int, list[Any]]:
+    """Return, by the id of each object of these kinds, those that hold it."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
     everything = gc.get_objects()
     for holder in [thing for thing in everything if id(type(thing)) in kinds]:
@@ -69,7 +71,20 @@ def _holders_of(kinds: set[int], seen: dict[int, Any]) -> dict[int, list[Any]]:
             for part in gc.get_referents(holder):
                 if id(type(part)) in kinds:
                     found[id(part)].append(holder)
+                elif type(part) is dict and len(part) <= MOST_ATTRIBUTES:
+                    _note_attributes(found, part, holder, kinds)
     return found
+
+
+def _note_attributes(
+    found: dict[int, list[Any]], namespace: dict[Any, Any], holder: Any, kinds: set[int]
+) -> None:
+    """Note what an object holds by a dictionary of attributes: who asks for one has it made."""
+    linked = [each for each in namespace.values() if id(type(each)) in kinds]
+    for each in linked:
+        found[id(each)].append(namespace)
+    if linked:
+        found[id(namespace)].append(holder)
 
 
 def _frames(seen: dict[int, Any]) -> set[type]:
