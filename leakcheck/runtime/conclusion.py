@@ -154,6 +154,9 @@ def _verdict(
 def _in_doubt(course: Course) -> str:
     names = ", ".join(reading.resource for reading in course.established)
     held = _held_by(course.suspects)
+    if course.trusted and course.removal is not None:
+        at = f"{course.removal.path}:{course.removal.line}"
+        return f"{names} grow{held}; `{course.removal.code}` ({at}) may still take it away"
     if course.trusted:
         return f"{names} grow{held}; the loop around the steps may still release it"
     return f"{names} grow{held}, in a loop that makes no autograd graph: a leak, or data gathered"

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Notice, Place, Suspect
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
-from leakcheck.runtime.attribution.trace import OUTSIDE
+from leakcheck.runtime.attribution.overrun import was_cut_in_vain
+from leakcheck.runtime.attribution.perhaps import emptied_at
+from leakcheck.runtime.attribution.removals import removed_at
+from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below
@@ -59,6 +62,14 @@ def _is_uneven(reading: Reading) -> bool:
     return in_heap and line.high - line.low > UNEVEN * line.per_step
 
 
+def _is_inside(suspect: Suspect) -> bool:
+    """Say whether only an object written in C is known to hold it, as a list in a Connection.
+
+    sqlite3 keeps a weak reference to each cursor there, and throws the dead away at every 200th.
+    """
+    return suspect.holder.startswith(A_KIND)
+
+
 def _is_unheld(suspect: Suspect) -> bool:
     return not suspect.holder or suspect.holder.startswith(OUTSIDE)
 
@@ -82,6 +93,7 @@ class Findings:
     taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
+    removal: Place | None = None  # a statement that may take away from what grows
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -165,7 +177,8 @@ class Findings:
         if not self.suspects:
             return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
         if self.doubtful or any(
-            one.kind in ("tensor", "object") and _is_unheld(one) for one in self.suspects
+            one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
+            for one in self.suspects
         ):
             return patience.UNHELD_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
@@ -237,7 +250,8 @@ class Attribution:
         window = self._window
         suspects, notices = window.close()
         suspects = tuple(one for one in suspects if self._accounts(one))
-        passed = [window.passed[one.holder] for one in suspects if one.holder in window.passed]
+        told = (self._passed(one) for one in suspects)
+        passed = [notice for notice in told if notice is not None]
         beyond = suspects if passed else without_limit(suspects)
         limited = tuple(one for one in suspects if one not in beyond)
         suspects = beyond
@@ -246,6 +260,7 @@ class Attribution:
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
         asked_often = cached and mostly_found(suspects, window.visits, window.steps)
+        removal = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
         return Findings(
             suspects,
             (*notices, *passed),
@@ -262,7 +277,14 @@ class Attribution:
             window.taken,
             asked_often,
             window.filling_bytes,
+            removal,
         )
+
+    def _passed(self, suspect: Suspect) -> Notice | None:
+        """Tell of a limit that does not hold this suspect; None if there is none."""
+        window, holder = self._window, suspect.holder
+        over = window.over.get(holder) if was_cut_in_vain(suspect, window.visits) else None
+        return window.passed.get(holder) or over
 
     def _accounts(self, suspect: Suspect) -> bool:
         """Say whether a suspect gains a good part of something that was measured to grow.

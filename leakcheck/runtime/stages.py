@@ -1,16 +1,14 @@
 """The course of a watch: watching, then confirming, waiting, attributing, and the conclusion.
 
-`Course.advance` is called at the steps that are due and moves from stage to stage; every number it
-decides on comes from `judge`, everything it reads from `watching` and `inquiry`.
+Every number that it decides on comes from `judge`, all that it reads from `watching` and `inquiry`.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Notice, Place, Suspect
 from leakcheck.runtime.attribution import emptied
-from leakcheck.runtime.attribution.perhaps import may_be_emptied
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -63,6 +61,7 @@ class Course:
         self.suspects: tuple[Suspect, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.notices: tuple[Notice, ...] = ()
+        self.removal: Place | None = None  # a statement that may yet take away what they hold
         self.excuses, self._vigil = Excuses(), Vigil()
         self.watch.start_over(step)
         self.stage: Stage = "watching"
@@ -119,20 +118,24 @@ class Course:
         """The program has ended, `cut_short` or `exhausted` (of memory): close what is open."""
         if self.stage == "attributing" and self.held:  # confirmed twice, and found the first time
             self._drop_attribution()
-            self.stage, self.suspects = "waiting", self.held
+            self._wait_or_establish(step, self.held)
         elif self.stage == "attributing":
             self._finish_attribution(step)
+        elif self.stage == "confirming" and not cut_short:
+            self._establish_so_far(step, exhausted=exhausted)
         hoped = self._release.hoped_for and not exhausted
-        established = self.stage in ("waiting", "growing")
-        if established and (gone := self._release.gone(self.watch.sources)):
+        gone = self._release.gone(self.watch.sources)
+        if gone is not None and self.stage in ("waiting", "growing"):
             self._add(gone, step=step)
             self._watch_again(step)
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
-        sure = self.held and not self.excuses.has_slowed(self.held)
-        inquiry = self._confirmation if sure and self.stage == "confirming" else None
-        if inquiry and not cut_short and (grown := inquiry.so_far(exhausted=exhausted)):
-            self.established, self.stage, self.suspects = grown, "growing", self.held
+
+    def _establish_so_far(self, step: int, *, exhausted: bool) -> None:
+        if self._confirmation and self.held and not self.excuses.has_slowed(self.held):
+            self.established = self._confirmation.so_far(exhausted=exhausted)
+            if self.established:
+                self._wait_or_establish(step, self.held)
 
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
@@ -226,19 +229,17 @@ class Course:
         self.span.after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
 
-    def _wait_or_establish(self, step: int, *, passed: bool = False) -> None:
-        self.stage = "waiting"
+    def _wait_or_establish(self, step: int, suspects: tuple[Suspect, ...]) -> None:
+        self.stage, self.suspects = "waiting", suspects
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         inside = self.waits != "nothing" and emptied.by_program(self.suspects)
-        perhaps = not passed and may_be_emptied(self.suspects)
-        self._release.wait_for(inside or emptied.elsewhere(self.suspects), perhaps)
+        self._release.wait_for(inside or emptied.elsewhere(suspects), perhaps=bool(self.removal))
         self._wait(step)
 
     def _wait(self, step: int) -> None:
         over = self._release.is_overdue(step, self.watch.elapsed_s)
-        due = self._release.in_doubt and step >= self._next_checkpoint and self.watch.affordable()
-        if over or due:
+        if self._release.is_due(step) or over:
             self._checkpoint(step)
             if gone := self._release.gone(self.watch.sources):
                 self._add(gone, step=step)
@@ -270,8 +271,7 @@ class Course:
         self._watch_again(step)
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
-        inquiry = self._confirmation
-        since = inquiry.begin if inquiry else self.span.after  # collected then
+        since = self._confirmation.begin if self._confirmation else self.span.after
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
@@ -299,7 +299,7 @@ class Course:
         self._drop_attribution()
         told = f"its holder could not be found: {type(error).__name__}: {error}"
         self._add(Notice("note", told), step=step)
-        self._wait_or_establish(step)
+        self._wait_or_establish(step, ())
 
     def _finish_attribution(self, step: int) -> None:
         attribution, self._attribution = self._attribution, None
@@ -309,7 +309,7 @@ class Course:
         self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
-        self.fills_beside = findings.fills_beside
+        self.fills_beside, self.removal = findings.fills_beside, findings.removal
         filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
@@ -333,8 +333,7 @@ class Course:
             again, self.established = Confirmation(self.established, step, steps), []
             self._begin_confirmation(again, step)
             return
-        self.suspects = suspects
-        self._wait_or_establish(step, passed=findings.passed)
+        self._wait_or_establish(step, suspects)
 
     def _excuse_until(self, step: int, until: float) -> None:
         self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)

@@ -75,8 +75,8 @@ _FINALIZERS = "class attribute `finalize._registry`"  # the root of what weakref
 _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
-    "look for what keeps it outside Python's view: a function registered with atexit or in C++, "
-    "or a context variable of another thread"
+    "look for what keeps it outside Python's view: a hook on a tensor whose function reaches that "
+    "tensor, a function registered with atexit or in C++, or a context variable of another thread"
 )
 CREATE_GRAPH_ADVICE = (
     "backward(create_graph=True) ties each parameter to its gradient in C++: use "

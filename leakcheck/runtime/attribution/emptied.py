@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -25,6 +25,7 @@ from leakcheck.runtime.attribution.names import (
 )
 
 _HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
+_SELF = re.compile(r"local `self` in (\w+)\(\)")
 _MAKERS = ("__init__", "__post_init__", "__new__", "__init_subclass__")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter")
 
@@ -75,14 +76,20 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     """Say whether a local is of a function that one block calls twice: `train(300); train(600)`.
 
     Itself, or through the functions that call it; or of one that calls itself, or is called for
-    each element of something: `[train(n) for n in sizes]`.
+    each element of something: `[train(n) for n in sizes]`, `sum(Fold(k).run() for k in folds)`.
     """
-    named = _HOLDER.search(suspect.holder)
-    if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
+    named, root = _HOLDER.search(suspect.holder), suspect.trace.root if suspect.trace else ""
+    own = _SELF.fullmatch(root)
+    if named is None or not suspect.locations or not (suspect.holder.startswith("local ") or own):
         return False
     tree = parsed(suspect.locations[0].path)
     functions = functions_in(tree)
-    called: set[str | None] = {named[2]}
+    if own is not None and suspect.holder.startswith("attribute"):
+        if any(_calls_each(node, {own[1]}, _is_called_on_new) for node in ast.walk(tree)):
+            return True
+        called = {each.name for each in functions if _calls(each, {own[1]}, _is_called_on_new)}
+    else:
+        called = {str(named[2])}
     known = 0
     while known < len(called):  # who calls who calls it
         known = len(called)
@@ -97,18 +104,27 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     return any(sum(_calls(each, called) for each in block) > 1 for block in blocks)
 
 
-def _calls(node: ast.AST, names: set[str | None]) -> bool:
+def _calls(
+    node: ast.AST, names: set[str], wanted: Callable[[ast.Call], bool] = lambda call: True
+) -> bool:
     calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-    return any(name_of(call.func) in names for call in calls)
+    return any(name_of(call.func) in names and wanted(call) for call in calls)
 
 
-def _calls_each(node: ast.AST, names: set[str | None]) -> bool:
+def _calls_each(
+    node: ast.AST, names: set[str], wanted: Callable[[ast.Call], bool] = lambda call: True
+) -> bool:
     match node:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            return _calls(node, names)
+            return _calls(node, names, wanted)
         case ast.Call(func=ast.Name(id="map"), args=[called, *_]):
             return name_of(called) in names
     return False
+
+
+def _is_called_on_new(call: ast.Call) -> bool:
+    """Say whether a method is called on an object that nobody else has: `Fold(k).run()`."""
+    return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
 
 
 def _emptied_by_another_thread(suspects: Sequence[Suspect]) -> bool:

@@ -28,6 +28,7 @@ class Filling:
         self.bytes_per_step = 0.0  # gained by those that are not full yet
         self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
         self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
+        self.over: dict[str, Notice] = {}  # where these may yet cut it back
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps = rates, steps
 
@@ -97,10 +98,11 @@ class Filling:
             return None
         named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
         stated = stated_limit(container, named[0], found.owners)
-        if stated.passed:
+        if most := stated.passed or stated.over:
             length = objects.length_of(container)
-            told = f"has {length} elements, more than the {stated.passed} that its source states"
-            self.passed[found.told.holder] = Notice("note", f"{found.told.holder} {told}")
+            told = f"has {length} elements, more than the {most} that its source states"
+            sure = self.passed if stated.passed else self.over
+            sure[found.told.holder] = Notice("note", f"{found.told.holder} {told}")
         limit = stated.limit
         if limit is None:
             limit = number_of_keys(container)

@@ -7,12 +7,15 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from leakcheck.model import Suspect
+from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import owners_of
+from leakcheck.runtime.attribution.uses import is_said_to_take, uses_in
 from leakcheck.runtime.introspection import frames
 
 _HELD = re.compile(r"attribute `(\w+)\.(\w+)`")
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
+_DELETES = re.compile(r"\b(delete\s+from|drop\s+table|replace\s+into)\b", re.IGNORECASE)
 A_NUMBER = "Tensor (scalar)"
 _NOT_LOOKED_AT = ("torch", "leakcheck")
 
@@ -34,6 +37,40 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.ClassDef) and node.name == each.__name__:
                     yield path, node, held[2]
+
+
+def emptied_by_owner(suspect: Suspect) -> Place | None:
+    """Return where an object of a library, which holds it, is told to let go: `stack.close()`.
+
+    Of the user's own classes the source is read instead.
+    """
+    held = _HELD.match(suspect.holder)
+    if held is None or any(frames.is_own(_path_of(kind)) for kind in _types(held[1])):
+        return None
+    for place in suspect.locations:
+        tree = parsed(place.path)
+        for name, within in owners_of(suspect, tree):
+            for use in uses_in(within, name, (ast.Name, ast.Attribute)):
+                called = use.above[use.node]
+                if use.is_after_loop(place.line):
+                    continue
+                if isinstance(called, ast.Attribute) and is_said_to_take(called.attr):
+                    code = ast.unparse(use.statement).partition("\n")[0]
+                    return Place(place.path, use.statement.lineno, code)
+    return None
+
+
+def deleted_by_sql(suspect: Suspect) -> Place | None:
+    """Return where rows are deleted, if what grows are those of a data base in memory."""
+    for place in suspect.locations:
+        for node in ast.walk(parsed(place.path)) if ".execute" in place.code else ():
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr=method), args=[ast.Constant(value=str(text)), *_]
+                ):
+                    if method.startswith("execute") and _DELETES.search(text):
+                        return Place(place.path, node.lineno, ast.unparse(node))
+    return None
 
 
 def logs_of_libraries(suspects: Sequence[Suspect], tolerance_bytes: int) -> tuple[Suspect, ...]:

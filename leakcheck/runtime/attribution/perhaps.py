@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from leakcheck.model import Suspect
+from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import (
     FUNCTIONS,
@@ -33,14 +33,15 @@ _BRANCHES = (ast.If, ast.ExceptHandler, ast.match_case)
 _OF_ALL = ("__init__", "update")  # `self.__init__()`, `vars(self).update(x=[])`
 
 
-def may_be_emptied(suspects: Sequence[Suspect]) -> bool:
-    """Say whether each of these might be emptied; a graph is not to wait."""
-    return bool(suspects) and all(map(_may_be_emptied, suspects))
+def emptied_at(suspects: Sequence[Suspect]) -> Place | None:
+    """Return a statement that might empty what grows, if each has one; a graph is not to wait."""
+    found = [_emptied_at(suspect) for suspect in suspects]
+    return found[0] if found and None not in found else None
 
 
-def _may_be_emptied(suspect: Suspect) -> bool:
+def _emptied_at(suspect: Suspect) -> Place | None:
     if suspect.kind == "graph" or not suspect.holder or not suspect.locations:
-        return False
+        return None
     adds = suspect.locations[0].line
     for place in suspect.locations:
         tree = parsed(place.path)
@@ -51,9 +52,10 @@ def _may_be_emptied(suspect: Suspect) -> bool:
         scopes = [(tree, names), *((within, {name}) for name, within in owners if within != tree)]
         for within, known in scopes:
             wanted = known - {"self", ""}
-            if wanted and any(_empties_in(within, wanted, adds, of_object=of_object)):
-                return True
-    return False
+            found = _emptying_in(within, wanted, adds, of_object=of_object) if wanted else None
+            if found is not None:
+                return Place(place.path, found.lineno, ast.unparse(found).partition("\n")[0])
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +142,50 @@ def _asked(node: ast.expr) -> frozenset[str]:
     return frozenset({name_of(node)} - {""})
 
 
-def _empties_in(
+def _emptying_in(
     tree: ast.AST, names: set[str], adds: int, *, of_object: bool = False
-) -> Iterator[bool]:
-    """Yield True for each statement that may take something away from one of `names`."""
+) -> ast.stmt | None:
+    """Return the first statement that may take something away from one of `names`."""
     for again in _run_again(tree):
-        node = again.node
-        if node.lineno == adds:
-            continue
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                replaces, in_loop = again.replaces(adds), again.loop is not None
-                parts = [each for each in targets if replaces or is_item(each)]
-                made_here = any(_is_missing(each, again.missing) for each in targets)
-                parts = [] if made_here else parts
-                yield any(_sets(each, value, names, in_loop) for each in parts)
-            case ast.Delete(targets=targets):
-                yield any(name_of(each) in names for each in targets)
-            case ast.For(target=target, iter=gone_over):
-                if _mentions(gone_over, names, of_object=of_object):
-                    inner = {name_of(part) for part in getattr(target, "elts", [target])}
-                    yield any(_takes_away(each, inner, drains=True) for each in ast.walk(node))
-        match node:
-            case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
-                yield _calls_what_empties(call, names, tree, adds, of_object=of_object)
-        if isinstance(node, (ast.If, ast.While)) and not is_around(node, adds):
-            yield any(_takes_away(each, names, drains=True) for each in ast.walk(node))
-        elif isinstance(node, ast.Expr):
-            yield _takes_away(node.value, names, drains=False)
+        ways = _ways_to_empty(again, tree, names, adds, of_object=of_object)
+        if again.node.lineno != adds and any(ways):
+            return again.node
+    return None
+
+
+def _ways_to_empty(
+    again: _Again, tree: ast.AST, names: set[str], adds: int, *, of_object: bool
+) -> Iterator[bool]:
+    node = again.node
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            replaces, in_loop = again.replaces(adds), again.loop is not None
+            made_here = any(_is_missing(each, again.missing) for each in targets)
+            pairs = [] if made_here else list(_pairs(targets, value))
+            parts = [(each, given) for each, given in pairs if replaces or is_item(each)]
+            yield any(_sets(each, given, names, in_loop) for each, given in parts)
+        case ast.Delete(targets=targets):
+            yield any(name_of(each) in names for each in targets)
+        case ast.For(target=target, iter=gone_over):
+            if _mentions(gone_over, names, of_object=of_object):
+                inner = {name_of(part) for part in getattr(target, "elts", [target])}
+                yield any(_takes_away(each, inner, drains=True) for each in ast.walk(node))
+    match node:
+        case ast.Expr(value=ast.Call() as call) | ast.Assign(value=ast.Call() as call):
+            yield _calls_what_empties(call, names, tree, adds, of_object=of_object)
+    if isinstance(node, (ast.If, ast.While)) and not is_around(node, adds):
+        yield any(_takes_away(each, names, drains=True) for each in ast.walk(node))
+    elif isinstance(node, ast.Expr):
+        yield _takes_away(node.value, names, drains=False)
+
+
+def _pairs(targets: list[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is given to each: `front, back = [], front` empties one of them."""
+    for target in targets:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            yield from zip(target.elts, value.elts, strict=False)
+        else:
+            yield target, value
 
 
 def _sets(target: ast.expr, value: ast.expr, names: set[str], in_loop: bool) -> bool:
@@ -242,7 +260,7 @@ def _calls_what_empties(
                 return True
     module = tree if isinstance(tree, ast.Module) else ast.Module([], [])
     return any(
-        any(_empties_in(function, {parameter}, adds))
+        _emptying_in(function, {parameter}, adds) is not None
         for name in names
         for function, parameter in handed_to(call, name, module)
     )

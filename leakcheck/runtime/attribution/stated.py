@@ -38,11 +38,13 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 class Stated:
     """The least that the program lets a container grow to, None if it does not say.
 
-    `passed`: the largest of its limits, if the container holds more than each of them; else 0.
+    `over`: the largest of its limits, if the container holds more than each of them; else 0.
+    `passed`: that too, where it is sure that they were meant to hold it by now.
     """
 
     limit: int | None = None
     passed: int = 0
+    over: int = 0
 
 
 def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Stated:
@@ -67,10 +69,11 @@ def stated_limit(container: Any, suspect: Suspect, owners: Sequence[Any]) -> Sta
     certain = all(ast.unparse(bound.limit) in sure and numbers for bound, numbers in known)
     if not known:
         return Stated(None, _reached_beside(suspect, owners, length))
-    if limits or not certain or _is_inside(container, suspect):
+    if limits or _is_inside(container, suspect):
         return Stated(min(limits, default=None))
-    largest = max(number for _, numbers in known for number in numbers)
-    return Stated(None, math.ceil(largest) if 0 < PASSED * largest < length else 0)
+    largest = max((number for _, numbers in known for number in numbers), default=0)
+    over = math.ceil(largest) if 0 < PASSED * largest < length else 0
+    return Stated(None, over if certain else 0, over)
 
 
 def _reached_beside(suspect: Suspect, owners: Sequence[Any], length: int) -> int:

@@ -61,6 +61,7 @@ class Window:
         self.full_in_steps = 0
         self.filling_bytes = 0.0  # a step, by what has a limit
         self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
+        self.over: Mapping[str, Notice] = {}  # where that may yet cut it back
         self.taken: Mapping[str, str] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
@@ -136,7 +137,8 @@ class Window:
             inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
         self.filling_bytes = inquest.filling.bytes_per_step
-        self.passed, self.taken = inquest.filling.passed, inquest.taken
+        self.passed, self.over = inquest.filling.passed, inquest.filling.over
+        self.taken = inquest.taken
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         notices = inquest.filling.notices

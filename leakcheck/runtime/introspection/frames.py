@@ -107,8 +107,15 @@ def namespaces(path: str) -> Iterator[dict[str, Any]]:
 
 def own_source_has(word: str) -> bool:
     """Say whether a word is in the source of one of the user's modules."""
-    sources = (file for file, _ in _loaded() if file.endswith(".py") and is_own(file))
-    return any(word in line for file in sources for line in linecache.getlines(file))
+    return next(own_files_with(word), None) is not None
+
+
+def own_files_with(word: str) -> Iterator[str]:
+    """Yield the files of the user's modules that have a word in their source."""
+    for file, _ in _loaded():
+        own = file.endswith(".py") and is_own(file)
+        if own and any(word in line for line in linecache.getlines(file)):
+            yield file
 
 
 def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:

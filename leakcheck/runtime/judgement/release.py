@@ -20,6 +20,7 @@ from leakcheck.runtime.readings.series import Series
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 TIMES_TO_BE_GONE = 4  # as many steps as it took to establish it, or more
+FARTHER = 1.5  # times the step of a look, the step of the next
 GONE_BELOW = 0.25  # of what would be there
 GONE = "in the long run"
 # a cache that is full, or what each epoch gathers and the next one lets go of
@@ -42,6 +43,7 @@ class Release:
         self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
         self._since = (step, elapsed_s)
+        self._look_at = FARTHER * step
         # of each loop around the steps, by its depth, the first turn that was judged
         self._bases: dict[int, tuple[int, Mapping[str, int]]] = {}
 
@@ -51,6 +53,16 @@ class Release:
         times = max(patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1, self._times_emptied)
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
+
+    def is_due(self, step: int) -> bool:
+        """Say whether to look now if it is gone: again and again while in doubt, ever more rarely.
+
+        From step 100 to 100,000 that is 16 looks, of which each costs a checkpoint.
+        """
+        if not self.in_doubt or step < self._look_at:
+            return False
+        self._look_at = FARTHER * step
+        return True
 
     def gone(self, sources: Sequence[Series]) -> Notice | None:
         """Say so if it did not go on, or far less is there, long after; None if it did.
@@ -73,7 +85,7 @@ class Release:
             return None
         return stopped((one.resource for one in self._established), GONE)
 
-    def wait_for(self, emptied: bool, perhaps: bool) -> None:
+    def wait_for(self, emptied: bool, *, perhaps: bool) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""
         self.emptied = emptied or perhaps
         if self.emptied:

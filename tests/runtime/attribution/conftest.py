@@ -10,10 +10,10 @@ from leakcheck.runtime.attribution.guards import limited_by_program
 
 
 @pytest.fixture
-def said(tmp_path):
-    """Say what is found of a source in which global `kept` grows at line 1."""
+def named(tmp_path):
+    """Return what grows under a name at a line of a source."""
 
-    def said(source: str, holder: str = "global `kept`", *edges: str, line: int = 1) -> str:
+    def named(source: str, holder: str = "global `kept`", *edges: str, line: int = 1) -> Suspect:
         path = tmp_path / "program.py"
         path.write_text(source)
         parsed.cache_clear()
@@ -21,7 +21,17 @@ def said(tmp_path):
         root = holder.rpartition("from ")[2]
         trace = LeakTrace(root, tuple(Link(edge, "") for edge in edges))
         places = (Place(str(path), line, ""),)
-        suspect = Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
-        return limited_by_program((suspect,)).replace(f"{path}", "program.py")
+        return Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
+
+    return named
+
+
+@pytest.fixture
+def said(named, tmp_path):
+    """Say what limits are found in a source in which global `kept` grows at line 1."""
+
+    def said(source: str, holder: str = "global `kept`", *edges: str, line: int = 1) -> str:
+        found = limited_by_program((named(source, holder, *edges, line=line),))
+        return found.replace(f"{tmp_path / 'program.py'}", "program.py")
 
     return said

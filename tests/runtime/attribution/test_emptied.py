@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakcheck.model import Place, Suspect
+from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution import emptied
 
 LIST = "attribute `Model.kept`, from local `model` in main()"
@@ -145,6 +145,38 @@ def test_a_local_of_a_function_that_is_called_for_each_of_some(tmp_path, calls):
 
     assert is_emptied_elsewhere(tmp_path, f"{train}found = {calls}\n", LOCAL)
     assert not is_emptied_elsewhere(tmp_path, f"{train}train(1)\n", LOCAL)
+
+
+FOLD = """
+class Fold:
+    def run(self):
+        self.kept.append(step())  # adds
+
+def one(k):
+    return Fold(k).run()
+
+"""
+OF_FOLD = "attribute `Fold.kept`, from local `self` in run()"
+
+
+@pytest.mark.parametrize(
+    ("calls", "gone"),
+    [
+        ("sum(Fold(k).run() for k in range(5))", True),
+        ("[one(k) for k in range(5)]", True),
+        ("one(1)\none(2)", True),
+        ("fold = Fold(1)\n[fold.run() for k in range(5)]", False),
+        ("Fold(1).run()", False),
+    ],
+)
+def test_what_an_object_keeps_that_is_made_for_one_call_is_gone_with_it(tmp_path, calls, gone):
+    program = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"
+    program.write_text(f"{FOLD}{calls}\n")
+    trace = LeakTrace("local `self` in run()", (Link(".kept", "list", suspect=True),))
+    adds = (Place(str(program), 4, "self.kept.append(step())"),)
+    suspect = Suspect("tensor", "list of Tensor", holder=OF_FOLD, trace=trace, locations=adds)
+
+    assert emptied.elsewhere([suspect]) is gone
 
 
 def test_what_a_loop_of_another_thread_empties(tmp_path):

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.perhaps import may_be_emptied
+from leakcheck.runtime.attribution.perhaps import emptied_at
 
 GLOBAL = "global `kept`"
 ATTRIBUTE = "attribute `Meter.kept`, from global `meter`"
@@ -46,7 +46,7 @@ def may(tmp_path):
         trace = LeakTrace(holder.rpartition("from ")[2], (Link(".kept", "list", suspect=True),))
         places = (Place(str(path), line, ""),)
         suspect = Suspect(kind, "tensors", holder=holder, trace=trace, locations=places)
-        return may_be_emptied([suspect])
+        return emptied_at([suspect]) is not None
 
     return may
 
@@ -92,6 +92,7 @@ def test_reading_it_empties_nothing(may, statement):
         "vars(self).update(kept=[])",
         "for rows in vars(self).values(): rows.clear()",
         "self.kept[:] = []",
+        "self.kept, self.before = [], self.kept",
     ],
 )
 def test_an_attribute_that_another_method_may_empty(may, statement):

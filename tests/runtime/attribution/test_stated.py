@@ -39,7 +39,7 @@ class Replay:
 def limit(tmp_path):
     """Return the limit that a method `push`, which adds at line 4, sets to `Replay.data`."""
 
-    def limit(body: str, length: int = 40, *, passed: bool = False) -> int | None:
+    def limit(body: str, length: int = 40, asked: str = "limit") -> int | None:
         path = tmp_path / "replay.py"
         method = textwrap.indent(textwrap.dedent(body), "        ")
         path.write_text(f"class Replay:\n    def push(self, x):\n{method}")
@@ -52,7 +52,7 @@ def limit(tmp_path):
         replay = Replay(length)
         around = argparse.Namespace(memory=replay, capacity=10_000, few=90, kept=replay.data)
         stated = stated_limit(replay.data, suspect, [around, replay])
-        return stated.passed if passed else stated.limit
+        return getattr(stated, asked)
 
     return limit
 
@@ -90,6 +90,7 @@ def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, 
         "self.data.append(x)\nif len(self.data) > self.capacity:\n    self.data.pop(0)\n",
         "self.data.append(x)\nwhile len(self.data) > self.capacity:\n    del self.data[0]\n",
         "if len(self.data) >= self.capacity:\n    return\nself.data.append(x)\n",
+        "self.data.append(x)\nif self.data.qsize() > self.capacity:\n    self.data.get()\n",
         "self.data.append(None)\nself.data[self.at % self.capacity] = x\n",
         "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n"
         "self.size = min(self.size + 1, self.capacity)\n",
@@ -115,7 +116,30 @@ def test_what_is_older_may_be_taken_out(limit, statement):
 def test_a_key_that_is_none_of_its_own_takes_nothing_out(limit):
     body = "self.data.append(x)\nself.data.pop(x - self.capacity, None)\n"
 
-    assert limit(body, length=700, passed=True) == 500
+    assert limit(body, length=700, asked="passed") == 500
+
+
+def test_nor_does_one_that_is_asked_for_first_and_never_there(limit):
+    body = "self.data.append(x)\nold = x - 500\nif old in self.data:\n    del self.data[old]\n"
+
+    assert limit(body, length=700, asked="passed") == 500
+    other = body.replace("old in self.data", "old in self.others")
+    assert limit(other, length=700, asked="passed") == 0  # that may be true some day
+
+
+def test_what_is_over_its_limit_may_yet_be_cut_back(limit):
+    late = "for _ in x:\n    self.data.append(x)\nif len(self.data) > 500:\n    self.data.pop()\n"
+
+    assert limit(late, length=700, asked="over") == 500
+    assert limit(late, length=700, asked="passed") == 0
+    assert limit(late, length=600, asked="over") == 0  # somewhat more is usual
+    assert limit(late, length=300, asked="over") == 0
+
+
+def test_a_method_may_say_what_the_limit_is(limit):
+    full = "\ndef full(self):\n    return len(self.data) >= self.capacity\n"
+
+    assert limit(f"if not self.full():\n    self.data.append(x)\n{full}") == 500
 
 
 @pytest.mark.parametrize(
@@ -179,9 +203,9 @@ LIMITED = "if len(self.data) == self.capacity: self.data.pop()\nself.data.append
 
 def test_more_than_the_limits_allow_has_passed_them(limit):
     assert limit(LIMITED, 700) is None
-    assert limit(LIMITED, 700, passed=True) == 500
-    assert limit(LIMITED, 600, passed=True) == 0  # by little: it may be cut back now and then
-    assert limit(LIMITED, 400, passed=True) == 0
+    assert limit(LIMITED, 700, asked="passed") == 500
+    assert limit(LIMITED, 600, asked="passed") == 0  # by little: it may be cut back now and then
+    assert limit(LIMITED, 400, asked="passed") == 0
 
 
 def test_what_is_cut_back_every_so_often_may_hold_more_than_its_limit(limit):
@@ -189,14 +213,14 @@ def test_what_is_cut_back_every_so_often_may_hold_more_than_its_limit(limit):
     now_and_then = f"self.data.append(x)\nif x % 200 == 0:\n    {cut}"
     at_once = f"self.data.append(x)\n{cut.replace('if', 'if x % 9 == 0 and')}"
 
-    assert limit(now_and_then, 700, passed=True) == 0
-    assert limit(at_once, 700, passed=True) == 0
+    assert limit(now_and_then, 700, asked="passed") == 0
+    assert limit(at_once, 700, asked="passed") == 0
 
 
 def test_a_limit_that_cannot_be_read_may_not_have_been_passed(limit):
     both = f"if len(self.data) > budget(): self.data.clear()\n{LIMITED}"
 
-    assert limit(both, 700, passed=True) == 0
+    assert limit(both, 700, asked="passed") == 0
 
 
 def test_the_limit_of_a_container_is_not_that_of_those_in_it(tmp_path):
@@ -229,8 +253,8 @@ BESIDE = """\
 def test_a_limit_of_another_is_passed_where_that_is_full_and_this_holds_far_more(limit, test):
     body = BESIDE.format(test=test)
 
-    assert limit(body, length=2000, passed=True) == 500
-    assert limit(body, length=600, passed=True) == 0  # a few of the newest
+    assert limit(body, length=2000, asked="passed") == 500
+    assert limit(body, length=600, asked="passed") == 0  # a few of the newest
     assert limit(body, length=2000) is None
 
 
@@ -244,4 +268,4 @@ def test_a_limit_of_another_is_passed_where_that_is_full_and_this_holds_far_more
     ],
 )
 def test_and_not_otherwise(limit, test):
-    assert limit(BESIDE.format(test=test), length=2000, passed=True) == 0
+    assert limit(BESIDE.format(test=test), length=2000, asked="passed") == 0

@@ -130,6 +130,30 @@ def test_a_linked_list_reads_as_one_reference():
     assert [link.edge for link in suspect.trace.links] == [".previous", ".value"]
 
 
+def test_a_long_linked_list_is_followed_though_its_attributes_were_asked_for():
+    class Entry:
+        def __init__(self, value):
+            self.value, self.next = value, None
+
+    head = tail = Entry(torch.zeros(3))
+
+    def step():
+        nonlocal tail
+        tail.next = Entry(torch.zeros(3))
+        tail = tail.next
+
+    for _ in range(400):
+        step()
+    entry = head
+    while entry is not None:
+        vars(entry)  # which makes a dictionary of each: that stands between two entries from now on
+        entry = entry.next
+    (suspect,), _ = through_a_window(step)
+
+    assert suspect.holder.startswith("attribute `Entry.value`, from local")
+    assert "held outside Python" not in suspect.trace.root
+
+
 def test_plain_objects_are_weighed():
     log = []
 

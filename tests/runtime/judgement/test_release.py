@@ -72,7 +72,7 @@ def test_the_end_of_a_long_loop_is_not_waited_for(step, elapsed_s, overdue):
 
 def test_what_the_program_empties_when_the_loop_turns_is_waited_for_until_it_did():
     release = Release([GROWING], 70, 1.0, may_fill_up=False)
-    release.wait_for(True, False)
+    release.wait_for(True, perhaps=False)
 
     assert not release.is_overdue(1070, 11.0)
     assert release.is_overdue(50_070, 501.0)
@@ -130,7 +130,7 @@ def test_what_did_not_go_on_is_gone(level, gone):
 @pytest.mark.parametrize(("emptied", "perhaps", "times"), [(True, True, 50), (False, True, 5)])
 def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
     release = Release([GROWING], 0, 0.0, may_fill_up=False)
-    release.wait_for(emptied, perhaps)
+    release.wait_for(emptied, perhaps=perhaps)
 
     assert release.hoped_for
     assert not release.is_overdue(1000 * times - 1, 1e6)
@@ -139,3 +139,13 @@ def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
 
 def test_where_nothing_was_waited_for_nothing_is_gone():
     assert Release([], 0, 0.0, may_fill_up=False).gone([]) is None
+
+
+def test_what_may_be_gone_is_looked_for_ever_more_rarely():
+    release = Release([GROWING], 100, 1.0, may_fill_up=True)
+    due = [step for step in range(100, 100_000, 10) if release.is_due(step)]
+
+    assert due[:5] == [150, 230, 350, 530, 800]
+    assert len(due) == 16
+    sure = Release([GROWING], 100, 1.0, may_fill_up=False)
+    assert not any(map(sure.is_due, range(100, 9000)))
