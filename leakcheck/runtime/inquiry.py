@@ -5,12 +5,13 @@ A short attribution window is opened; how long it is hangs on what grows and how
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
 from leakcheck.model import DeviceMemory, Notice, Place, Suspect
+from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
@@ -94,6 +95,7 @@ class Findings:
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
     removal: Place | None = None  # a statement that may take away from what grows
+    emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -115,6 +117,14 @@ class Findings:
             suspects=tuple(one for one in self.suspects if one not in logs),
             notices=(*self.notices, Notice("below-tolerance", told)),
         )
+
+    def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> Findings:
+        """Return them without what was emptied since an earlier window, if others explain it."""
+        kept = turnover.kept(before, self.suspects, seen_before, seen)
+        if kept == self.suspects or (not kept and self.fills_beside is None):
+            return self
+        gone = (one.bytes_per_step or 0.0 for one in self.suspects if one not in kept)
+        return replace(self, suspects=kept, emptied_bytes=sum(gone))
 
     @property
     def firm(self) -> tuple[Suspect, ...]:
@@ -148,9 +158,10 @@ class Findings:
 
     @property
     def fills_beside(self) -> float | None:
-        """The bytes a step of what has a limit; None if nothing that grows has one."""
+        """The bytes a step of what has a limit or is emptied; None if nothing that grows is."""
         bounded = any(notice.kind == "bounded" for notice in self.notices)
-        return self.filling_bytes if bounded else None
+        gained = self.filling_bytes + self.emptied_bytes
+        return gained if bounded or self.emptied_bytes else None
 
     @property
     def is_harmless(self) -> bool:

@@ -62,10 +62,9 @@ class Course:
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.notices: tuple[Notice, ...] = ()
         self.removal: Place | None = None  # a statement that may yet take away what they hold
-        self.excuses, self._vigil = Excuses(), Vigil()
         self.watch.start_over(step)
         self.stage: Stage = "watching"
-        self.span = Span(step, self.steps)
+        self.excuses, self._vigil, self.span = Excuses(), Vigil(), Span(step, self.steps)
         self._look, self._confirmation, self._by_phase = 0, None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
@@ -306,6 +305,8 @@ class Course:
         assert attribution is not None
         with self.watch.our_garbage():
             findings = attribution.close().tolerating(self.tolerance_bytes)
+        since = self.span.seen(self._release.since_step)
+        findings = findings.since(self.suspects, since, self.span.seen(step))
         self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory

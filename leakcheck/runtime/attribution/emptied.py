@@ -38,9 +38,9 @@ def by_program(suspects: Sequence[Suspect]) -> bool:
 def by_turn(suspects: Sequence[Suspect]) -> bool:
     """Say whether a turn of the loop lets go of what some of these hold: locals get other values.
 
-    What is there after it, is held by something else too.
+    What is there after it, is held by something else, or by the others.
     """
-    return by_program(suspects) or any(map(_is_rebound, suspects))
+    return any(_is_emptied(one) or _is_rebound(one) for one in suspects)
 
 
 def _is_rebound(suspect: Suspect) -> bool:

@@ -54,6 +54,11 @@ class Release:
         long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
         return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
 
+    @property
+    def since_step(self) -> int:
+        """The step at which waiting began."""
+        return self._since[0]
+
     def is_due(self, step: int) -> bool:
         """Say whether to look now if it is gone: again and again while in doubt, ever more rarely.
 

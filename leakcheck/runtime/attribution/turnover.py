@@ -1,0 +1,36 @@
+"""What was found to grow twice, and held hardly more the second time, was emptied in between.
+
+Something beside it grows on, so that the counters alone do not tell: a list emptied at the end of
+each epoch, beside a `deque(maxlen=20000)` that still fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakcheck.model import Suspect
+
+EMPTIED_BELOW = 0.5  # of what it should have gained since, as the steps went on
+
+
+def kept(
+    before: Sequence[Suspect], now: Sequence[Suspect], seen_before: int, seen: int
+) -> tuple[Suspect, ...]:
+    """Return those of `now` that were not emptied since they were among those of `before`.
+
+    `seen_before`, `seen`: steps watched by then. What grew all along gains as the steps do.
+    """
+    if not 0 < seen_before < seen:
+        return tuple(now)
+    most = 1.0 + EMPTIED_BELOW * (seen - seen_before) / seen_before
+    lengths = {one.holder: _length(one) for one in before}
+    return tuple(one for one in now if not 0.0 < _length(one) < most * lengths.get(one.holder, 0.0))
+
+
+def _length(suspect: Suspect) -> float:
+    """Return how many elements its container holds; 0 if that is not known."""
+    links = suspect.trace.links if suspect.trace else ()
+    held_bytes = max((link.retained_bytes or 0 for link in links if link.suspect), default=0)
+    if not suspect.bytes_per_step or not suspect.objects_per_step:
+        return 0.0
+    return held_bytes * suspect.objects_per_step / suspect.bytes_per_step
