@@ -216,7 +216,8 @@ class Session:
             return None
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
         folder = folder or Path(f"leakcheck-{name}")
-        return Recorder(folder, self.command, _rank(), self.world_size)
+        tolerance = self.settings.tolerance
+        return Recorder(folder, self.command, _rank(), self.world_size, tolerance)
 
 
 def _on_terminal() -> bool:

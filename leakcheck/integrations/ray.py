@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from leakcheck.proof import proved
+from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.sentinel import Sentinel
 
@@ -29,7 +30,8 @@ def recorded_sentinel(folder: str | Path, **options: Any) -> Iterator[Sentinel]:
 
     context = train.get_context()
     rank, world_size = context.get_world_rank(), context.get_world_size()
-    recorder = Recorder(Path(folder), "ray train worker", rank, world_size)
+    tolerance_bytes = options.get("tolerance_bytes", DEFAULT_TOLERANCE_BYTES)
+    recorder = Recorder(Path(folder), "ray train worker", rank, world_size, tolerance_bytes)
     sentinel = Sentinel(recorder=recorder, **options).start()
     try:
         yield sentinel

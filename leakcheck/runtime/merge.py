@@ -8,6 +8,7 @@ from statistics import median
 
 from leakcheck.model import Notice, Report, Suspect, Trend, Verdict
 from leakcheck.runtime.explanation import explained
+from leakcheck.runtime.judgement.harmless import PLAIN, excuse
 from leakcheck.runtime.judgement.judge import (
     FEWEST_STEPS,
     FEWEST_WARMUP_STEPS,
@@ -22,7 +23,7 @@ from leakcheck.runtime.recording import Recording
 from leakcheck.units import format_bytes, format_count
 
 DIVERGES_FROM = 1.5  # ranks whose rates differ by more than this factor are told apart
-UNCONFIRMED = {"host.heap", "python.blocks"}  # a cache that fills grows like this
+CUT_OFF = Notice("note", "the recording was cut off; it is judged by its samples")
 WORST_FIRST: tuple[Verdict, ...] = ("growing", "unclear", "steady")
 
 
@@ -49,7 +50,9 @@ def judged(recording: Recording) -> Report:
     series = Series(max(2, len(recording.samples)))
     for sample in recording.samples:
         series.append(sample.step, sample.elapsed_s, sample.readings)
-    growing = {reading.resource for reading in suspicious([series], look=1)}
+    suspected = suspicious([series], look=1)
+    harmless = excuse(suspected, recording.tolerance_bytes, confirmed=False)
+    growing = set() if harmless else {reading.resource for reading in suspected}
     seconds_per_step = series.seconds_per_step()
     trends = []
     for resource in series.resources:
@@ -63,7 +66,7 @@ def judged(recording: Recording) -> Report:
         reason=reason,
         trends=tuple(trends),
         memory=explained(series, series.newest(), tuple(trends), FEWEST_WARMUP_STEPS),
-        notices=(Notice("note", "the recording was cut off; it is judged by its samples"),),
+        notices=(*([harmless] if harmless else []), CUT_OFF),
         run=recording.run,
         samples=recording.samples,
     )
@@ -71,7 +74,7 @@ def judged(recording: Recording) -> Report:
 
 def _verdict_of_cut_off(recording: Recording, trends: tuple[Trend, ...]) -> tuple[Verdict, str]:
     growing = [trend.resource for trend in trends if trend.verdict == "growing"]
-    if growing and set(growing) <= UNCONFIRMED:
+    if growing and PLAIN.issuperset(growing):  # a cache that fills grows like this
         names = " and ".join(growing)
         return "unclear", f"{names} grew, and the run was cut off before that was confirmed"
     if growing:

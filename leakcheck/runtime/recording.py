@@ -2,7 +2,7 @@
 
 `DIR/rank-00000.jsonl` (five digits of the rank). Every line is one object with a "type":
 
-    {"type": "run", "format": 1, "command": ..., "rank": 0, "world_size": 1, "pid": ...}   first
+    {"type": "run", "format": 1, "command": ..., "rank": 0, "world_size": 1, ...}          first
     {"type": "sample", "step": 40, "elapsed_s": 1.25, "readings": {"host.rss": ..., ...}}  many
     {"type": "leak", "report": {...}}       once a leak is established: what is known then
     {"type": "report", "report": {...}}     last, if the run ended well: `Report` as JSON
@@ -25,6 +25,7 @@ import msgspec
 
 from leakcheck.errors import RecordingError
 from leakcheck.model import Report, Run, Sample
+from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.readings.watching import Watch
 
 FORMAT = 1
@@ -43,12 +44,20 @@ class Recording:
     run: Run
     samples: tuple[Sample, ...]
     report: Report | None
+    tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES
 
 
 class Recorder:
     """Writes one rank's file; a disk that fails ends the recording, not the program."""
 
-    def __init__(self, folder: Path, command: str, rank: int = 0, world_size: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        command: str,
+        rank: int = 0,
+        world_size: int = 1,
+        tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+    ) -> None:
         self.path = folder / f"rank-{rank:05d}.jsonl"
         self.failed = ""
         self._next_step = 1
@@ -58,7 +67,7 @@ class Recorder:
         except OSError as error:
             raise RecordingError(f"{self.path}: {error.strerror}") from error
         header = {"type": "run", "format": FORMAT, "command": command, "rank": rank}
-        self._write(header | {"world_size": world_size})
+        self._write(header | {"world_size": world_size, "tolerance_bytes": tolerance_bytes})
 
     def sample(self, step: int, elapsed_s: float, watch: Watch) -> None:
         """Write the newest readings if it is their turn."""
@@ -180,7 +189,8 @@ def _recording(entries: list[dict[str, object]]) -> Recording:
     )
     leaks = [entry["report"] for entry in entries if entry["type"] == "leak"]
     if not leaks:
-        return Recording(run, samples, None)
+        tolerance_bytes = header.get("tolerance_bytes", DEFAULT_TOLERANCE_BYTES)
+        return Recording(run, samples, None, msgspec.convert(tolerance_bytes, int))
     known = msgspec.convert(leaks[-1], Report)
     return Recording(run, samples, replace(known, run=_cut_off(known.run or run, run)))
 

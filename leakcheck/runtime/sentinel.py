@@ -28,7 +28,7 @@ from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.readings.limits import Limits
@@ -39,7 +39,6 @@ from leakcheck.units import format_bytes
 
 FAILED = "leakcheck failed, and no report could be made: {error}"
 DEFAULT_STEPS = 1000
-DEFAULT_TOLERANCE_BYTES = 1024
 
 
 class Sentinel:

@@ -256,18 +256,18 @@ class Course:
     def _judge_release(self, step: int, depth: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
         outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
-        if isinstance(outcome, str):
-            if outcome == "kept" and not self._doubted and emptied.by_turn(self.suspects):
-                self._doubted = True  # what the turn empties is not the holder: look for longer
-                self._open_window(step, self.established)
-            elif outcome == "kept":
-                self.waits = "nothing"
-            return
-        self._add(outcome, step=step)
-        self._by_phase, self._phase_depth, self.suspects = True, depth, ()
-        self.watch.slow.clear()
-        self.excuses.add(["host.heap"])  # its quick readings are not at one phase
-        self._watch_again(step)
+        may_be = self._release.emptied or emptied.by_turn(self.suspects)
+        if not isinstance(outcome, str):
+            self._add(outcome, step=step)
+            self._by_phase, self._phase_depth, self.suspects = True, depth, ()
+            self.watch.slow.clear()
+            self.excuses.add(["host.heap"])  # its quick readings are not at one phase
+            self._watch_again(step)
+        elif outcome == "kept" and may_be and not self._doubted:
+            self._doubted = True  # what the turn empties is not the holder: look for longer
+            self._open_window(step, self.established)
+        elif outcome == "kept":
+            self.waits = "nothing"
 
     def _open_window(self, step: int, confirmed: list[Reading]) -> None:
         since = self._confirmation.begin if self._confirmation else self.span.after

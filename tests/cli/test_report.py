@@ -59,6 +59,37 @@ def test_a_recording_torn_by_a_kill_is_read_up_to_the_tear(tmp_path):
     assert "the recording was cut off; it is judged by its samples" in done.output
 
 
+def cut_off(folder: Path, blocks_per_step: int, **header: int) -> Path:
+    """Write a recording that was cut off after 300 steps in which Python blocks grew."""
+    lines = [json.dumps({**json.loads(HEAD), **header})]
+    for step in range(1, 301):
+        readings = {"python.blocks": 10**6 + blocks_per_step * step, "host.rss": 300 << 20}
+        sample = {"type": "sample", "step": step, "elapsed_s": step / 100, "readings": readings}
+        lines.append(json.dumps(sample))
+    path = folder / "rank-00000.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("blocks_per_step", "header", "status", "message"),
+    [
+        (1, {}, 0, "about 64 B a step, below the tolerance of 1.0 KiB a step"),
+        (1, {"tolerance_bytes": 32}, 2, "python.blocks grew, and the run was cut off before"),
+        (40, {}, 2, "python.blocks grew, and the run was cut off before"),
+        (40, {"tolerance_bytes": 4096}, 0, "below the tolerance of 4.0 KiB a step"),
+    ],
+)
+def test_what_was_cut_off_is_judged_by_the_tolerance_of_its_run(
+    tmp_path, blocks_per_step, header, status, message
+):
+    done = report(cut_off(tmp_path, blocks_per_step, **header))
+
+    assert done.exit_code == status
+    assert message in " ".join(done.output.split())
+    assert "the recording was cut off; it is judged by its samples" in done.output
+
+
 def test_every_format_is_written(tmp_path):
     path = write_rank(tmp_path, 0, 11)
     page, plot = tmp_path / "page.html", tmp_path / "plot.svg"

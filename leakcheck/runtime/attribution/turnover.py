@@ -23,8 +23,14 @@ def kept(
     if not 0 < seen_before < seen:
         return tuple(now)
     most = 1.0 + EMPTIED_BELOW * (seen - seen_before) / seen_before
-    lengths = {one.holder: _length(one) for one in before}
-    return tuple(one for one in now if not 0.0 < _length(one) < most * lengths.get(one.holder, 0.0))
+    lengths = {_path(one): _length(one) for one in before}
+    return tuple(one for one in now if not 0.0 < _length(one) < most * lengths.get(_path(one), 0.0))
+
+
+def _path(suspect: Suspect) -> tuple[str, ...]:
+    """Return how its container is reached: one dictionary may hold two that grow."""
+    links = suspect.trace.links if suspect.trace else ()
+    return (suspect.holder, *(link.edge for link in links))
 
 
 def _length(suspect: Suspect) -> float:

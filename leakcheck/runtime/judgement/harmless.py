@@ -14,6 +14,7 @@ from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
+DEFAULT_TOLERANCE_BYTES = 1024
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100

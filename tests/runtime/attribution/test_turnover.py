@@ -8,12 +8,10 @@ from leakcheck.model import LeakTrace, Link, Suspect
 from leakcheck.runtime.attribution import turnover
 
 
-def suspect(length, holder="global `rows`", objects=2.0):
+def suspect(length, holder="global `rows`", objects=2.0, key='["p"]'):
     """Return a suspect whose container holds so many elements of 100 bytes."""
-    link = Link("[x]", "Tensor", 100 * length, suspect=True)
-    return Suspect(
-        "tensor", "list of Tensor", objects, 100 * objects, holder, LeakTrace("", (link,))
-    )
+    links = (Link(key, "list"), Link("[x]", "Tensor", 100 * length, suspect=True))
+    return Suspect("tensor", "list of Tensor", objects, 100 * objects, holder, LeakTrace("", links))
 
 
 @pytest.mark.parametrize(
@@ -38,6 +36,13 @@ def test_what_was_not_found_before_is_kept():
 
     assert turnover.kept((suspect(200),), now, 100, 300) == now
     assert turnover.kept((), now, 100, 300) == now
+
+
+def test_of_two_lists_in_one_dictionary_the_one_that_was_emptied_is_left_out():
+    before = (suspect(200, key='["p"]'), suspect(200, key='["v"]'))
+    now = (suspect(90, key='["v"]'), suspect(600, key='["p"]'))
+
+    assert turnover.kept(before, now, 100, 300) == (now[1],)
 
 
 def test_of_what_length_is_not_known_nothing_is_said():
