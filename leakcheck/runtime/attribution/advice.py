@@ -118,7 +118,7 @@ def fitting(suspect: Suspect) -> str:
         return _keeper_advice(suspect.trace, at) or _without_graph(suspect, links, at)
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
-    grown_in = links[at - 1].edge if at else ""
+    grown_in = links[at - 1].edge if at else _container(suspect.holder)
     if OPTIMIZER_STATE.match(suspect.holder):
         return _STATE_ADVICE
     if _HANDLERS.match(suspect.holder):
@@ -183,6 +183,8 @@ def _registers_hook(statement: ast.stmt | None) -> str:
 
 def _method(node: ast.AST) -> str:
     called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Name):
+        return called.id
     return called.attr if isinstance(called, ast.Attribute) else ""
 
 

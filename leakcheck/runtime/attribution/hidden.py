@@ -16,7 +16,6 @@ from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.tables import objects_in
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
-HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 LONGEST_BASES = 4  # views of views of an array
 
 
@@ -97,14 +96,6 @@ def grads(tensors: list[Any]) -> dict[int, list[Any]]:
             if grad is not None:
                 found.setdefault(id(grad), []).append(tensor)
     return found
-
-
-def hooks_of(tensor: Any, kind: str) -> Any:
-    """Return the hooks of a kind, of `HOOKS`, that are registered on a tensor; None if none are."""
-    torch = sys.modules["torch"]
-    hooks = getattr(torch._C.TensorBase, kind, None)
-    with torch._C.DisableTorchFunction():
-        return None if hooks is None else hooks.__get__(tensor)
 
 
 def _is_plain(kind: type) -> bool:

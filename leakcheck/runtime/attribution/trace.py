@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import Chain, Root
-from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection import frames, hooks, objects
 
 OUTSIDE = "held outside Python"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
@@ -238,9 +238,9 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
     if tensor is not None and issubclass(kind, tensor):
         if hidden.base_of(holder) is child:
             return "._base", ""
-        for hooks in hidden.HOOKS:
-            if hidden.hooks_of(holder, hooks) is child:
-                return f".{hooks}", f"attribute `{kind.__name__}.{hooks}`"
+        for name in hooks.OF_TENSORS:
+            if hooks.hooks_of(holder, name) is child:
+                return f".{name}", f"attribute `{kind.__name__}.{name}`"
         return ".grad", "gradient of a parameter"
     if kind is objects.LruCache:
         return edge_to_element(holder), edge_to_element(holder)

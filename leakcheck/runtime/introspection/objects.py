@@ -233,6 +233,12 @@ def content_reader(kind: type) -> Callable[[Any], int] | None:
     return size_readers().get(kind) or length_reader(kind)
 
 
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """Return the dictionary of an object that has one, past any `__getattribute__` of its own."""
+    attributes: dict[str, Any] = object.__getattribute__(thing, "__dict__")
+    return attributes
+
+
 def is_tensor(kind: type) -> bool:
     """Say whether a type is a tensor's; False as long as the program has not imported torch."""
     tensor = tensor_type()

@@ -14,11 +14,10 @@ from typing import Any
 
 from leakcheck.memory.ledger import CATEGORY_MARK
 from leakcheck.model import Category
-from leakcheck.runtime.introspection.objects import is_tensor
+from leakcheck.runtime.introspection.objects import attributes_of, is_tensor
 
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone
 STATE_DEPTH = 3  # a parameter's entry, its values, and lists of tensors in it
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 Owners = dict[int, Category]  # id of a tensor -> the first category that claims it
 
@@ -41,12 +40,6 @@ def is_module(kind: type) -> bool:
 def is_optimizer(kind: type) -> bool:
     """Say whether a type is that of optimizers."""
     return _is_a(kind, "optim", "Optimizer")
-
-
-def count_hooks(modules: list[Any]) -> int:
-    """Return how many hooks the modules have: one more each step slows every later forward."""
-    tables = (_attributes(module).get(name) for module in modules for name in HOOKS)
-    return sum(dict.__len__(table) for table in tables if isinstance(table, dict))
 
 
 def read_categories(
@@ -123,7 +116,7 @@ def _claim(owners: Owners, category: Category, tensors: Iterable[Any]) -> None:
     for tensor in tensors:
         owners.setdefault(id(tensor), category)
         # a wrapper such as a DTensor keeps its plain tensors as attributes
-        for inner in _attributes(tensor).values():
+        for inner in attributes_of(tensor).values():
             owners.setdefault(id(inner), category)
 
 
@@ -149,7 +142,7 @@ def _gradients(tensors: list[Any]) -> Iterator[Any]:
 
 def _in_state(optimizers: list[Any]) -> Iterator[Any]:
     for optimizer in optimizers:
-        found = [_attributes(optimizer).get("state")]
+        found = [attributes_of(optimizer).get("state")]
         for _ in range(STATE_DEPTH):
             found = [part for each in found for part in _parts(each)]
             yield from (part for part in found if is_tensor(type(part)))
@@ -161,13 +154,8 @@ def _parts(container: Any) -> Iterable[Any]:
     return gc.get_referents(container) if type(container) in (list, tuple) else ()
 
 
-def _attributes(thing: Any) -> dict[str, Any]:
-    attributes: dict[str, Any] = object.__getattribute__(thing, "__dict__")
-    return attributes
-
-
 def _buffers(modules: list[Any]) -> Iterator[Any]:
     for module in modules:
-        for buffer in (_attributes(module).get("_buffers") or {}).values():
+        for buffer in (attributes_of(module).get("_buffers") or {}).values():
             if buffer is not None:
                 yield buffer

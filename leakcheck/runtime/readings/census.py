@@ -15,12 +15,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from leakcheck.runtime.introspection import graph, objects
-from leakcheck.runtime.readings.categories import (
-    count_hooks,
-    is_module,
-    is_optimizer,
-    read_categories,
-)
+from leakcheck.runtime.introspection.hooks import count_hooks
+from leakcheck.runtime.readings.categories import is_module, is_optimizer, read_categories
 from leakcheck.runtime.readings.heap import heap_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
@@ -74,7 +70,7 @@ class Census:
         garbage_bytes = collected_bytes() if collect else 0
         tensors, held, modules, optimizers = self._sieve.sort()
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
-        hooks = count_hooks(modules)
+        hooks = count_hooks(modules, optimizers, tensors)
         del modules, optimizers
         if not tensors and not held:
             return Counts(garbage_bytes=garbage_bytes, hooks=hooks)

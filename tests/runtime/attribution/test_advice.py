@@ -53,11 +53,16 @@ def test_no_line_whatever_breaks_it(line):
     assert isinstance(fix_for(line, "graph", scalar=False), str)
 
 
-def test_a_hook_that_is_never_removed_is_told_how_to_be():
-    line = "model[1].register_forward_hook(note)"
-
+@pytest.mark.parametrize(
+    ("line", "method"),
+    [
+        ("model[1].register_forward_hook(note)", "register_forward_hook()"),
+        ("register_module_forward_hook(note)", "register_module_forward_hook()"),
+    ],
+)
+def test_a_hook_that_is_never_removed_is_told_how_to_be(line, method):
     assert fix_for(line, "object", scalar=False) == (
-        "keep the handle that register_forward_hook() returns and call its .remove() after use"
+        f"keep the handle that {method} returns and call its .remove() after use"
     )
 
 

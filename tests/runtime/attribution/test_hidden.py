@@ -7,7 +7,6 @@ from collections import deque
 import pytest
 import torch
 
-from leakcheck.runtime.attribution.hidden import hooks_of
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from tests.runtime.attribution.windows import through_a_window
 
@@ -100,15 +99,6 @@ def test_what_the_first_of_many_has_more_than_the_others_is_shared_by_all():
     shared = list(range(1000, 2000))
 
     assert weigh_each([[1000.5 + i, shared] for i in range(8)]).in_bytes < 200
-
-
-def test_a_hook_of_a_parameter_is_held_by_its_hooks_and_not_by_its_gradient():
-    weight = torch.nn.Parameter(torch.zeros(2))
-    weight.register_hook(lambda gradient: gradient)
-    weight.grad = torch.zeros(2)
-
-    assert hooks_of(weight, "_backward_hooks") is weight._backward_hooks
-    assert hooks_of(torch.zeros(1), "_backward_hooks") is None
 
 
 def test_what_is_in_an_array_of_objects_is_held_by_who_holds_the_array():

@@ -6,7 +6,6 @@ import torch
 
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.readings.categories import (
-    count_hooks,
     is_module,
     is_optimizer,
     read_categories,
@@ -90,17 +89,3 @@ def test_attributes_of_the_program_are_never_run():
 
 def test_a_census_told_no_totals_reads_no_categories():
     assert Census().take(1, False).categories == {}
-
-
-def test_hooks_of_every_kind_are_counted_until_their_handle_removes_them():
-    model = torch.nn.Linear(2, 2)
-    handles = [
-        model.register_forward_hook(print),
-        model.register_forward_pre_hook(print),
-        model.register_full_backward_hook(print),
-    ]
-    assert count_hooks([model, torch.nn.ReLU()]) == 3
-
-    handles[0].remove()
-
-    assert count_hooks([model]) == 2
