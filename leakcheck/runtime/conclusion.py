@@ -155,8 +155,9 @@ def _in_doubt(course: Course) -> str:
     names = ", ".join(reading.resource for reading in course.established)
     held = _held_by(course.suspects)
     if course.trusted and course.removal is not None:
-        at = f"{course.removal.path}:{course.removal.line}"
-        return f"{names} grow{held}; `{course.removal.code}` ({at}) may still take it away"
+        place = course.removal.place
+        at = f"{place.path}:{place.line}"
+        return f"{names} grow{held}; `{place.code}` ({at}) may still take it away"
     if course.trusted:
         return f"{names} grow{held}; the loop around the steps may still release it"
     return f"{names} grow{held}, in a loop that makes no autograd graph: a leak, or data gathered"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
-from leakcheck.model import DeviceMemory, Notice, Place, Suspect
+from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
@@ -19,12 +19,14 @@ from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.overrun import was_cut_in_vain
 from leakcheck.runtime.attribution.perhaps import emptied_at
+from leakcheck.runtime.attribution.reached import is_reached
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
+from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
@@ -94,7 +96,7 @@ class Findings:
     taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
-    removal: Place | None = None  # a statement that may take away from what grows
+    removal: Removal | None = None  # a statement that may take away from what grows
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
 
     def explain(self, nodes_per_step: float) -> bool:
@@ -271,7 +273,7 @@ class Attribution:
         keyed, memo = cached and window.keyed, cached and window.memo
         memo |= cached and may_end(suspects)
         asked_often = cached and mostly_found(suspects, window.visits, window.steps)
-        removal = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
+        place = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
         return Findings(
             suspects,
             (*notices, *passed),
@@ -288,7 +290,7 @@ class Attribution:
             window.taken,
             asked_often,
             window.filling_bytes,
-            removal,
+            Removal(place, is_reached(place, window.visits)) if place else None,
         )
 
     def _passed(self, suspect: Suspect) -> Notice | None:

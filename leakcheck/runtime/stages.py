@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from leakcheck.model import DeviceMemory, Notice, Place, Suspect
+from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import emptied
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
@@ -15,7 +15,7 @@ from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, stopped
 from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.planned import confirmation
-from leakcheck.runtime.judgement.release import Release, Waits
+from leakcheck.runtime.judgement.release import Release, Removal, Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.vigil import Vigil
@@ -61,7 +61,7 @@ class Course:
         self.suspects: tuple[Suspect, ...] = ()
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.notices: tuple[Notice, ...] = ()
-        self.removal: Place | None = None  # a statement that may yet take away what they hold
+        self.removal: Removal | None = None  # a statement that may yet take away what they hold
         self.watch.start_over(step)
         self.stage: Stage = "watching"
         self.excuses, self._vigil, self.span = Excuses(), Vigil(), Span(step, self.steps)
@@ -233,7 +233,7 @@ class Course:
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         inside = self.waits != "nothing" and emptied.by_program(self.suspects)
-        self._release.wait_for(inside or emptied.elsewhere(suspects), perhaps=bool(self.removal))
+        self._release.wait_for(inside or emptied.elsewhere(suspects), self.removal)
         self._wait(step)
 
     def _wait(self, step: int) -> None:

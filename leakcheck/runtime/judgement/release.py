@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Place
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
 from leakcheck.runtime.judgement.harmless import Limited, stopped
@@ -20,11 +20,19 @@ from leakcheck.runtime.readings.series import Series
 Waits = Literal["nothing", "all but graphs", "all"]  # for the end of the loop around the steps
 RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 TIMES_TO_BE_GONE = 4  # as many steps as it took to establish it, or more
+TIMES_TO_END = 1.5  # as many, for what gains nothing in the last third of them: it may be full
 FARTHER = 1.5  # times the step of a look, the step of the next
 GONE_BELOW = 0.25  # of what would be there
 GONE = "in the long run"
 # a cache that is full, or what each epoch gathers and the next one lets go of
 FROM_TURN_TO_TURN = "from one turn of the enclosing loop to the next"
+
+
+class Removal(NamedTuple):
+    """A statement that may take away from what grows, whether by a limit or by a condition."""
+
+    place: Place
+    reached: bool  # it runs, or its condition is asked: no turn of a loop decides on it
 
 
 class Release:
@@ -38,7 +46,7 @@ class Release:
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
         self.emptied = False  # by the program, as far as its source says
-        self._times_emptied = 1
+        self._times_emptied, self._at_any_step = 1, False
         self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
@@ -77,7 +85,8 @@ class Release:
         if not self._judged:  # the run ended while a second window was open: nothing was waited for
             return None
         first = max(one.steps[0] for one in self._judged)
-        after = self._since[0] + TIMES_TO_BE_GONE * (self._since[0] - first)
+        took = self._since[0] - first
+        after = self._since[0] + TIMES_TO_BE_GONE * took
         shares = []
         for one, series in product(self._judged, sources):
             steps, values = series.column(one.resource, after=after)
@@ -86,13 +95,17 @@ class Release:
                 shares.append(self._grown_share(one, steps[-1], newest, None))
         rates = {one.resource: one.line.per_step for one in self._judged}
         goes_on = Limited("", self._since[0], 0, rates).goes_on(sources)
-        if not shares or (goes_on and max(shares) > GONE_BELOW):
+        last = max((series.last_step for series in sources), default=0)
+        ended = not goes_on and last >= self._since[0] + TIMES_TO_END * took
+        gone = bool(shares) and (not goes_on or max(shares) <= GONE_BELOW)
+        if not (ended or gone):
             return None
         return stopped((one.resource for one in self._established), GONE)
 
-    def wait_for(self, emptied: bool, *, perhaps: bool) -> None:
+    def wait_for(self, emptied: bool, perhaps: Removal | None = None) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""
-        self.emptied = emptied or perhaps
+        self.emptied = emptied or perhaps is not None
+        self._at_any_step = perhaps is not None and perhaps.reached
         if self.emptied:
             self._times_emptied = patience.TIMES_EMPTIED if emptied else patience.TIMES_MAY_FILL_UP
 
@@ -103,8 +116,8 @@ class Release:
 
     @property
     def hoped_for(self) -> bool:
-        """Whether the program would empty it at a turn of the loop, and there was none."""
-        return self.emptied and not self._turned
+        """Whether the program may yet empty it: at a turn of the loop, if there was none."""
+        return self.emptied and (self._at_any_step or not self._turned)
 
     def judge(
         self, step: int, readings: Mapping[str, int], depth: int = 1, outermost: int = 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Place
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.release import Release
+from leakcheck.runtime.judgement.release import Release, Removal
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 
@@ -72,7 +72,7 @@ def test_the_end_of_a_long_loop_is_not_waited_for(step, elapsed_s, overdue):
 
 def test_what_the_program_empties_when_the_loop_turns_is_waited_for_until_it_did():
     release = Release([GROWING], 70, 1.0, may_fill_up=False)
-    release.wait_for(True, perhaps=False)
+    release.wait_for(True)
 
     assert not release.is_overdue(1070, 11.0)
     assert release.is_overdue(50_070, 501.0)
@@ -127,14 +127,41 @@ def test_what_did_not_go_on_is_gone(level, gone):
         assert told.message == "tensors had grown, and grew no more in the long run"
 
 
-@pytest.mark.parametrize(("emptied", "perhaps", "times"), [(True, True, 50), (False, True, 5)])
+PLACE = Place("train.py", 3, "rows = kept(rows)")
+
+
+@pytest.mark.parametrize(
+    ("emptied", "perhaps", "times"),
+    [(True, None, 50), (True, Removal(PLACE, False), 50), (False, Removal(PLACE, True), 5)],
+)
 def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
     release = Release([GROWING], 0, 0.0, may_fill_up=False)
-    release.wait_for(emptied, perhaps=perhaps)
+    release.wait_for(emptied, perhaps)
 
     assert release.hoped_for
     assert not release.is_overdue(1000 * times - 1, 1e6)
     assert release.is_overdue(1000 * times, 1e6)
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_turn_of_the_loop_decides_only_on_what_the_program_never_came_to(reached):
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release.wait_for(False, Removal(PLACE, reached))
+
+    release.judge(200, {"tensors": 1600})
+    release.judge(400, {"tensors": 3200})
+
+    assert release.hoped_for == reached
+
+
+@pytest.mark.parametrize(("until", "ended"), [(150, False), (300, True)])
+def test_what_gains_nothing_for_as_long_as_it_grew_has_ended(until, ended):
+    series = Series()
+    for step in range(70, until, 2):
+        series.append(step, step / 10, {"tensors": 8 * min(step, 90)})
+    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+
+    assert (release.gone([series]) is not None) == ended
 
 
 def test_where_nothing_was_waited_for_nothing_is_gone():
