@@ -15,8 +15,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 # they end while something with a limit still fills, or before a suspicion could be confirmed:
 # "unclear" is as true as "steady"
 STILL_FILLING = {
-    *("cache_that_fills", "limited_cache", "longer_episodes", "replay_buffer", "transformer"),
-    *("rare_classes", "rare_words", "removed_by_callback", "visited_states"),
+    *("budget_of_bytes", "cache_that_fills", "limited_cache", "longer_episodes", "replay_buffer"),
+    *("rare_classes", "rare_words", "removed_by_callback", "transformer", "visited_states"),
 }
 pytestmark = pytest.mark.slow
 

@@ -69,21 +69,49 @@ def _local_names(
 ) -> Iterator[tuple[str, ast.AST]]:
     """Yield what functions call `name` themselves, or one of its elements if that is what grows.
 
-    `rows = self.rows`, or `kept = rows` where variables are its `kind` of name; elements in
-    `recent = self.by_class[key]`, `for recent in self.by_class.values():`.
+    `rows = self.rows`, `getattr(self, where)`, or `kept = rows` where variables are its `kind` of
+    name; elements in `recent = self.by_class[key]`, `for recent in self.by_class.values():`.
     """
     for function in _scopes(within):
         for node in ast.walk(function):
+            for local, value in _bound_by(node):
+                element = _is_element(value, name)
+                whole = _is_attribute(value, name) if kind is ast.Attribute else False
+                whole |= isinstance(value, ast.Name) and kind is ast.Name and value.id == name
+                if (element and inner) or (whole and not inner):
+                    yield local, function
             match node:
-                case ast.Assign(targets=[ast.Name(id=local)], value=value) if local != name:
-                    element = _is_element(value, name)
-                    whole = isinstance(value, kind) and name_of(value) == name
-                    if (element and inner) or (whole and not inner):
-                        yield local, function
                 case ast.For(target=target, iter=ast.Call(func=ast.Attribute(value=held))):
                     if inner and name_of(held) == name:
                         last = target.elts[-1] if isinstance(target, ast.Tuple) else target
                         yield name_of(last), function
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield which variables a node binds to what: also `kept, most = self.kept, self.most`."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            pairs = list(zip(targets, values, strict=False))
+        case ast.Assign(targets=targets, value=value):
+            pairs = [(target, value) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            pairs = [(target, value)]
+        case ast.NamedExpr(target=target, value=value):
+            pairs = [(target, value)]
+    for bound, given in pairs:
+        if isinstance(bound, ast.Name) and ast.unparse(given) != bound.id:
+            yield bound.id, given
+
+
+def _is_attribute(value: ast.expr, name: str) -> bool:
+    """Say whether an expression is the attribute `name` of something, or may be."""
+    match value:
+        case ast.Attribute(attr=attribute):
+            return attribute == name
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, which, *_]):
+            return not isinstance(which, ast.Constant) or which.value == name
+    return False
 
 
 def _scopes(within: ast.AST) -> Iterator[ast.AST]:
