@@ -19,6 +19,7 @@ from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.overrun import was_cut_in_vain
 from leakcheck.runtime.attribution.perhaps import emptied_at
+from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.reached import is_reached
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
@@ -71,6 +72,10 @@ def _is_inside(suspect: Suspect) -> bool:
     sqlite3 keeps a weak reference to each cursor there, and throws the dead away at every 200th.
     """
     return suspect.holder.startswith(A_KIND)
+
+
+def _pools_of(suspects: Sequence[Suspect]) -> dict[str, str]:
+    return {one.holder: f"`{pool}`" for one in suspects if (pool := pool_of(one))}
 
 
 def _is_unheld(suspect: Suspect) -> bool:
@@ -287,7 +292,7 @@ class Attribution:
             window.doubtful,
             bool(passed),
             limited,
-            window.taken,
+            _pools_of(suspects) | dict(window.taken),
             asked_often,
             window.filling_bytes,
             Removal(place, is_reached(place, window.visits)) if place else None,

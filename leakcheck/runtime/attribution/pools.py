@@ -1,0 +1,136 @@
+"""Is what is added taken out of a pool that only shrinks? `kept.append((pool[i], label))`.
+
+By the source: where a program makes the pool anew without what it took, `pool = [x for x in pool
+if x not in taken]`, no container is seen to become shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import ADDS, name_of
+from leakcheck.runtime.attribution.uses import uses_in
+
+
+def pool_of(suspect: Suspect) -> str:
+    """Return the name of the pool whose elements are what grows, "" if there is none."""
+    for place in suspect.locations[:1]:
+        tree = parsed(place.path)
+        pools = (pool for part in _added_at(place.line, tree) for pool in _sources(part, tree))
+        return next((ast.unparse(pool) for pool in pools if _only_shrinks(pool, tree)), "")
+    return ""
+
+
+def _added_at(line: int, tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a line adds to something, and the parts of it."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Call, ast.AugAssign, ast.Assign)) and _has(node, line):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=method), args=given) if method in ADDS:
+                    yield from (part for each in given for part in _parts(each))
+                case ast.AugAssign(op=ast.Add() | ast.BitOr(), value=value):
+                    yield from _parts(value)
+                case ast.Assign(targets=[ast.Subscript()], value=value):
+                    yield from _parts(value)
+
+
+def _has(node: ast.Call | ast.AugAssign | ast.Assign, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _parts(value: ast.expr) -> Iterator[ast.expr]:
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            yield from (inner for part in parts for inner in _parts(part))
+        case ast.Dict(values=parts):
+            yield from (inner for part in parts for inner in _parts(part))
+        case ast.GeneratorExp(elt=part) | ast.ListComp(elt=part) | ast.SetComp(elt=part):
+            yield from _parts(part)
+        case ast.Starred(value=part):
+            yield from _parts(part)
+        case _:
+            yield value
+
+
+def _sources(part: ast.expr, tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield what an element may be taken from: `pool[i]`, `for x in pool:`, `x = pool[i]`."""
+    if isinstance(part, ast.Name):
+        for node in ast.walk(tree):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == part.id:
+                    yield from _indexed(value)
+                case ast.For() | ast.comprehension():
+                    if part.id in {name_of(each) for each in _parts(node.target)}:
+                        yield from _listed(node.iter)
+    else:
+        yield from _indexed(part)
+
+
+def _indexed(value: ast.expr) -> Iterator[ast.expr]:
+    match value:
+        case ast.Subscript(value=ast.Name() | ast.Attribute() as pool, slice=key):
+            if not isinstance(key, ast.Slice):
+                yield pool
+
+
+def _listed(over: ast.expr) -> Iterator[ast.expr]:
+    match over:
+        case ast.Name() | ast.Attribute():
+            yield over
+        case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "list"), args=[inner, *_]):
+            yield from _listed(inner)
+
+
+def _only_shrinks(pool: ast.expr, tree: ast.AST) -> bool:
+    """Say whether a loop makes it anew with less, and nothing is added to it there."""
+    less = False
+    for use in uses_in(tree, name_of(pool), (type(pool),)):
+        up = use.above[use.node]
+        if isinstance(up, ast.Attribute) and up.attr in ADDS:
+            return False
+        if isinstance(use.context, ast.Store) and use.is_in_loop:
+            if not _is_cut(use.statement, use.name):
+                return False
+            less = True
+    return less
+
+
+def _is_cut(statement: ast.stmt, name: str) -> bool:
+    """Say whether an assignment leaves some of what there was, and adds nothing."""
+    match statement:
+        case ast.AugAssign(op=sign):
+            return isinstance(sign, ast.Sub)
+        case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=value):
+            return _is_rest(value, name)
+    return False
+
+
+def _is_rest(value: ast.expr, name: str) -> bool:
+    match value:
+        case ast.ListComp(generators=[over]) | ast.SetComp(generators=[over]):
+            return bool(over.ifs) and _is_all(over.iter, name)
+        case ast.DictComp(generators=[over]) | ast.GeneratorExp(generators=[over]):
+            return bool(over.ifs) and _is_all(over.iter, name)
+        case ast.Subscript(value=whole) | ast.BinOp(left=whole, op=ast.Sub()):
+            return _is_all(whole, name)
+        case ast.Call(func=ast.Name(id="filter"), args=[_, whole]):
+            return _is_all(whole, name)
+        case ast.Call(func=ast.Name(id="list" | "set" | "dict" | "tuple"), args=[inner]):
+            return _is_rest(inner, name)
+        case ast.Call(func=ast.Attribute(value=whole, attr="difference")):
+            return _is_all(whole, name)
+    return False
+
+
+def _is_all(value: ast.expr, name: str) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(value=whole, attr="items" | "values" | "keys")):
+            return _is_all(whole, name)
+        case ast.Call(func=ast.Name(id="enumerate" | "list" | "sorted"), args=[whole, *_]):
+            return _is_all(whole, name)
+        case ast.Name(id=named) | ast.Attribute(attr=named):
+            return named == name
+    return False

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.runtime.attribution.pools import pool_of
+
+ROUNDS = """\
+pool = load()
+for turn in range(60):
+    for i in pick(pool):
+        x = pool[i]
+        {adds}
+    {cuts}
+"""
+FILTERED = "pool = [x for i, x in enumerate(pool) if i not in taken]"
+
+
+@pytest.mark.parametrize(
+    "adds",
+    [
+        "kept.append(pool[i])",
+        "kept.append((x, label(x)))",
+        "kept.extend((pool[j], 1) for j in taken)",
+        "kept.extend(one for one in pool if wanted(one))",
+        "kept += [pool[j] for j in taken]",
+        "kept[i] = {'x': x, 'y': label(x)}",
+        "kept = kept or [kept.append(x)]",
+    ],
+)
+def test_what_is_taken_out_of_a_pool_that_shrinks_is_known(named, adds):
+    suspect = named(ROUNDS.format(adds=adds, cuts=FILTERED), line=5)
+
+    assert pool_of(suspect) == "pool"
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        "pool = {k: x for k, x in pool.items() if k not in taken}",
+        "pool = list(filter(is_left, pool))",
+        "pool = set(x for x in pool if x not in taken)",
+        "pool = pool[~taken]",
+        "pool = pool[1:]",
+        "pool = pool - taken",
+        "pool -= taken",
+        "pool = pool.difference(taken)",
+    ],
+)
+def test_a_pool_is_cut_in_many_ways(named, cuts):
+    assert pool_of(named(ROUNDS.format(adds="kept.append(x)", cuts=cuts), line=5)) == "pool"
+
+
+@pytest.mark.parametrize(
+    ("adds", "cuts"),
+    [
+        ("kept.append(loss(x))", FILTERED),
+        ("kept.append(pool[:4])", FILTERED),
+        ("kept.append(len(pool))", FILTERED),
+        ("kept.append(other[i])", FILTERED),
+        ("kept.append(x)", "pool = shuffled(pool) + [new]"),
+        ("kept.append(x)", "print(len(pool))"),
+        ("kept.append(x)", "pool = pool[1:]; pool.append(new)"),
+        ("kept.append(x)", "pool = pool[1:]; pool += [new]"),
+        ("kept.append(x)", "pool = pool[1:] or load()"),
+    ],
+)
+def test_what_is_no_element_or_of_what_is_filled_again_is_not(named, adds, cuts):
+    suspect = named(ROUNDS.format(adds=adds, cuts=cuts), line=5)
+
+    assert pool_of(suspect) == ""
+
+
+def test_the_pool_may_be_an_attribute(named):
+    source = """\
+class Learner:
+    def turn(self):
+        for at in self.chosen():
+            self.labelled.append((self.pool[at], self.ask(at)))
+        for _ in range(1):
+            self.pool = [x for i, x in enumerate(self.pool) if i not in self.taken]
+"""
+
+    assert pool_of(named(source, line=4)) == "self.pool"
