@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution import emptied
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
-from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, stopped
+from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, newest, stopped
 from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.release import Release, Removal, Waits
@@ -347,4 +347,4 @@ class Course:
 
     def _add(self, *notices: Notice, step: int) -> None:
         told = (dated(notice, self.span.seen(step)) for notice in notices)
-        self.notices = tuple(dict.fromkeys((*self.notices, *told)))
+        self.notices = newest((*self.notices, *told))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -20,6 +21,7 @@ STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
+_NUMBER = re.compile(r"[\d.,]+")
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
 
@@ -212,6 +214,11 @@ def dated(notice: Notice, step: int) -> Notice:
     if notice.kind not in ("bounded", "below-tolerance"):
         return notice
     return replace(notice, message=f"at step {step:,}: {notice.message}")
+
+
+def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Return each notice once, as it was told last: what fills up is told again as it goes on."""
+    return tuple({(one.kind, _NUMBER.sub("", one.message)): one for one in notices}.values())
 
 
 def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True) -> Notice | None:

@@ -13,6 +13,7 @@ from leakcheck.runtime.judgement.harmless import (
     Limited,
     dated,
     excuse,
+    newest,
     stopped,
     without_contradicted,
 )
@@ -197,3 +198,13 @@ def test_a_heap_that_creeps_is_excused_until_it_was_confirmed_to_grow():
 @given(st.integers(100, 400), st.integers(1000, 6000))
 def test_however_full_it_became_in_the_first_third_it_has_stopped(full_at: int, until: int):
     assert not LIMITED.goes_on(tensors(full_at, until, every=20 + until // 64))
+
+
+def test_what_is_told_again_as_it_goes_on_is_told_once_as_it_is_now():
+    told = [
+        Notice("bounded", "at step 107: global `replay` holds 106 of at most 20000"),
+        Notice("bounded", "at step 107: global `bank` holds 106 of at most 300"),
+        Notice("bounded", "at step 1,757: global `replay` holds 1756 of at most 20000"),
+    ]
+
+    assert newest(told) == (told[2], told[1])
