@@ -66,7 +66,12 @@ _DONE_ADVICE = (
     "a task or future keeps its result and its arguments: take each out of {container} when it is "
     "done, with .add_done_callback() or when its result was read"
 )
+_MEMO_ADVICE = (
+    "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what comes "
+    "again, which a tensor or a number made anew never does"
+)
 OPTIMIZER_STATE = re.compile(r"attribute `\w+\.state`")  # has what parameters there are
+_MEMO = "lru_cache of "
 _HANDLERS = re.compile(r"attribute `\w*Logger\.handlers`")
 _AWAITED = ("Task", "Future")
 _IN_CONTEXT = re.compile(r"context variable `(.*)`$")
@@ -118,6 +123,8 @@ def fitting(suspect: Suspect) -> str:
         return _keeper_advice(suspect.trace, at) or _without_graph(suspect, links, at)
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
+    if suspect.holder.startswith(_MEMO):
+        return _MEMO_ADVICE
     grown_in = links[at - 1].edge if at else _container(suspect.holder)
     if OPTIMIZER_STATE.match(suspect.holder):
         return _STATE_ADVICE

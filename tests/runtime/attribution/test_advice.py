@@ -237,3 +237,12 @@ def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
         "keep a number (.item()) or a bounded window, or move it to disk"
     )
     assert fix_for(kept, "tensor", scalar=False).startswith("keep the handle")
+
+
+def test_an_lru_cache_is_to_be_limited():
+    suspect = replace(held("lru_cache of table()", "[x]"), holder="lru_cache of table()")
+
+    assert fitting(suspect) == (
+        "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what "
+        "comes again, which a tensor or a number made anew never does"
+    )
