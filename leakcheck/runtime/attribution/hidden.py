@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.tables import objects_in
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
@@ -87,14 +88,12 @@ def grads(tensors: list[Any]) -> dict[int, list[Any]]:
     if not tensors:
         return {}
     torch = sys.modules["torch"]
-    read = torch._C.TensorBase.grad.__get__
-    is_leaf = torch._C.TensorBase.is_leaf.__get__
-    found: dict[int, list[Any]] = {}
     with torch._C.DisableTorchFunction():
-        for tensor in tensors:
-            grad = read(tensor) if is_leaf(tensor) else None
-            if grad is not None:
-                found.setdefault(id(grad), []).append(tensor)
+        leaves = list(filter(torch._C.TensorBase.is_leaf.__get__, tensors))
+    found: dict[int, list[Any]] = {}
+    for tensor, grad in zip(leaves, gradients_of(leaves), strict=True):
+        if grad is not None:
+            found.setdefault(id(grad), []).append(tensor)
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from leakcheck.runtime.clock.imports import when_loaded
-from leakcheck.runtime.introspection import graph
+from leakcheck.runtime.introspection.gradients import have_gradients
 
 OPTIMIZER_MODULE = "torch.optim.optimizer"
 
@@ -24,7 +24,7 @@ def an_optimizer_waits() -> bool:
     optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
     try:
         groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
-        return bool(groups) and not any(graph.have_gradients(each["params"]) for each in groups)
+        return bool(groups) and not any(have_gradients(each["params"]) for each in groups)
     except Exception:  # the groups are the program's to change, and this is called from its loop
         return False
 

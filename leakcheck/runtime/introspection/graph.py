@@ -46,14 +46,6 @@ def grad_fns(tensors: Iterable[Any]) -> Iterator[tuple[Any, Node]]:
                 yield tensor, node
 
 
-def have_gradients(parameters: Iterable[Any]) -> bool:
-    """Say whether any of these tensors has a gradient, past every __torch_function__."""
-    torch = sys.modules["torch"]
-    read = torch._C.TensorBase.grad.__get__
-    with torch._C.DisableTorchFunction():
-        return any(read(each) is not None for each in parameters)
-
-
 def sequence_of(node: Node) -> int:
     """Return a Node's sequence number; at least UNDATED for one that has no date."""
     number: int = node._sequence_nr()

@@ -14,6 +14,7 @@ from typing import Any
 
 from leakcheck.memory.ledger import CATEGORY_MARK
 from leakcheck.model import Category
+from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.objects import attributes_of, is_tensor
 
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone
@@ -53,7 +54,8 @@ def read_categories(
     """
     if not tensors or len(tensors) > MOST_TENSORS:
         return {}
-    gradients = list(_gradients(tensors))
+    found = gradients_of(_parameters(tensors))
+    gradients = [gradient for gradient in found if gradient is not None]
     owners: Owners = {}
     _claim(owners, "parameters", _parameters(tensors))
     _claim(owners, "gradients", gradients)
@@ -128,16 +130,6 @@ def _is_a(kind: type, package: str, name: str) -> bool:
     # another thread may be in the middle of importing torch
     base = getattr(getattr(sys.modules.get("torch"), package, None), name, None)
     return base is not None and issubclass(kind, base)
-
-
-def _gradients(tensors: list[Any]) -> Iterator[Any]:
-    torch = sys.modules["torch"]
-    read = torch._C.TensorBase.grad.__get__
-    with torch._C.DisableTorchFunction():
-        for parameter in _parameters(tensors):
-            gradient = read(parameter)
-            if gradient is not None:
-                yield gradient
 
 
 def _in_state(optimizers: list[Any]) -> Iterator[Any]:

@@ -80,14 +80,3 @@ def test_looking_at_a_graph_keeps_nothing_alive():
     del value
 
     assert died == [True]
-
-
-def test_parameters_have_gradients_after_the_first_backward_until_they_are_set_to_none():
-    model = torch.nn.Linear(2, 1)
-    seen = [graph.have_gradients(model.parameters())]
-    model(torch.ones(1, 2)).sum().backward()
-    seen.append(graph.have_gradients(model.parameters()))
-    model.zero_grad()
-    seen.append(graph.have_gradients(model.parameters()))
-
-    assert seen == [False, True, False]
