@@ -40,8 +40,10 @@ def have_gradients(parameters: Iterable[Any]) -> bool:
 
 def _others_run() -> bool:
     own = threading.get_ident()
-    running = sys._current_frames().items()
-    return any(thread != own and _may_train(frame) for thread, frame in running)
+    # in no variable: it has this very frame in it, and what a cycle keeps waits for a collection
+    return any(
+        thread != own and _may_train(frame) for thread, frame in sys._current_frames().items()
+    )
 
 
 def _may_train(frame: FrameType) -> bool:
