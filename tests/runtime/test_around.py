@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 import leakcheck
 from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import loops_around
@@ -115,3 +117,20 @@ def test_what_the_epochs_keep_is_one():
 
     assert report.verdict == "growing", report.reason
     assert report.suspects[0].holder == "local `kept` in stepped()"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="CPython 3.10 knows no columns")
+def test_a_loop_on_one_line_is_not_around_what_it_goes_over():
+    seen = []
+
+    def items():
+        seen.append([loop.lineno for _, loop in loops_around(sys._getframe(1))])
+        yield 1
+
+    def note():
+        seen.append([loop.lineno for _, loop in loops_around(sys._getframe(1))])
+
+    first = sys._getframe().f_lineno
+    for _ in items(): note()  # fmt: skip  # noqa: E701
+
+    assert seen == [[], [first + 1]]

@@ -20,7 +20,29 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def cuts(node: ast.AST, name: str, within: ast.AST) -> bool:
     """Say whether a statement keeps only some of something: `kept = kept[-n:]`."""
-    return _is_cut(node, name) and not is_guarded_by_argument(node, within)
+    if not _is_cut(node, name) or is_guarded_by_argument(node, within):
+        return False
+    return not _is_for_itself(node, name) or any(
+        _sets_back(each, name) for each in ast.walk(within)
+    )
+
+
+def _is_for_itself(node: ast.AST, name: str) -> bool:
+    """Say whether a variable gets a part of the attribute of its name: `rows = self.rows[-n:]`."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+        return False
+    read = {type(each) for each in ast.walk(node.value) if _last_name(each) == name}
+    return ast.Attribute in read and ast.Name not in read
+
+
+def _sets_back(node: ast.AST, name: str) -> bool:
+    """Say whether the attribute gets what the variable of its name has: `self.rows = rows`."""
+    if not isinstance(node, ast.Assign):
+        return False
+    attributes = (each for target in node.targets for each in ast.walk(target))
+    is_set = any(isinstance(each, ast.Attribute) and each.attr == name for each in attributes)
+    values = (each for each in ast.walk(node.value) if isinstance(each, ast.Name))
+    return is_set and any(each.id == name for each in values)
 
 
 def _is_cut(node: ast.AST, name: str) -> bool:

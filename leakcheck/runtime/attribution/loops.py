@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 from types import CodeType, FrameType
 
 from leakcheck.runtime.attribution.assignments import parsed
@@ -21,7 +22,8 @@ def loops_around(frame: FrameType | None, *, head: bool = False) -> Iterator[tup
     while frame is not None:
         path, line = frame.f_code.co_filename, frame.f_lineno or 0
         if frames.is_own(path):
-            around = [loop for loop in _loops(path) if _has_inside(loop, line, head)]
+            column = _column(frame)
+            around = [loop for loop in _loops(path) if _has_inside(loop, line, column, head)]
             yield from ((frame.f_code, loop) for loop in reversed(around))
         frame = frame.f_back
 
@@ -30,6 +32,17 @@ def _loops(path: str) -> list[Loop]:
     return [node for node in ast.walk(parsed(path)) if isinstance(node, LOOPS)]
 
 
-def _has_inside(loop: Loop, line: int, head: bool) -> bool:
-    first = loop.lineno if head else loop.body[0].lineno
+def _has_inside(loop: Loop, line: int, column: int | None, head: bool) -> bool:
+    body = loop.body[0]
+    first = loop.lineno if head else body.lineno
+    if not head and line == loop.lineno == body.lineno and column is not None:
+        return column >= body.col_offset
     return first <= line <= (loop.body[-1].end_lineno or 0)
+
+
+def _column(frame: FrameType) -> int | None:
+    """Return where on its line a frame is; None on CPython 3.10, which does not know."""
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is None:
+        return None
+    return next((at[2] for at in islice(positions(), frame.f_lasti // 2, None)), None)

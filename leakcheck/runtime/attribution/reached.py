@@ -11,13 +11,26 @@ from collections.abc import Iterator, Mapping
 
 from leakcheck.model import Place
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS
+from leakcheck.runtime.attribution.names import FUNCTIONS, LOOPS, name_of
 
 
 def is_reached(place: Place, visits: Mapping[tuple[str, int], int]) -> bool:
     """Say whether a statement, or a condition around it, ran; `visits`: how often each line did."""
-    around = _around(parsed(place.path), place.line)
+    around = list(_around(parsed(place.path), place.line))
+    if around and _replaces(around[-1]) and visits.get((place.path, place.line), 0) > 0:
+        return False  # it took nothing away: `log = get_log()` is the same log at each turn
     return any(visits.get((place.path, each.lineno), 0) > 0 for each in around)
+
+
+def _replaces(statement: ast.stmt) -> bool:
+    """Say whether a name gets a value that is not made of its own."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    names = {name_of(target) for target in statement.targets}
+    read = (
+        each for each in ast.walk(statement.value) if isinstance(each, (ast.Name, ast.Attribute))
+    )
+    return names.isdisjoint(map(name_of, read))
 
 
 def _around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:

@@ -63,3 +63,32 @@ def test_only_some_are_left(said, statement):
 @pytest.mark.parametrize("statement", GROWS)
 def test_all_are_left(said, statement):
     assert said(f"kept.append(x)\n{statement}\n") == ""
+
+
+LOG = """\
+class Log:
+    def add(self, x):
+        self.kept.append(x)
+        kept = self.kept[-500:]
+        {then}
+
+log = Log()
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "limited"),
+    [
+        ("return kept", False),
+        ("self.kept = kept", True),
+        ("self.kept, self.n = kept, 9", True),
+        ("self.other = kept", False),
+        ("kept = self.other", False),
+    ],
+)
+def test_a_variable_of_the_same_name_is_not_the_attribute_unless_it_is_set_back(
+    said, then, limited
+):
+    told = said(LOG.format(then=then), "attribute `Log.kept`, from global `log`", ".kept", line=3)
+
+    assert bool(told) is limited

@@ -26,6 +26,8 @@ for epoch in range(9):
     match epoch:
         case 5:
             rows.reset()
+    log = get_log()
+    rows = kept(rows)
     train()
 """
 EXTENDED = {("rows.py", line): 40 for line in (3, 4, 5, 7, 8)}
@@ -47,6 +49,8 @@ def source():
         (13, EXTENDED, False),
         (18, {("rows.py", 15): 3}, False),
         (18, {("rows.py", 16): 3}, True),
+        (19, {("rows.py", 19): 3}, False),
+        (20, {("rows.py", 20): 3}, True),
         (6, {("other.py", 5): 40}, False),
         (99, EXTENDED, False),
     ],
@@ -57,6 +61,8 @@ def source():
         "nobody called it",
         "a loop turns far around it",
         "its pattern was tried",
+        "it took nothing away when it ran",
+        "it may take away the next time",
         "another file",
         "no such line",
     ],
