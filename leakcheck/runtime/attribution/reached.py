@@ -26,11 +26,13 @@ def _replaces(statement: ast.stmt) -> bool:
     """Say whether a name gets a value that is not made of its own."""
     if not isinstance(statement, ast.Assign):
         return False
-    names = {name_of(target) for target in statement.targets}
-    read = (
-        each for each in ast.walk(statement.value) if isinstance(each, (ast.Name, ast.Attribute))
-    )
-    return names.isdisjoint(map(name_of, read))
+    names = {name for target in statement.targets for name in _names_in(target)}
+    return names.isdisjoint(_names_in(statement.value))
+
+
+def _names_in(expression: ast.expr) -> Iterator[str]:
+    parts = (each for each in ast.walk(expression) if isinstance(each, ast.expr))
+    return filter(None, map(name_of, parts))
 
 
 def _around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:

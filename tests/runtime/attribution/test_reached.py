@@ -28,6 +28,7 @@ for epoch in range(9):
             rows.reset()
     log = get_log()
     rows = kept(rows)
+    done, rows = wait(rows)
     train()
 """
 EXTENDED = {("rows.py", line): 40 for line in (3, 4, 5, 7, 8)}
@@ -51,6 +52,7 @@ def source():
         (18, {("rows.py", 16): 3}, True),
         (19, {("rows.py", 19): 3}, False),
         (20, {("rows.py", 20): 3}, True),
+        (21, {("rows.py", 21): 3}, True),
         (6, {("other.py", 5): 40}, False),
         (99, EXTENDED, False),
     ],
@@ -63,6 +65,7 @@ def source():
         "its pattern was tried",
         "it took nothing away when it ran",
         "it may take away the next time",
+        "so may one that tells what it took",
         "another file",
         "no such line",
     ],
