@@ -151,6 +151,9 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         return Value(NONE, "bounded" if limited else "list", born=flow.born)
     if name in ("sum", "max", "min", "abs", "pow"):
         return flow.made(derive(arguments.all, flow.born))
+    if name == "zip" and not arguments.spread:
+        parts = tuple((place, each.contents) for place, each in enumerate(arguments.positional))
+        return Value(NONE, "list", element=Value(NONE, "tuple", born=flow.born, items=parts))
     if name in ("zip", "enumerate", "tqdm", "map", "filter"):
         return Value(NONE, "list", element=join_all(v.contents for v in arguments.all))
     return _opaque(flow, call, arguments, name)

@@ -63,7 +63,24 @@ def _outliving(module: Module, holder: cst.BaseExpression, near: cst.CSTNode) ->
     if owner is None or not spelled.startswith(("self.", "cls.", f"{owner.name.value}.")):
         return ""
     word = spelled.partition(".")[2]
-    return word if word in growth.class_containers(module, owner) else ""
+    made = growth.class_containers(module, owner).get(word)
+    return word if made is not None and not _made_anew(module, owner, made) else ""
+
+
+def _made_anew(module: Module, owner: cst.ClassDef, made: cst.CSTNode) -> bool:
+    """Say whether each object takes the place of the one before it: the tree of each game."""
+    if module.enclosing(made, cst.FunctionDef, cst.ClassDef) is owner:
+        return False  # it belongs to the class, and outlives them all
+    calls = [call for call in module.calls if dotted(call.func) == owner.name.value]
+    return bool(calls) and all(_takes_a_name_in_a_loop(module, call) for call in calls)
+
+
+def _takes_a_name_in_a_loop(module: Module, call: cst.Call) -> bool:
+    around = module.parent(call)
+    named = isinstance(around, cst.Assign) and all(
+        isinstance(each.target, cst.Name) for each in around.targets
+    )
+    return named and module.loop_of(call) is not None
 
 
 def _looked_up(

@@ -98,3 +98,35 @@ class Encoder:
         if sentence not in self.asked_for:
             self.asked_for[sentence] = compute(sentence)  # whoever switched it on wants it
         return self.asked_for[sentence]
+
+
+class Tree:
+    def __init__(self):
+        self.priors = {}
+
+    def search(self, board, judge):
+        if board not in self.priors:
+            self.priors[board] = judge(board)  # each game has a tree of its own
+        return self.priors[board]
+
+
+def play(games, judge):
+    for game in games:
+        tree = Tree()
+        tree.search(game.board(), judge)
+
+
+class Opening:
+    def __init__(self):
+        self.priors = {}
+
+    def search(self, board, judge):
+        if board not in self.priors:
+            self.priors[board] = judge(board)  # leak: growing-cache
+        return self.priors[board]
+
+
+def play_all(games, judge):
+    opening = Opening()
+    for game in games:
+        opening.search(game.board(), judge)

@@ -37,6 +37,13 @@ def in_loop(statements: str) -> list[str]:
     return flagged(START + textwrap.indent(textwrap.dedent(statements), "        "))
 
 
+def test_what_is_zipped_keeps_its_place():
+    assert in_loop("for name, each in zip(['a'], [loss]):\n    kept.append(name)") == []
+    assert in_loop("for name, each in zip(['a'], [loss]):\n    kept.append(each)") == [
+        "kept.append(each)"
+    ]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
