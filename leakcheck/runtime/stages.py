@@ -123,7 +123,7 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         hoped = self._release.hoped_for and not exhausted
-        gone = self._release.gone(self.watch.sources)
+        gone = self._release.gone(self.watch.sources, at_end=True)
         if gone is not None and self.stage in ("waiting", "growing"):
             self._add(gone, step=step)
             self._watch_again(step)

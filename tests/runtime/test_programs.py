@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,21 +20,29 @@ STILL_FILLING = {
 pytestmark = pytest.mark.slow
 
 
-def run(program: Path, folder: Path) -> tuple[subprocess.CompletedProcess[str], dict]:
-    command = [sys.executable, "-m", "leakcheck", "run", "--json", "report.json", str(program)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
-    return done, json.loads((folder / "report.json").read_text())
+CLEAN = sorted((PROGRAMS / "clean").glob("*.py"))
+WITHOUT_TORCH = [program for program in CLEAN if "torch" not in program.read_text()]
 
 
-@pytest.mark.parametrize("program", sorted((PROGRAMS / "clean").glob("*.py")), ids=lambda p: p.stem)
-def test_a_clean_program_raises_no_alarm(program, tmp_path):
-    done, report = run(program, tmp_path)
+@pytest.mark.parametrize(
+    "program", [each for each in CLEAN if each not in WITHOUT_TORCH], ids=lambda p: p.stem
+)
+def test_a_clean_program_raises_no_alarm(program, tmp_path, leakcheck_run):
+    done = leakcheck_run("--json", "report.json", str(program), folder=tmp_path)
 
+    report = json.loads((tmp_path / "report.json").read_text())
     assert report["suspects"] == [], done.stderr
     if program.stem in STILL_FILLING and report["verdict"] == "unclear":
         return
     assert report["verdict"] == "steady", done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("program", WITHOUT_TORCH, ids=lambda p: p.stem)
+def test_a_clean_program_without_torch_raises_no_alarm_and_none_is_imported(program, tmp_path):
+    command = [sys.executable, "-m", "leakcheck", "run", "--json", "report.json", str(program)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["verdict"], report["suspects"]) == ("steady", []), done.stderr
+    assert report["run"]["torch"] is None

@@ -77,8 +77,10 @@ class Release:
         self._look_at = FARTHER * step
         return True
 
-    def gone(self, sources: Sequence[Series]) -> Notice | None:
+    def gone(self, sources: Sequence[Series], *, at_end: bool = False) -> Notice | None:
         """Say so if it did not go on, or far less is there, long after; None if it did.
+
+        `at_end`: of the run, where there is no more to wait for.
 
         By the newest readings: what is emptied where no loop is seen to turn, as in a thread.
         """
@@ -96,7 +98,7 @@ class Release:
         rates = {one.resource: one.line.per_step for one in self._judged}
         goes_on = Limited("", self._since[0], 0, rates).goes_on(sources)
         last = max((series.last_step for series in sources), default=0)
-        ended = not goes_on and last >= self._since[0] + TIMES_TO_END * took
+        ended = at_end and not goes_on and last >= self._since[0] + TIMES_TO_END * took
         gone = bool(shares) and (not goes_on or max(shares) <= GONE_BELOW)
         if not (ended or gone):
             return None

@@ -155,13 +155,14 @@ def test_a_turn_of_the_loop_decides_only_on_what_the_program_never_came_to(reach
 
 
 @pytest.mark.parametrize(("until", "ended"), [(150, False), (300, True)])
-def test_what_gains_nothing_for_as_long_as_it_grew_has_ended(until, ended):
+def test_what_gains_nothing_for_as_long_as_it_grew_has_ended_when_the_run_has(until, ended):
     series = Series()
     for step in range(70, until, 2):
         series.append(step, step / 10, {"tensors": 8 * min(step, 90)})
     release = Release([GROWING], 70, 1.0, may_fill_up=False)
 
-    assert (release.gone([series]) is not None) == ended
+    assert (release.gone([series], at_end=True) is not None) == ended
+    assert release.gone([series]) is None  # there is more to wait for
 
 
 def test_where_nothing_was_waited_for_nothing_is_gone():
