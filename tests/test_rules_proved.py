@@ -6,11 +6,7 @@ garbage that waits for the collector, the sentinel's notice is the proof.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +22,6 @@ pytestmark = pytest.mark.slow
 def provable() -> list[Path]:
     folders = rule_folders(builtin_rule_set())
     return [each for each in folders if not load_rule(each).proof.startswith("static only")]
-
-
-def watched(program: Path, folder: Path) -> dict[str, Any]:
-    target = folder / "report.json"
-    command = [sys.executable, "-m", "leakcheck", "run", "--json", str(target), str(program)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert target.is_file(), done.stdout + done.stderr
-    report: dict[str, Any] = json.loads(target.read_text())
-    return report
 
 
 def waits_for_the_collector(report: dict[str, Any]) -> bool:
@@ -82,15 +62,15 @@ NOT_A_HOLDER = {"self", "leak", "in", "from", "local", "global", "attribute", "c
 
 
 @pytest.mark.parametrize("folder", provable(), ids=lambda folder: folder.name)
-def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
+def test_the_leaky_program_leaks_where_the_rule_says(folder, watched):
     program = folder / "leaky.py"
     numbered = enumerate(program.read_text().splitlines(), start=1)
     lines = {number: line.partition("#")[0] for number, line in numbered if MARK.search(line)}
 
-    report = watched(program, tmp_path)
+    report = watched(program)
 
     if report["verdict"] != "growing" and waits_for_the_collector(report):
-        assert not waits_for_the_collector(watched(folder / "fixed.py", tmp_path))
+        assert not waits_for_the_collector(watched(folder / "fixed.py"))
         return
     assert report["verdict"] == "growing", report["reason"]
     assert nodes_told(folder) in ([], nodes_measured(report))
@@ -100,8 +80,8 @@ def test_the_leaky_program_leaks_where_the_rule_says(folder, tmp_path):
 
 
 @pytest.mark.parametrize("folder", provable(), ids=lambda folder: folder.name)
-def test_the_fixed_program_is_steady(folder, tmp_path):
-    report = watched(folder / "fixed.py", tmp_path)
+def test_the_fixed_program_is_steady(folder, watched):
+    report = watched(folder / "fixed.py")
 
     if folder.name in KEEPS_RESULTS:
         assert all(suspect["kind"] != "graph" for suspect in report["suspects"])

@@ -28,10 +28,10 @@ def scoreboard():
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
-def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard):
+def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard, watched):
     expected = scoreboard.expected_of(program)
 
-    report = scoreboard.watched(program, timeout_s=300)
+    report = watched(program)
 
     assert report["verdict"] == "growing", report["reason"]
     assert report["exit_status"] == 1
@@ -72,11 +72,11 @@ main()
 """
 
 
-def test_what_a_round_made_and_did_not_release_is_not_its_local_s(scoreboard, tmp_path):
+def test_what_a_round_made_and_did_not_release_is_not_its_local_s(watched, tmp_path):
     program = tmp_path / "rounds.py"
     program.write_text(ROUNDS)
 
-    report = scoreboard.watched(program, timeout_s=300)
+    report = watched(program)
 
     assert report["verdict"] == "growing", report["reason"]
     assert report["suspects"][0]["holder"] == "attribute `Log.entries`, from local `log` in main()"

@@ -27,15 +27,14 @@ WITHOUT_TORCH = [program for program in CLEAN if "torch" not in program.read_tex
 @pytest.mark.parametrize(
     "program", [each for each in CLEAN if each not in WITHOUT_TORCH], ids=lambda p: p.stem
 )
-def test_a_clean_program_raises_no_alarm(program, tmp_path, leakcheck_run):
-    done = leakcheck_run("--json", "report.json", str(program), folder=tmp_path)
+def test_a_clean_program_raises_no_alarm(program, watched):
+    report = watched(program)
 
-    report = json.loads((tmp_path / "report.json").read_text())
-    assert report["suspects"] == [], done.stderr
+    assert report["suspects"] == [], report["stderr"]
     if program.stem in STILL_FILLING and report["verdict"] == "unclear":
         return
-    assert report["verdict"] == "steady", done.stderr
-    assert done.returncode == 0
+    assert report["verdict"] == "steady", report["stderr"]
+    assert report["exit_status"] == 0
 
 
 @pytest.mark.parametrize("program", WITHOUT_TORCH, ids=lambda p: p.stem)
