@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.cuts import age_out, divisor
+from leakcheck.runtime.attribution.emptying import calls_what_empties
 from leakcheck.runtime.attribution.guards import (
     changes,
     compared_beside,
@@ -97,7 +98,8 @@ def _bounds_in(
     branch: ast.If | ast.While, name: str, place: Place, within: ast.AST
 ) -> Iterator[Bound]:
     limit = None
-    if limits(branch, name, within):
+    emptied = isinstance(branch, ast.If) and calls_what_empties(branch, name, within)
+    if emptied or limits(branch, name, within):
         limit = compared_with(branch.test, name) or compared_beside(branch, name)
     limit = limit or turns_back(branch, name, place.line, parsed(place.path))
     if limit is not None:

@@ -94,6 +94,8 @@ def test_what_a_length_is_compared_with_before_adding_is_the_limit(limit, test, 
         "self.data.append(None)\nself.data[self.at % self.capacity] = x\n",
         "if self.size >= self.capacity:\n    self.data[0] = x\nelse:\n    self.data.append(x)\n"
         "self.size = min(self.size + 1, self.capacity)\n",
+        "self.data.append(x)\nif len(self.data) == self.capacity:\n    self.flush()\n"
+        "def flush(self):\n    self.data.clear()\n",
     ],
 )
 def test_it_may_be_cut_back_or_turned_away(limit, body):
@@ -215,6 +217,16 @@ def test_what_is_cut_back_every_so_often_may_hold_more_than_its_limit(limit):
 
     assert limit(now_and_then, 700, asked="passed") == 0
     assert limit(at_once, 700, asked="passed") == 0
+
+
+@pytest.mark.parametrize(
+    ("flush", "most"),
+    [("self.data = []", 500), ("self.data.clear()", 500), ("if x: self.data.clear()", 0)],
+)
+def test_a_length_that_never_is_what_a_flush_waits_for_is_passed(limit, flush, most):
+    added = "self.data.append(x)\nif len(self.data) == 500: self.flush()\n"
+
+    assert limit(f"{added}\ndef flush(self):\n    {flush}\n", 700, asked="passed") == most
 
 
 def test_a_limit_that_cannot_be_read_may_not_have_been_passed(limit):
