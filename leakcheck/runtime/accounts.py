@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
 from leakcheck.model import Kind, Suspect
@@ -224,14 +225,17 @@ def _bytes_per_step(course: Course, *, with_blocks: bool) -> tuple[float | None,
 def _blocks_beside(course: Course) -> float:
     """Return how many blocks came a step that were too few to be confirmed, 0 if they were.
 
-    By the median of the gains, as collections take away and windows leave thousands at once.
+    By the median of the gains, as collections take away and windows leave thousands at once; of
+    those since the last collection where there are any, as before it garbage came too.
     """
     if any(reading.resource == "python.blocks" for reading in course.established):
         return 0.0
     since = min((reading.steps[0] for reading in course.established), default=0)
+    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
     steps, values = course.watch.slow.column("python.blocks", after=since - 1)
-    count = sum(step <= course.established_step for step in steps)
-    usual = usual_gain(steps[:count], values[:count])
+    first, last = bisect_left(steps, collected_at), bisect_right(steps, course.established_step)
+    first = first if len(set(steps[first:last])) > 1 else 0
+    usual = usual_gain(steps[first:last], values[first:last])
     return usual if usual >= LEAST_BLOCKS else 0.0
 
 
