@@ -121,9 +121,11 @@ def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[
         seen = sum(each or 0.0 for each in alike)
         factor = rate / seen if seen and None not in alike else 0.0
         if 1 / MOST_OFF <= factor <= MOST_OFF:
-            count, size = suspect.objects_per_step or 0.0, suspect.bytes_per_step
+            count, size = (suspect.objects_per_step or 0.0) * factor, suspect.bytes_per_step
             in_bytes = None if size is None else size * factor
-            suspect = replace(suspect, objects_per_step=count * factor, bytes_per_step=in_bytes)
+            if suspect.kind == "tensor":
+                in_bytes = _weighed(suspect, count)
+            suspect = replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
         scaled.append(suspect)
     return tuple(scaled)
 

@@ -72,6 +72,16 @@ main()
 """
 
 
+def test_of_two_forms_of_tensors_each_is_told_with_its_own_rate(watched):
+    report = watched(HERE / "programs" / "leaking" / "two_forms.py")
+
+    told = [(one["what"], one["objects_per_step"]) for one in report["suspects"]]
+    assert told == [("list of Tensor (16) int64", 1.0), ("list of Tensor (16) float32", 1.0)]
+    in_use = next(one for one in report["trends"] if one["resource"] == "host.heap")["per_step"]
+    together = sum(one["bytes_per_step"] for one in report["suspects"])
+    assert together == pytest.approx(in_use, rel=0.15)
+
+
 def test_what_a_round_made_and_did_not_release_is_not_its_local_s(watched, tmp_path):
     program = tmp_path / "rounds.py"
     program.write_text(ROUNDS)

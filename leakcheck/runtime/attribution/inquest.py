@@ -203,8 +203,8 @@ class Inquest:
     def _tensor_lead(self, tensors: list[Any], *, last: bool) -> list[Any]:
         """Follow tensors that are alike; return those that another container holds."""
         target, found = self._telling(tensors)
-        beside = self._follower.beside(target) if found.grows else set()
-        beside |= self._credits.added_alike(found)
+        beside = self._credits.added_alike(found)
+        beside |= self._follower.beside(target) if found.grows else set()
         mine = [each for each in tensors if id(each) in beside]
         if len(mine) < FEWEST_TENSORS or last:  # each may be in a container of its own
             mine = tensors
