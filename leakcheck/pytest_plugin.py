@@ -232,10 +232,13 @@ def _allowed(report: Report, settings: Settings) -> bool:
 
 def _settings_of_item(item: pytest.Item) -> Settings:
     marker = item.get_closest_marker("leakcheck")
-    if marker is not None and marker.args:
-        raise pytest.UsageError(f"{item.nodeid}: the marker leakcheck takes keywords only")
     options = dict(marker.kwargs) if marker is not None else {}
-    return _settings_of(item.config, options, item.nodeid)
+    try:
+        if marker is not None and marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: the marker leakcheck takes keywords only")
+        return _settings_of(item.config, options, item.nodeid)
+    except pytest.UsageError as error:  # within a test it would be told with a traceback of ours
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def _settings_of(config: pytest.Config, options: dict[str, object], where: str) -> Settings:

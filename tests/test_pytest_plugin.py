@@ -204,6 +204,8 @@ def test_a_wrong_marker_is_told_in_one_line(pytester: pytest.Pytester, marker, m
 
     assert result.ret != 0
     result.stdout.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
 def test_a_failing_test_keeps_its_own_failure(pytester: pytest.Pytester):

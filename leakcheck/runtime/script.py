@@ -53,7 +53,8 @@ def find_script(script: str, args: tuple[str, ...]) -> Program:
     if path.is_dir():
         path = path / "__main__.py"
     if not path.is_file():
-        raise UsageError(f"{script}: no such file")
+        reason = "a folder without __main__.py" if Path(script).is_dir() else "no such file"
+        raise UsageError(f"{script}: {reason}")
     return Program(Path(os.path.abspath(path)), (script, *args))
 
 

@@ -144,6 +144,7 @@ def test_a_program_whose_children_do_the_work_is_told_where_to_watch(run):
     ("options", "message"),
     [
         (["missing.py"], "leakcheck: missing.py: no such file\n"),
+        (["."], "leakcheck: .: a folder without __main__.py\n"),
         (["-m", "no.such.module"], "leakcheck: no module named no.such.module"),
         ([], "leakcheck: name a script to run, or a module with -m\n"),
         (["--stps", "60", __file__], "leakcheck: No such option '--stps'."),
