@@ -23,6 +23,7 @@ from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.reached import is_reached
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
+from leakcheck.runtime.attribution.uncalled import to_be_called
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below
@@ -267,7 +268,7 @@ class Attribution:
     def _look_back(self) -> Findings:
         window = self._window
         suspects, notices = window.close()
-        suspects = tuple(one for one in suspects if self._accounts(one))
+        suspects = tuple(to_be_called(one) for one in suspects if self._accounts(one))
         told = (self._passed(one) for one in suspects)
         passed = [notice for notice in told if notice is not None]
         beyond = suspects if passed else without_limit(suspects)

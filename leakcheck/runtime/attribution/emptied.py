@@ -23,6 +23,7 @@ from leakcheck.runtime.attribution.names import (
     is_item,
     name_of,
 )
+from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
 _HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
 _SELF = re.compile(r"local `self` in (\w+)\(\)")
@@ -148,7 +149,7 @@ def _is_emptied(suspect: Suspect) -> bool:
         named_so = (one for one in functions_in(parsed(adds.path)) if one.name == function)
         return any(_is_made_anew(one, name, adds) for one in named_so)
     paths = {place.path for place in suspect.locations}
-    return any(_is_emptied_in(parsed(path), name, adds) for path in sorted(paths))
+    return any(_is_emptied_in(parsed(path), name, adds, path) for path in sorted(paths))
 
 
 def _is_made_anew(function: ast.AST, name: str, adds: Place) -> bool:
@@ -160,9 +161,10 @@ def _is_made_anew(function: ast.AST, name: str, adds: Place) -> bool:
     return any(_empties(node, name) for loop in loops for node in ast.walk(loop))
 
 
-def _is_emptied_in(tree: ast.Module, name: str, adds: Place) -> bool:
+def _is_emptied_in(tree: ast.Module, name: str, adds: Place, path: str) -> bool:
+    never = uncalled_lines(path)
     for scope in (tree, *functions_in(tree)):
-        if getattr(scope, "name", "") in _MAKERS:
+        if getattr(scope, "name", "") in _MAKERS or getattr(scope, "lineno", 0) in never:
             continue
         around = _loops_around(scope, adds.line)
         is_tree = scope is tree

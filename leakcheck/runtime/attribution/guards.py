@@ -6,7 +6,7 @@ A buffer that the program cuts back by hand looks like a leak until it is full f
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -37,6 +37,7 @@ from leakcheck.runtime.attribution.names import (
 )
 from leakcheck.runtime.attribution.predicates import branches_in
 from leakcheck.runtime.attribution.trace import OUTSIDE
+from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
 LIMITED_AT = "grows, limited at"
 
@@ -59,9 +60,9 @@ def without_limit(suspects: tuple[Suspect, ...]) -> tuple[Suspect, ...]:
 def limiting_place(suspect: Suspect) -> Place | None:
     """Return where the program cuts back what grows, or adds to it only up to a length."""
     for place in suspect.locations:
-        tree = parsed(place.path)
+        tree, never = parsed(place.path), uncalled_lines(place.path)
         found = [
-            _limit_in(within, name, tree, place.line)
+            _limit_in(within, name, tree, place.line, never)
             or (_item_cut_in(within, name) if is_inner(suspect) else None)
             for name, within in names_of(suspect, place)
         ]
@@ -81,13 +82,19 @@ def _told(node: ast.AST, path: str) -> Place:
 
 
 def _limit_in(
-    within: ast.AST, name: str, tree: ast.Module | None = None, line: int = 0
+    within: ast.AST,
+    name: str,
+    tree: ast.Module | None = None,
+    line: int = 0,
+    never: Set[int] = frozenset(),
 ) -> ast.AST | None:
     """Return what limits `name`; with `tree` also in the functions there that it is handed to.
 
-    `line`: where it is added to, 0 if not known.
+    `line`: where it is added to, 0 if not known; `never`: lines that nobody calls.
     """
     for node in branches_in(within):
+        if getattr(node, "lineno", 0) in never:
+            continue
         if isinstance(node, (ast.If, ast.While)):
             if limits(node, name, within) or turns_back(node, name, line, tree or within):
                 return node

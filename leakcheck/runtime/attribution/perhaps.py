@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Place, Suspect
@@ -26,6 +26,7 @@ from leakcheck.runtime.attribution.names import (
     names_of,
     owners_of,
 )
+from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
 # what these assign they make, and once
 _MAKERS = re.compile(r"__\w+__$|.*(setup|build|fit|run|main|prepare|init|configure|create|make)")
@@ -52,7 +53,8 @@ def _emptied_at(suspect: Suspect) -> Place | None:
         scopes = [(tree, names), *((within, {name}) for name, within in owners if within != tree)]
         for within, known in scopes:
             wanted = known - {"self", ""}
-            found = _emptying_in(within, wanted, adds, of_object=of_object) if wanted else None
+            never = uncalled_lines(place.path)
+            found = _emptying_in(within, wanted, adds, never, of_object=of_object)
             if found is not None:
                 return Place(place.path, found.lineno, ast.unparse(found).partition("\n")[0])
     return None
@@ -143,12 +145,20 @@ def _asked(node: ast.expr) -> frozenset[str]:
 
 
 def _emptying_in(
-    tree: ast.AST, names: set[str], adds: int, *, of_object: bool = False
+    tree: ast.AST,
+    names: set[str],
+    adds: int,
+    never: Set[int] = frozenset(),
+    *,
+    of_object: bool = False,
 ) -> ast.stmt | None:
-    """Return the first statement that may take something away from one of `names`."""
-    for again in _run_again(tree):
+    """Return the first statement that may take something away from one of `names`.
+
+    `never`: lines that nobody calls.
+    """
+    for again in _run_again(tree) if names else ():
         ways = _ways_to_empty(again, tree, names, adds, of_object=of_object)
-        if again.node.lineno != adds and any(ways):
+        if again.node.lineno not in {adds, *never} and any(ways):
             return again.node
     return None
 

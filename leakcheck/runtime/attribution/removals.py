@@ -33,6 +33,7 @@ from leakcheck.runtime.attribution.names import (
     names_of,
     owners_of,
 )
+from leakcheck.runtime.attribution.uncalled import uncalled_lines
 from leakcheck.runtime.attribution.uses import Kinds, Use, is_said_to_take, uses_in
 from leakcheck.runtime.introspection import frames
 
@@ -152,7 +153,8 @@ class _Search:
         for use in uses_in(scope, name, kinds):
             other = by_name and isinstance(use.context, ast.Store) and not _is_chosen(use)
             once = not depth and use.is_after_loop(self.adds)
-            if not (other or once) and self._takes(use, use.statement, depth):
+            never = use.statement.lineno in uncalled_lines(self.path)
+            if not (other or once or never) and self._takes(use, use.statement, depth):
                 return use.statement
         return None
 

@@ -1,0 +1,151 @@
+"""Methods that would empty what grows, and that no line of the program calls: `meter.reset()`.
+
+A name is looked for in every file of the user's that is loaded. A method counts as uncalled only
+where nothing else could call it by that name: no library, no `getattr(x, name)`, no decorator.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from leakcheck.model import Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import FUNCTIONS, name_of
+from leakcheck.runtime.introspection import frames
+
+# libraries call `flush`, `close` and `on_epoch_end` of what they are given, and none of these
+_EMPTYING = """
+clean cleanup clear cull discard drain drop empty evict expire forget prune purge reset shrink trim
+truncate
+"""
+_WORDS = frozenset(_EMPTYING.split())
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_ATTRIBUTE = re.compile(r"attribute `(?:[\w.]*\.)?(\w+)`")
+_ADVICE = (
+    "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
+)
+_MAKERS = ("__init__", "__post_init__")
+_PLAIN_BASES = ("object", "Module")  # torch calls no method of a module's own but those it knows
+_BY_NAME = ("getattr", "attrgetter", "methodcaller")
+_BY_TEXT = ("eval", "exec", "getmembers")
+
+
+def uncalled_lines(path: str) -> frozenset[int]:
+    """Return the lines of a file's methods that empty, and that nobody calls but constructors."""
+    return frozenset(
+        line
+        for each in _uncalled(path, len(sys.modules))
+        for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)
+    )
+
+
+def to_be_called(suspect: Suspect) -> Suspect:
+    """Return a suspect with the fix to call what would empty it, if that is so."""
+    held = _ATTRIBUTE.match(suspect.holder)
+    if held is None or suspect.kind not in ("tensor", "object"):
+        return suspect
+    for path in dict.fromkeys(place.path for place in suspect.locations):
+        for method in _uncalled(path, len(sys.modules)):
+            if any(_names(node, held[1]) for node in ast.walk(method)):
+                return replace(suspect, fix=_ADVICE.format(method=method.name))
+    return suspect
+
+
+@lru_cache(maxsize=16)
+def _uncalled(path: str, modules: int) -> tuple[Function, ...]:  # more are loaded
+    files = {os.path.realpath(each) for each in frames.own_files_with("")}
+    if os.path.realpath(path) not in files:  # a notebook's cell: the next ones are not written yet
+        return ()
+    methods = [
+        method
+        for kind in ast.walk(parsed(path))
+        if isinstance(kind, ast.ClassDef) and _is_plain(kind)
+        for method in kind.body
+        if isinstance(method, FUNCTIONS) and _may_be_uncalled(method) and not _is_extended(kind)
+    ]
+    if not methods or any(map(_calls_by_name, frames.own_files_with("("))):
+        return ()
+    return tuple(each for each in methods if not _is_called(each.name))
+
+
+def _may_be_uncalled(method: Function) -> bool:
+    words = method.name.lower().strip("_").split("_")
+    return not method.decorator_list and not _WORDS.isdisjoint(words)
+
+
+def _is_plain(kind: ast.ClassDef) -> bool:
+    """Say whether a class has no base whose methods a library calls."""
+    named = all(name_of(base) in _PLAIN_BASES for base in kind.bases)
+    decorators = (each.func if isinstance(each, ast.Call) else each for each in kind.decorator_list)
+    return named and not kind.keywords and all(name_of(each) == "dataclass" for each in decorators)
+
+
+def _is_extended(kind: ast.ClassDef) -> bool:
+    """Say whether another class has this one, or one of its name, as a base."""
+    trees = map(parsed, frames.own_files_with(kind.name))
+    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return any(name_of(base) == kind.name for node in nodes for base in node.bases)
+
+
+def _is_called(name: str) -> bool:
+    """Say whether a file names a method, but for `self.reset()` where an object is made."""
+    for path in frames.own_files_with(name):
+        tree = parsed(path)
+        if not tree.body:  # it could not be read
+            return True
+        made = {id(node) for node in _called_by_makers(tree)}
+        if any(id(node) not in made and _names(node, name) for node in ast.walk(tree)):
+            return True
+    return False
+
+
+def _called_by_makers(tree: ast.Module) -> Iterator[ast.expr]:
+    for function in ast.walk(tree):
+        if isinstance(function, FUNCTIONS) and function.name in _MAKERS:
+            for statement in function.body:
+                match statement:
+                    case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name("self")) as of)):
+                        yield of
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Attribute(attr=named) | ast.Name(id=named) | ast.alias(name=named):
+            return named == name
+        case ast.Constant(value=str(text)):
+            return name in text.split(".")
+    return False
+
+
+def _calls_by_name(path: str) -> bool:
+    """Say whether a file gets attributes of objects by names that only a run tells."""
+    tree = parsed(path)
+    imported = {
+        (each.asname or each.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for each in node.names
+    }
+    return not tree.body or any(_is_by_name(node, imported) for node in ast.walk(tree))
+
+
+def _is_by_name(node: ast.AST, modules: set[str]) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = name_of(node.func)
+    if called in _BY_TEXT:  # `model.eval()` is none
+        return isinstance(node.func, ast.Name) or called == "getmembers"
+    if called not in _BY_NAME:
+        return False
+    owner, *names = node.args if called == "getattr" else (None, *node.args)
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and owner.id in modules:  # getattr(torch.optim, args.optimizer)
+        return False
+    return not all(isinstance(each, ast.Constant) for each in names[:1])
