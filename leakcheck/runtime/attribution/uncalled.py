@@ -59,8 +59,11 @@ def to_be_called(suspect: Suspect) -> Suspect:
 
 @lru_cache(maxsize=16)
 def _uncalled(path: str, modules: int) -> tuple[Function, ...]:  # more are loaded
+    at = os.path.realpath(path)
     files = {os.path.realpath(each) for each in frames.own_files_with("")}
-    if os.path.realpath(path) not in files:  # a notebook's cell: the next ones are not written yet
+    if at not in files:  # a notebook's cell: the next ones are not written yet
+        return ()
+    if not at.endswith(running_test()):  # who calls the others a test need not load
         return ()
     methods = [
         method
@@ -72,6 +75,11 @@ def _uncalled(path: str, modules: int) -> tuple[Function, ...]:  # more are load
     if not methods or any(map(_calls_by_name, frames.own_files_with("("))):
         return ()
     return tuple(each for each in methods if not _is_called(each.name))
+
+
+def running_test() -> str:
+    """Return the file of the test that runs, below pytest's root; "" outside of tests."""
+    return os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
 
 
 def _may_be_uncalled(method: Function) -> bool:

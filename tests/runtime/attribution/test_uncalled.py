@@ -10,11 +10,13 @@ import textwrap
 import pytest
 
 from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution import uncalled
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import limiting_place
 from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.uncalled import to_be_called, uncalled_lines
+from leakcheck.runtime.introspection import frames
 
 METER = """
 class Meter:
@@ -47,7 +49,6 @@ def module(tmp_path):
         spec.loader.exec_module(sys.modules[name])
         return str(path)
 
-    # the tests' own modules are loaded too, and are no part of the program
     yield load
     for name in loaded:
         del sys.modules[name]
@@ -55,15 +56,14 @@ def module(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _only_the_program(monkeypatch, tmp_path):
-    from leakcheck.runtime.attribution import uncalled
-    from leakcheck.runtime.introspection import frames
-
+    """Leave out the tests' own modules, and that a test runs."""
     files = frames.own_files_with
     monkeypatch.setattr(
         frames,
         "own_files_with",
         lambda word: (file for file in files(word) if file.startswith(str(tmp_path))),
     )
+    monkeypatch.setattr(uncalled, "running_test", lambda: "")
     uncalled._uncalled.cache_clear()
 
 
@@ -140,6 +140,13 @@ def test_a_cell_of_a_notebook_may_have_its_calls_in_the_next(tmp_path):
     path.write_text(METER)
 
     assert uncalled_lines(str(path)) == frozenset()
+
+
+@pytest.mark.parametrize(("running", "lines"), [("a_users_meter.py", 2), ("tests/test_it.py", 0)])
+def test_in_a_test_only_its_own_file_is_known_to_be_all(module, monkeypatch, running, lines):
+    monkeypatch.setattr(uncalled, "running_test", lambda: running)
+
+    assert len(uncalled_lines(module(METER))) == lines
 
 
 def test_a_trim_that_nobody_calls_is_no_limit(module):
