@@ -30,6 +30,7 @@ _ATTRIBUTE = re.compile(r"attribute `(?:[\w.]*\.)?(\w+)`")
 _ADVICE = (
     "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
 )
+MOST_FILES = 32  # of the program's own: each may have to be parsed
 _MAKERS = ("__init__", "__post_init__")
 _PLAIN_BASES = ("object", "Module")  # torch calls no method of a module's own but those it knows
 _BY_NAME = ("getattr", "attrgetter", "methodcaller")
@@ -58,12 +59,14 @@ def to_be_called(suspect: Suspect) -> Suspect:
 
 
 @lru_cache(maxsize=16)
-def _uncalled(path: str, modules: int) -> tuple[Function, ...]:  # more are loaded
+def _uncalled(path: str, modules: int) -> tuple[Function, ...]:
+    """Return the methods; `modules`: how many are loaded, as each may call one."""
     at = os.path.realpath(path)
     files = {os.path.realpath(each) for each in frames.own_files_with("")}
     if at not in files:  # a notebook's cell: the next ones are not written yet
         return ()
-    if not at.endswith(running_test()):  # who calls the others a test need not load
+    # who calls what another file defines, a test need not load
+    if len(files) > MOST_FILES or not at.endswith(running_test()):
         return ()
     methods = [
         method
@@ -72,7 +75,8 @@ def _uncalled(path: str, modules: int) -> tuple[Function, ...]:  # more are load
         for method in kind.body
         if isinstance(method, FUNCTIONS) and _may_be_uncalled(method) and not _is_extended(kind)
     ]
-    if not methods or any(map(_calls_by_name, frames.own_files_with("("))):
+    by_name = (each for word in (*_BY_NAME, *_BY_TEXT) for each in frames.own_files_with(word))
+    if not methods or any(map(_calls_by_name, dict.fromkeys(by_name))):
         return ()
     return tuple(each for each in methods if not _is_called(each.name))
 
