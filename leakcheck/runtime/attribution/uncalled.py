@@ -83,6 +83,8 @@ def _uncalled(path: str, modules: int) -> tuple[Function, ...]:
 
 def running_test() -> str:
     """Return the file of the test that runs, below pytest's root; "" outside of tests."""
+    if "pytest" not in sys.modules:  # a process that a test started has the variable too
+        return ""
     return os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
 
 
