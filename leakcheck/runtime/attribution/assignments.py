@@ -63,7 +63,7 @@ def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:
                     yield int(getattr(part, "lineno", 0))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def parsed(path: str) -> ast.Module:
     """Return the tree of a source file, an empty one if it has none or is very long."""
     lines = linecache.getlines(path)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from importlib.machinery import PathFinder
 
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.assignments import parsed
@@ -78,6 +79,8 @@ def _uncalled(path: str, modules: int) -> tuple[Function, ...]:
     by_name = (each for word in (*_BY_NAME, *_BY_TEXT) for each in frames.own_files_with(word))
     if not methods or any(map(_calls_by_name, dict.fromkeys(by_name))):
         return ()
+    if any(map(_loads_later, frames.own_files_with("import"))):
+        return ()
     return tuple(each for each in methods if not _is_called(each.name))
 
 
@@ -135,6 +138,32 @@ def _names(node: ast.AST, name: str) -> bool:
         case ast.Constant(value=str(text)):
             return name in text.split(".")
     return False
+
+
+def _loads_later(path: str) -> bool:
+    """Say whether a function of a file imports a module of the user's that is not loaded yet."""
+    functions = (node for node in ast.walk(parsed(path)) if isinstance(node, FUNCTIONS))
+    for node in (node for function in functions for node in ast.walk(function)):
+        match node:
+            case ast.ImportFrom(level=level) if level:
+                return True
+            case ast.ImportFrom(module=str(name)):
+                names = [name]
+            case ast.Import(names=aliases):
+                names = [each.name for each in aliases]
+            case _:
+                continue
+        if any(name not in sys.modules and _is_own(name) for name in names):
+            return True
+    return False
+
+
+def _is_own(module: str) -> bool:
+    """Say whether a module, by the package that it is in, is the user's; nothing is imported."""
+    spec = PathFinder.find_spec(module.partition(".")[0])
+    folders = spec.submodule_search_locations if spec is not None else None
+    at = spec.origin or next(iter(folders or ()), None) if spec is not None else None
+    return at is not None and frames.is_own(at)
 
 
 def _calls_by_name(path: str) -> bool:

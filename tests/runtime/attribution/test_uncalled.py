@@ -129,6 +129,25 @@ def test_nor_where_a_library_may(module, old, new):
     assert uncalled_lines(module(METER.replace(old, new))) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("imported", "uncalled"),
+    [
+        ("import a_users_end", 0),
+        ("from a_users_end import finish", 0),
+        ("from .a_users_end import finish", 0),
+        ("import torch.utils.benchmark.examples.compare", 2),
+        ("import json, no_such_module", 2),
+    ],
+)
+def test_a_module_that_is_loaded_later_may_call_it(
+    module, monkeypatch, tmp_path, imported, uncalled
+):
+    (tmp_path / "a_users_end.py").write_text("def finish(meter):\n    meter.reset()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert len(uncalled_lines(module(f"{METER}\ndef end():\n    {imported}\n"))) == uncalled
+
+
 def test_what_is_chosen_by_its_name_from_a_module_is_no_method(module):
     chosen = "import collections\nkind = 'deque'\nmade = getattr(collections, kind)()\n"
 
