@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from leakcheck.runtime.attribution.names import REMOVES, TAKES, functions_in, is_item, name_of
 
@@ -29,23 +30,23 @@ def empties(branch: ast.If, name: str, within: ast.AST, line: int = 0) -> bool:
     if not again and not flag and not compares_sizes(branch.test):
         return False
     nodes = [node for part in branch.body for node in ast.walk(part)]
-    for function in _called_in(branch, name, within):
+    for function in called_in(branch.body, name, within):
         nodes += ast.walk(function)
     return any(_is_emptying(node, name) for node in nodes if getattr(node, "lineno", 0) != line)
 
 
 def calls_what_empties(branch: ast.If, name: str, within: ast.AST) -> bool:
     """Say whether a branch calls a function that empties something, and under no condition."""
-    statements = [part for each in _called_in(branch, name, within) for part in each.body]
+    statements = [part for each in called_in(branch.body, name, within) for part in each.body]
     nodes = (part.value if isinstance(part, ast.Expr) else part for part in statements)
     return any(_is_emptying(node, name) for node in nodes)
 
 
-def _called_in(
-    branch: ast.If, name: str, within: ast.AST
+def called_in(
+    statements: Sequence[ast.stmt], name: str, within: ast.AST
 ) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the functions that a branch calls, but for those with a `name` of their own."""
-    nodes = (node for part in branch.body for node in ast.walk(part))
+    """Return the functions that statements call, but for those with a `name` of their own."""
+    nodes = (node for part in statements for node in ast.walk(part))
     called = {name_of(node.func) for node in nodes if isinstance(node, ast.Call)}
     functions = functions_in(within) if called else ()
     return [each for each in functions if each.name in called and not has_own(each, name)]

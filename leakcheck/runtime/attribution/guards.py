@@ -13,6 +13,7 @@ from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.cuts import age_out, cuts, divisor
 from leakcheck.runtime.attribution.emptying import (
     ORDERED,
+    called_in,
     compares_sizes,
     empties,
     removes_from,
@@ -126,12 +127,40 @@ def limits(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
     """Say whether a branch adds or removes by the length of `name`, or removes by another size."""
     limit = compared_with(branch.test, name)
     if limit is not None:
-        return changes(branch, name) and not goes_up(limit, within)
+        changing = changes(branch, name) or _calls_what_changes(branch, name, within)
+        return changing and not goes_up(limit, within)
     if (limit := compared_beside(branch, name)) is not None:
         return not goes_up(limit, within)
     # a budget of bytes, or the length of what is kept beside it
     beside = removes_from(branch, name) and compares_sizes(branch.test)
     return beside and not measures_argument(branch, within)
+
+
+def _calls_what_changes(branch: ast.If | ast.While, name: str, within: ast.AST) -> bool:
+    """Say whether a branch calls a function that removes, or nobody else calls what adds.
+
+    `if len(log.rows) < n: log.add(x)`; not `while len(rows) < n: add()` before a loop that adds.
+    """
+    for each in called_in((*branch.body, *branch.orelse), name, within):
+        always = [part for part in each.body if isinstance(part, (ast.Expr, ast.Delete))]
+        if removes_from(ast.If(branch.test, always, []), name):
+            return True
+    match branch.test:
+        case ast.Compare(left=length, ops=[ast.Lt() | ast.LtE() | ast.NotEq()]):
+            part = branch.body
+        case ast.Compare(left=length, ops=[ast.Gt() | ast.GtE() | ast.Eq()]):
+            part = branch.orelse
+        case _:
+            return False
+    adding = [each for each in called_in(part, name, within) if name in _added(each.body)]
+    return _is_length(length, name) and any(
+        _calls_of(each.name, part) == _calls_of(each.name, [within]) for each in adding
+    )
+
+
+def _calls_of(function: str, within: Sequence[ast.AST]) -> int:
+    nodes = (node for part in within for node in ast.walk(part) if isinstance(node, ast.Call))
+    return sum(name_of(node.func) == function for node in nodes)
 
 
 def turns_back(

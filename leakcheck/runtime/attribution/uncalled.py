@@ -17,7 +17,7 @@ from importlib.machinery import PathFinder
 
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import FUNCTIONS, name_of
+from leakcheck.runtime.attribution.names import FUNCTIONS, functions_in, name_of
 from leakcheck.runtime.introspection import frames
 
 # libraries call `flush`, `close` and `on_epoch_end` of what they are given, and none of these
@@ -81,7 +81,7 @@ def _uncalled(path: str, modules: int) -> tuple[Function, ...]:
         return ()
     if any(map(_loads_later, frames.own_files_with("import"))):
         return ()
-    return tuple(each for each in methods if not _is_called(each.name))
+    return tuple(each for each in methods if not _is_called(each, at))
 
 
 def running_test() -> str:
@@ -110,14 +110,18 @@ def _is_extended(kind: ast.ClassDef) -> bool:
     return any(name_of(base) == kind.name for node in nodes for base in node.bases)
 
 
-def _is_called(name: str) -> bool:
-    """Say whether a file names a method, but for `self.reset()` where an object is made."""
-    for path in frames.own_files_with(name):
+def _is_called(method: Function, at: str) -> bool:
+    """Say whether a line names a method, but for its own, and `self.reset()` in a constructor."""
+    for path in frames.own_files_with(method.name):
         tree = parsed(path)
         if not tree.body:  # it could not be read
             return True
-        made = {id(node) for node in _called_by_makers(tree)}
-        if any(id(node) not in made and _names(node, name) for node in ast.walk(tree)):
+        passed_over = set(map(id, _called_by_makers(tree)))
+        for each in functions_in(tree) if os.path.realpath(path) == at else ():
+            if each.lineno == method.lineno:  # `self.kept.clear()` in `clear`
+                passed_over |= set(map(id, ast.walk(each)))
+        nodes = (node for node in ast.walk(tree) if id(node) not in passed_over)
+        if any(_names(node, method.name) for node in nodes):
             return True
     return False
 

@@ -46,6 +46,24 @@ def test_other_questions_about_the_length_are_not(said, source):
     assert said(source) == ""
 
 
+ADD = "def add(x): kept.append(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "limited"),
+    [
+        (f"{ADD}if len(kept) < 300: add(x)\n", True),
+        (f"{ADD}if len(kept) >= n: pass\nelse: add(x)\n", True),
+        (f"{ADD}add(x)\nif len(kept) > n: trim()\ndef trim(): kept.pop(0)\n", True),
+        (f"{ADD}while len(kept) < 300: add(x)\nfor x in rows: add(x)\n", False),  # to begin with
+        (f"{ADD}if len(kept) > 300: add(x)\n", False),
+        (f"{ADD}add(x)\nif len(kept) > 32: learn()\ndef learn(): print(kept)\n", False),
+    ],
+)
+def test_what_a_branch_calls_may_keep_to_a_length(said, source, limited):
+    assert bool(said(source)) == limited
+
+
 @pytest.mark.parametrize(
     "cut",
     [

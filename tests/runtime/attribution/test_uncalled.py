@@ -80,6 +80,12 @@ def test_a_reset_that_only_the_constructor_calls_is_uncalled(module):
     assert removed_at([suspect_in(path)], {}) is None
 
 
+def test_what_a_method_calls_by_its_own_name_is_another_s(module):
+    source = METER.replace("reset", "clear").replace("self.kept = []", "self.kept.clear()")
+
+    assert uncalled_lines(module(source.replace("self.clear()", "self.kept = []"))) == {6, 7}
+
+
 def test_it_is_what_there_is_to_do(module):
     fix = "call .reset() when what is kept has been used: nothing does; or keep numbers (.item())"
 
