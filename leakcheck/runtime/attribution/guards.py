@@ -142,7 +142,9 @@ def _calls_what_changes(branch: ast.If | ast.While, name: str, within: ast.AST) 
     `if len(log.rows) < n: log.add(x)`; not `while len(rows) < n: add()` before a loop that adds.
     """
     for each in called_in((*branch.body, *branch.orelse), name, within):
-        always = [part for part in each.body if isinstance(part, (ast.Expr, ast.Delete))]
+        always: list[ast.stmt] = [
+            part for part in each.body if isinstance(part, (ast.Expr, ast.Delete))
+        ]
         if removes_from(ast.If(branch.test, always, []), name):
             return True
     match branch.test:
