@@ -147,17 +147,26 @@ def _calls_what_changes(branch: ast.If | ast.While, name: str, within: ast.AST) 
         ]
         if removes_from(ast.If(branch.test, always, []), name):
             return True
-    match branch.test:
-        case ast.Compare(left=length, ops=[ast.Lt() | ast.LtE() | ast.NotEq()]):
-            part = branch.body
-        case ast.Compare(left=length, ops=[ast.Gt() | ast.GtE() | ast.Eq()]):
-            part = branch.orelse
-        case _:
-            return False
+    part = branch.body if _is_short(branch.test, name) else []
+    part = branch.orelse if _is_short(branch.test, name, otherwise=True) else part
     adding = [each for each in called_in(part, name, within) if name in _added(each.body)]
-    return _is_length(length, name) and any(
-        _calls_of(each.name, part) == _calls_of(each.name, [within]) for each in adding
-    )
+    return any(_calls_of(each.name, part) == _calls_of(each.name, [within]) for each in adding)
+
+
+def _is_short(test: ast.expr, name: str, *, otherwise: bool = False) -> bool:
+    """Say whether a condition says that the length of `name` is below a limit; or its opposite."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _is_short(inner, name, otherwise=not otherwise)
+        case ast.BoolOp(op=sign, values=parts):
+            known = isinstance(sign, ast.Or if otherwise else ast.And)
+            return known and any(_is_short(part, name, otherwise=otherwise) for part in parts)
+        case ast.Compare(left=left, ops=[sign], comparators=[right]):
+            signs = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), ast.Eq if otherwise else ast.NotEq)
+            small, large, other = signs if not otherwise else (signs[1], signs[0], signs[2])
+            mirrored = _is_length(right, name) and isinstance(sign, (*large, other))
+            return (_is_length(left, name) and isinstance(sign, (*small, other))) or mirrored
+    return False
 
 
 def _calls_of(function: str, within: Sequence[ast.AST]) -> int:

@@ -54,6 +54,9 @@ ADD = "def add(x): kept.append(x)\n"
     [
         (f"{ADD}if len(kept) < 300: add(x)\n", True),
         (f"{ADD}if len(kept) >= n: pass\nelse: add(x)\n", True),
+        (f"{ADD}if x and n > len(kept): add(x)\n", True),
+        (f"{ADD}if not full(): add(x)\ndef full(): return len(kept) >= n\n", True),
+        (f"{ADD}if x or len(kept) < n: add(x)\n", False),
         (f"{ADD}add(x)\nif len(kept) > n: trim()\ndef trim(): kept.pop(0)\n", True),
         (f"{ADD}while len(kept) < 300: add(x)\nfor x in rows: add(x)\n", False),  # to begin with
         (f"{ADD}if len(kept) > 300: add(x)\n", False),
