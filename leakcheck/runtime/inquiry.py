@@ -277,7 +277,7 @@ class Attribution:
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         keyed, memo = cached and window.keyed, cached and window.memo
-        memo |= cached and may_end(suspects)
+        memo |= cached and may_end(suspects, window.visits)
         asked_often = cached and mostly_found(suspects, window.visits, window.steps)
         place = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
         return Findings(

@@ -7,7 +7,8 @@ import textwrap
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.conditions import mostly_found
+from leakcheck.runtime.attribution.conditions import may_end, mostly_found
+from leakcheck.runtime.introspection import frames
 
 STEPS = 100
 ASKED = {
@@ -55,3 +56,32 @@ def test_what_is_added_on_every_step_asks_nothing(found):
 def test_what_is_set_far_more_often_than_it_gains_was_mostly_there(found):
     assert found("kept[key] = x  # adds\n", 1, asked=100, added=30)
     assert not found("kept[key] = x  # adds\n", 1, asked=100, added=100)
+
+
+LOG = "def log(x):\n    kept.append(x)  # adds\n"
+
+
+@pytest.mark.parametrize(
+    ("calls", "ends"),
+    [
+        ("if step < 500: log(x)  # ran\n", True),
+        ("if logger.left > 0:\n    logger.log(x)  # ran\n", True),
+        ("def note(x):\n    log(x)  # ran\nif step < 500: note(x)  # ran\n", True),
+        ("if step < 500: log(x)  # ran\nlog(y)  # ran\n", False),  # all that ran
+        ("if step < 500: log(x)  # ran\nlog(y)\n", True),
+        ("if step % 10 == 0: log(x)  # ran\n", False),
+        ("if step < 500: log(x)\n", False),  # by another way
+        ("callbacks.append(log)\nif step == 400: callbacks.remove(log)\n", True),
+        ("callbacks.append(log)\ncallbacks.remove(log)\n", False),
+        ("def log2(x):\n    log2(x)  # ran\n", False),
+    ],
+)
+def test_a_condition_may_be_around_the_call_of_what_adds(tmp_path, monkeypatch, calls, ends):
+    path = tmp_path / "program.py"
+    path.write_text(LOG + calls)
+    monkeypatch.setattr(frames, "own_files_with", lambda word: iter([str(path)]))
+    numbered = enumerate(path.read_text().splitlines(), 1)
+    visits = {(str(path), number): 9 for number, line in numbered if "# ran" in line}
+    suspect = Suspect("tensor", "", locations=(Place(str(path), 2, ""),))
+
+    assert may_end((suspect,), visits) is ends

@@ -333,4 +333,4 @@ def test_growth_under_a_condition_that_holds_for_a_while_may_end(tmp_path, sourc
     line = len(source.splitlines())
     suspect = Suspect("tensor", "tensors pile up", locations=(Place(str(path), line, ""),))
 
-    assert may_end((suspect,)) is ends
+    assert may_end((suspect,), {}) is ends
