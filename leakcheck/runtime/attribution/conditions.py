@@ -6,6 +6,7 @@ It may end when every key was seen once, and no source says when that is.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -24,7 +25,8 @@ DEEPEST = 3  # functions that call each other
 Visits = Mapping[tuple[str, int], int]  # how often each line ran while it grew
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOKED_UP = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
-_BACK = ("remove", "discard", "unregister", "unsubscribe", "disconnect", "remove_event_handler")
+_BACK = re.compile(r"remove|discard|un(register|subscribe|hook)|disconnect|detach")
+_HOOKS = re.compile(r"(register_|add_)\w*(hook|callback|handler)")
 _MISSING = ("KeyError", "LookupError", "IndexError", "AttributeError")
 
 
@@ -126,19 +128,30 @@ def _condition_of_calls(function: Function, visits: Visits, depth: int) -> _Cond
         Place(path, call.lineno, "") for path, call in calls if name_of(call.func) == function.name
     ]
     ran = [call for call in named if visits.get((call.path, call.line), 0) > 0]
-    if not ran:
-        named = [
-            Place(path, call.lineno, "") for path, call in calls if _takes_back(call, function.name)
-        ]
-        ran = named[:1]
     found = [_condition_of(call, visits, depth + 1) for call in ran]
-    return found[0] if found and None not in found else None
+    if not found:
+        hooked = any(_is_given(function.name, call, _HOOKS) for _, call in calls)
+        back = (
+            Place(path, call.lineno, "")
+            for path, call in calls
+            if _takes_back(call, function.name, hooked=hooked)
+        )
+        return next(filter(None, (_condition_of(call, visits, DEEPEST) for call in back)), None)
+    return found[0] if None not in found else None
 
 
-def _takes_back(call: ast.Call, function: str) -> bool:
-    """Say whether a callback is taken back: `if step == 400: callbacks.remove(record)`."""
+def _takes_back(call: ast.Call, function: str, *, hooked: bool) -> bool:
+    """Say whether a callback is taken back: `if step == 400: callbacks.remove(record)`.
+
+    If it was `hooked`, by a handle: `handle.remove()`.
+    """
+    by_handle = hooked and not call.args and name_of(call.func) == "remove"
+    return by_handle or _is_given(function, call, _BACK)
+
+
+def _is_given(function: str, call: ast.Call, methods: re.Pattern[str]) -> bool:
     given = {name_of(each) for each in call.args}
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _BACK and function in given
+    return function in given and methods.match(name_of(call.func)) is not None
 
 
 def _answers(node: ast.AST, adding: ast.AST) -> bool:

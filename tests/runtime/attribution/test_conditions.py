@@ -73,6 +73,9 @@ LOG = "def log(x):\n    kept.append(x)  # adds\n"
         ("if step < 500: log(x)\n", False),  # by another way
         ("callbacks.append(log)\nif step == 400: callbacks.remove(log)\n", True),
         ("callbacks.append(log)\ncallbacks.remove(log)\n", False),
+        ("h = m.register_forward_hook(log)\nif step == 400: h.remove()\n", True),
+        ("h = m.register_forward_hook(log)\nh.remove()\n", False),
+        ("h = m.register_forward_hook(other)\nif step == 400: h.remove()\n", False),
         ("def log2(x):\n    log2(x)  # ran\n", False),
     ],
 )
