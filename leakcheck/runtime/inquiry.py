@@ -12,6 +12,7 @@ from time import thread_time
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import turnover
+from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
@@ -280,6 +281,7 @@ class Attribution:
         memo |= cached and may_end(suspects, window.visits)
         asked_often = cached and mostly_found(suspects, window.visits, window.steps)
         place = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
+        place = place or backward_at(suspects, window.visits)
         return Findings(
             suspects,
             (*notices, *passed),

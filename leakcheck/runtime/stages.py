@@ -249,7 +249,7 @@ class Course:
 
     def _may_be_released(self, step: int) -> bool:
         graph = any(reading.resource == "graph.nodes" for reading in self.established)
-        if graph and (self.waits != "all" or self._by_phase):
+        if graph and not self.removal and (self.waits != "all" or self._by_phase):
             return self.span.seen(step) < self.graph_patience_steps
         return self._release.emptied or (self.waits != "nothing" and not self._by_phase)
 

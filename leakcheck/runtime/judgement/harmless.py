@@ -57,7 +57,7 @@ def _late_share(series: Series, resource: str, since: int, rate: float) -> float
     parts = (1 / 6, 1 / 8, 1 / 12)
     last = [_late_rate(series, resource, since, part, LEAST_LATE_STEPS) for part in parts]
     known = [gain for gain in (late, *last) if gain is not None]
-    return min(known) / rate if known else None
+    return min(known) / rate if known and rate else None
 
 
 def _late_rate(

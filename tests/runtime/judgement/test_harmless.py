@@ -35,6 +35,10 @@ def test_what_was_full_long_before_the_end_has_stopped():
     assert not LIMITED.goes_on(tensors(full_at=300, until=1000))
 
 
+def test_of_what_had_no_rate_nothing_is_known():
+    assert replace(LIMITED, rates={"tensors": 0.0}).goes_on(tensors(full_at=300, until=1000))
+
+
 def test_what_is_emptied_now_and_then_has_stopped():
     series = Series(512)
     for step in range(0, 1200, 7):

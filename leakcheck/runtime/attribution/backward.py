@@ -1,0 +1,91 @@
+"""Is a graph gathered for a backward that is yet to come? `log_probs.append(x)` of an episode.
+
+Where another optimizer steps meanwhile, as a critic's does, each of its steps adds to the graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from leakcheck.model import Place, Suspect
+from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.names import ADDS, FUNCTIONS, name_of
+
+_HELD = re.compile(r"(?:local|global|attribute) `(?:[\w.]*\.)?(\w+)`")
+Visits = Mapping[tuple[str, int], int]
+_CALLS = ("backward", "grad", "manual_backward")
+
+
+def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
+    """Return a backward that takes what holds the graphs, by the source, and has not run yet.
+
+    None unless each graph has one. `visits`: how often each line ran while it grew. Not that of
+    `h = cell(x, h)`, which runs on each step, nor one for a sum that is only printed.
+    """
+    found = [_backward_at(one, visits) for one in suspects if one.kind == "graph"]
+    return found[0] if found and None not in found else None
+
+
+def _backward_at(suspect: Suspect, visits: Visits) -> Place | None:
+    held = _HELD.match(suspect.holder)
+    if held is None:
+        return None
+    taken = [
+        Place(path, call.lineno, ast.unparse(call))
+        for path in dict.fromkeys(place.path for place in suspect.locations)
+        for call in _taken_by(parsed(path), held[1])
+    ]
+    ran = any(visits.get((place.path, place.line), 0) for place in taken)
+    return taken[0] if taken and not ran else None
+
+
+def _taken_by(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    """Yield the calls of a backward of something, or of what is made of it."""
+    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+        nodes = [node for node in _own_nodes(scope) if isinstance(node, (ast.stmt, ast.Call))]
+        made = _made_of(nodes, name)
+        for node in nodes:
+            if isinstance(node, ast.Call) and name_of(node.func) in _CALLS:
+                parts = (node.func, *node.args)
+                if any(made & set(_names_in(part)) for part in parts):
+                    yield node
+
+
+def _made_of(nodes: Sequence[ast.AST], name: str) -> set[str]:
+    """Return a name, and those that are given values made of it."""
+    made, known = {name}, 0
+    while known < len(made):
+        known = len(made)
+        for node in nodes:
+            targets: list[ast.expr] = []
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    pass
+                case ast.AugAssign(target=target, value=value) | ast.For(target=target, iter=value):
+                    targets = [target]
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(value=target, attr=method)) as value
+                ):
+                    targets = [target] if method in ADDS else []  # `losses.append(-log_prob * r)`
+                case _:
+                    continue
+            if made & set(_names_in(value)):
+                parts = (part for target in targets for part in getattr(target, "elts", [target]))
+                made |= {name_of(part) for part in parts} - {"", "self"}
+    return made
+
+
+def _names_in(expression: ast.expr) -> Iterator[str]:
+    for node in ast.walk(expression):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield name_of(node)
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Walk a scope without the functions and classes inside it."""
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            yield child
+            yield from _own_nodes(child)
