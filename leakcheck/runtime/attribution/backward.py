@@ -22,7 +22,8 @@ def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
     """Return a backward that takes what holds the graphs, by the source, and has not run yet.
 
     None unless each graph has one. `visits`: how often each line ran while it grew. Not that of
-    `h = cell(x, h)`, which runs on each step, nor one for a sum that is only printed.
+    `h = cell(x, h)`, which runs on each step, nor one for a sum that is only printed, nor that of
+    an epoch's sum where no other backward runs meanwhile (the rule epoch-long-graph).
     """
     found = [_backward_at(one, visits) for one in suspects if one.kind == "graph"]
     return found[0] if found and None not in found else None
@@ -32,13 +33,23 @@ def _backward_at(suspect: Suspect, visits: Visits) -> Place | None:
     held = _HELD.match(suspect.holder)
     if held is None:
         return None
+    paths = dict.fromkeys(place.path for place in suspect.locations)
+    backwards = [(path, call) for path in paths for call in _backwards(parsed(path))]
     taken = [
         Place(path, call.lineno, ast.unparse(call))
-        for path in dict.fromkeys(place.path for place in suspect.locations)
+        for path in paths
         for call in _taken_by(parsed(path), held[1])
     ]
-    ran = any(visits.get((place.path, place.line), 0) for place in taken)
-    return taken[0] if taken and not ran else None
+    ran = {(path, call.lineno) for path, call in backwards if visits.get((path, call.lineno), 0)}
+    if not taken or not ran or any((place.path, place.line) in ran for place in taken):
+        return None
+    return taken[0]
+
+
+def _backwards(tree: ast.Module) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) in _CALLS:
+            yield node
 
 
 def _taken_by(tree: ast.Module, name: str) -> Iterator[ast.Call]:

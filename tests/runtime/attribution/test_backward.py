@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 from leakcheck.model import Place, Suspect
@@ -15,6 +17,7 @@ def asked(tmp_path, source: str, holder: str, kind: str = "graph") -> str:
     """Return the backward that is waited for."""
     path = tmp_path / "program.py"
     path.write_text(source)
+    linecache.checkcache()
     parsed.cache_clear()
     numbered = enumerate(source.splitlines(), 1)
     visits = {(str(path), number): 8 for number, line in numbered if "# ran" in line}
@@ -56,8 +59,16 @@ def test_what_is_only_read_or_taken_on_each_step_is_not(tmp_path, source):
 
 
 def test_tensors_and_what_nobody_holds_are_not(tmp_path):
-    source = "sum(kept).backward()\n"
+    source = CRITIC + "sum(kept).backward()\n"
 
     assert asked(tmp_path, source, "local `kept` in main()", kind="tensor") == ""
     assert asked(tmp_path, source, "held outside Python") == ""
     assert asked(tmp_path, source, "global `kept`") == "sum(kept).backward()"
+
+
+def test_a_sum_whose_backward_is_the_only_one_is_not(tmp_path):
+    """As in rules/epoch-long-graph: the graph of the whole epoch is the leak."""
+    source = "kept = kept + f(x)  # ran\nkept.backward()\n"
+
+    assert asked(tmp_path, source, "local `kept` in main()") == ""
+    assert asked(tmp_path, CRITIC + source, "local `kept` in main()") == "kept.backward()"
