@@ -44,6 +44,7 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # them among the newest steps: else the kind of a leak would hang on the step it was found at
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
+FEWEST_RARE = 2  # of what comes once in hundreds of steps
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
@@ -56,6 +57,8 @@ LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
 
 def _steps_apart(reading: Reading, slow: Series) -> float:
     """Return how many steps lie between additions: an evaluation may add five tensors at once."""
+    if reading.stairs is not None:
+        return float(reading.stairs.apart)
     if unit_of(reading.resource) == "B":
         apart = jumps_apart(reading.steps, reading.values)
         return apart if apart > WINDOW_STEPS else 0.0
@@ -220,6 +223,9 @@ class Attribution:
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
         length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        rare = next((each.stairs for each in growing if each.stairs is not None), None)
+        if rare is not None:
+            length = FEWEST_RARE * rare.apart + SPARE_STEPS
         self._last_step = step + length
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
@@ -230,9 +236,11 @@ class Attribution:
         last_look, looks_s = 0, LOOKS_S
         if length > WINDOW_STEPS:
             last_look, looks_s = length - SPARE_STEPS, LONG_LOOKS_S
-        self._window = Window(rates, apart, last_look, looks_s)
+        traced_steps = 2 * rare.early if rare and rare.is_regular else 0
+        self._window = Window(rates, apart, last_look, looks_s, traced_steps)
         self._window.open()
-        self._devices = DeviceGrowth(tuple(rates))
+        # an allocator's history of a thousand steps is too long
+        self._devices = DeviceGrowth(() if rare else tuple(rates))
 
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""

@@ -10,17 +10,18 @@ from typing import Literal
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import emptied
 from leakcheck.runtime.inquiry import Attribution
-from leakcheck.runtime.judgement import judge, patience
+from leakcheck.runtime.judgement import judge, patience, rare
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, newest, stopped
 from leakcheck.runtime.judgement.judge import Reading, Recurring
-from leakcheck.runtime.judgement.planned import confirmation
+from leakcheck.runtime.judgement.looks import Looks
+from leakcheck.runtime.judgement.planned import again, confirmation
 from leakcheck.runtime.judgement.release import Release, Removal, Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
-from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, FREE_CHECKPOINT_S, Watch
+from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 
@@ -49,8 +50,10 @@ class Course:
     def pending(self) -> list[Reading]:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         inquiry = self._confirmation if self.stage == "confirming" else None
-        found = self._suspicious() if self.stage == "watching" and not self._by_phase else []
+        found = self._looks.found() if self.stage == "watching" and not self._by_phase else []
         found = inquiry.in_doubt(self.watch.quick) if inquiry else found
+        if self.stage in ("watching", "confirming", "steady"):
+            found = self._looks.in_doubt(found)
         sure = inquiry is not None and len(inquiry.taken) > 1
         return [] if excuse(found, self.tolerance_bytes, confirmed=sure) else found
 
@@ -65,9 +68,10 @@ class Course:
         self.watch.start_over(step)
         self.stage: Stage = "watching"
         self.excuses, self._vigil, self.span = Excuses(), Vigil(), Span(step, self.steps)
-        self._look, self._confirmation, self._by_phase = 0, None, False
+        self._looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
+        self._confirmation, self._by_phase = None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
-        self._soon = self._looked_soon = self._may_fill_up = self._doubted = False
+        self._soon = self._may_fill_up = self._doubted = False
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
@@ -127,6 +131,8 @@ class Course:
         if gone is not None and self.stage in ("waiting", "growing"):
             self._add(gone, step=step)
             self._watch_again(step)
+        elif rare.outcome(self.established, self.watch.quick, step):
+            return  # too seldom to be sure
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
 
@@ -146,7 +152,7 @@ class Course:
         elif not self._by_phase:
             self._checkpoint(step, sparing=not last)
             self._take_a_look(step)
-        if self.stage == "watching" and last and self._seen_enough():
+        if self.stage == "watching" and last and self._looks.saw_enough:
             self.stage = "steady"
             self._vigil.begin(self.watch.sources)
             self.watch.read_less()
@@ -163,40 +169,26 @@ class Course:
             self.watch.resume(step)
             self._watch_again(step)
 
-    def _seen_enough(self) -> bool:
-        steps, _ = self.watch.slow.column("python.blocks", after=self.span.after)
-        climbing = self.excuses.still_climbing(self.watch.sources, self.tolerance_bytes)
-        full = not steps or not self.excuses.is_limited(steps[-1])
-        full &= not self.watch.rises or bool(self.excuses.tolerated)
-        return full and len(steps) >= FEWEST_CHECKPOINTS and not climbing
-
     def _checkpoint(self, step: int, *, sparing: bool = False) -> None:
         self.watch.checkpoint(step, sparing=sparing)
         settled = 0 if self.stage == "steady" else self.span.steady_step
         self._next_checkpoint = self.watch.next_before(step, self.span.after, settled)
 
     def _take_a_look(self, step: int) -> None:
-        self._look += 1
-        self.span.after = max(self.span.after, self.excuses.ended_before(step))
-        found = self._suspicious()
-        even = [] if self._looked_soon else judge.evenly(self.watch.quick, self.tolerance_bytes)
+        found = self._looks.take(step)
         if self._by_phase:
             # steps inside a phase confirm nothing: what is released at its end grows in them
             if again := self._recurring.note(found):
                 self._open_window(step, again)
         elif found:
             self._suspect(found, step)
-        elif found := self.excuses.without(even):
-            self._soon = self._looked_soon = True
+        elif found := self._looks.soon():
+            self._soon = True
             self._suspect(found, step, patience.EVEN_STEPS)
 
     def _suspect(self, found: list[Reading], step: int, length: int = 0) -> None:
         planned = confirmation(found, self.watch.slow, step, self.tolerance_bytes, length)
         self._begin_confirmation(planned, step)
-
-    def _suspicious(self) -> list[Reading]:
-        found = judge.suspicious(self.watch.sources, self._look or 1, self.span.after)
-        return self.excuses.without(found)
 
     def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
         self._confirmation, self.stage = inquiry, "confirming"
@@ -220,6 +212,7 @@ class Course:
         else:
             self.excuses.note_slower(self.held, inquiry.rates_at_first())
             self._add(*inquiry.what_stayed(), step=inquiry.begin)
+            self._looks.acquit(step)
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:
@@ -244,7 +237,12 @@ class Course:
                 self._add(gone, step=step)
                 self._excuse_until(step, 2 * step)
                 return
-        if self.trusted and (over or not self._may_be_released(step)):
+        seldom = rare.outcome(self.established, self.watch.quick, step)
+        if seldom == "stopped":
+            self._add(stopped(one.resource for one in self.established), step=step)
+            self._looks.acquit(step)
+            self._watch_again(step)
+        elif self.trusted and not seldom and (over or not self._may_be_released(step)):
             self.stage = "growing"
 
     def _may_be_released(self, step: int) -> bool:
@@ -331,8 +329,8 @@ class Course:
         self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
             self._doubted, self._soon, self.held = True, False, findings.firm
-            again, self.established = Confirmation(self.established, step, steps), []
-            self._begin_confirmation(again, step)
+            longer, self.established = again(self.established, step, steps), []
+            self._begin_confirmation(longer, step)
             return
         self._wait_or_establish(step, suspects)
 

@@ -58,15 +58,18 @@ class LineTracer:
         self._next_number = graph.sequence_reader()
         self._number = self._next_number()
         self._stop_at_s = perf_counter() + 60 * BUDGET_S
-        frame = frames.own_caller(sys._getframe(1))
+        self._on = True
+        self._trace_from(sys._getframe(1))
+        return True
+
+    def _trace_from(self, newest: FrameType) -> None:
+        frame = frames.own_caller(newest)
         self._site = _site(frame) if frame else None
         while frame is not None:
             if frames.is_own(frame.f_code.co_filename):
                 frame.f_trace = self._line
             frame = frame.f_back
-        self._on = True
         sys.settrace(self._call)
-        return True
 
     def stop(self) -> None:
         """End, and leave neither a trace function nor a copy of locals in the running frames."""
@@ -96,8 +99,10 @@ class LineTracer:
 
     def resume(self) -> None:
         """Go on from what the probes read now."""
+        self._on &= sys.gettrace() is None  # or the program has begun to trace itself
         if self._on:
-            sys.settrace(self._call)
+            self._trace_from(sys._getframe(1))  # the frames that began meanwhile too
+            self._stop_at_s = perf_counter() + 60 * BUDGET_S
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
 
     def made_by(self, number: int) -> Site | None:

@@ -41,6 +41,8 @@ class Window:
     `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
     the step of one more look at the heap, after which nothing that is born counts. Where another
     look would take more than `looks_s` of processor time in all, the next is the one at the end.
+    `traced_steps`: only so many are traced after each `apart_steps`, where additions are known to
+    come in them; 0 for all.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Window:
         apart_steps: float = 0.0,
         last_look: int = 0,
         looks_s: float = math.inf,
+        traced_steps: int = 0,
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
         self._looks = (*_looks(apart_steps), last_look)
         self._looks_s = looks_s
+        self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
         self._growth = Growth()
         self._marks = array("Q")
@@ -88,6 +92,7 @@ class Window:
         """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
         self._step += 1
         self._mark()
+        self._trace_or_rest()
         self._watch()
         if self._step in self._looks and self._affordable():
             began_s = thread_time()
@@ -167,6 +172,15 @@ class Window:
         leads = exits.held_by_exits(leads, self._tracer)
         blocks = 0.0 if fills_up else self._growing.get("python.blocks", 0.0)
         return suspects_from(as_counted(leads, self._growing), blocks), tuple(notices)
+
+    def _trace_or_rest(self) -> None:
+        """Trace the steps in which something is known to come, and none between."""
+        if self._traced_steps < self._apart_steps:
+            since = self._step % round(self._apart_steps)
+            if since == self._traced_steps:
+                self._tracer.settle()
+            elif since == 0:
+                self._tracer.resume()
 
     def _note_look(self, began_s: float) -> None:
         self._looks_taken += 1

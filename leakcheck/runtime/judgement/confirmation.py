@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import median
 
 from leakcheck.model import Notice
-from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import (
     LEAST_RISEN,
@@ -136,7 +136,7 @@ class Confirmation:
         if not confirmed and not any(map(self._never_fell, self.along)):
             return []  # what was only looked at beside them proves nothing alone
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
-        return [self._measured(one, watch.slow) for one in (*confirmed, *beside)]
+        return [self._measured(one, watch) for one in (*confirmed, *beside)]
 
     @property
     def lengthening(self) -> str:
@@ -189,7 +189,7 @@ class Confirmation:
         hundred steps. None if it did not rise, or few steps were `seen` of this loop, or the look
         was as long as any.
         """
-        heap = [one for one in self.suspected if one.resource == "host.heap"]
+        heap = [one for one in self.suspected if one.resource == "host.heap" and not one.stairs]
         long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
         if long_enough or seen < LONGEST_CONFIRMATION_STEPS:
             return None
@@ -222,9 +222,13 @@ class Confirmation:
         steps = self._middle - self.begin
         return {name: (read[1] - read[0]) / steps for name, read in levels.items() if read}
 
-    def _measured(self, reading: Reading, slow: Series) -> Reading:
+    def _measured(self, reading: Reading, watch: Watch) -> Reading:
+        if reading.stairs is not None:
+            return rare.as_seen(reading, watch.quick)
         short = unit_of(reading.resource) == "B" and self.length < CONFIRM_OTHER_STEPS
-        if short or reading.resource.endswith(HELD_BACK):  # which collections shift by themselves
+        if (
+            short or reading.stairs or reading.resource.endswith(HELD_BACK)
+        ):  # which collections shift by themselves
             return reading
         begin, middle, end = self._levels(reading.resource)
         halves = (
@@ -233,7 +237,7 @@ class Confirmation:
         )
         rate = (end - begin) / self.length
         if unit_of(reading.resource) != "B":
-            rate = _in_stairs(reading, slow, rate)
+            rate = _in_stairs(reading, watch.slow, rate)
         line = replace(reading.line, per_step=rate, low=min(*halves, rate), high=max(*halves, rate))
         return replace(reading, line=line, slows=_slows(reading.resource, begin, middle, end))
 
@@ -242,6 +246,9 @@ class Confirmation:
         if len(levels) < 3:
             return False
         begin, middle, end = levels
+        if reading.stairs is not None:
+            jumps = max(1, self.length // reading.stairs.apart)
+            return end - begin >= STEADILY * jumps * reading.stairs.rise
         expected = AGREES_FROM * reading.line.per_step
         if reading.resource == "python.blocks" and not beside:
             # garbage between collections made the suspected rate too high

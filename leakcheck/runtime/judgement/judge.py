@@ -14,6 +14,7 @@ from math import gcd, inf
 from statistics import median
 
 from leakcheck.model import Trend, Verdict
+from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import (
     FEWEST_POINTS,
     HALVES_AGREE_WITHIN,
@@ -40,7 +41,6 @@ COMPANION_RATES = {
     "descriptors": 0.02,
     "processes": 0.02,
 }
-
 
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
@@ -96,6 +96,7 @@ class Reading:
     values: list[int]
     line: Line
     slows: bool = False  # it gained clearly less in the second half of its confirmation
+    stairs: Stairs | None = None  # if it rises now and then, and not between
 
     @property
     def even(self) -> bool:
@@ -225,7 +226,11 @@ def refitted(reading: Reading, quick: Series, after: int) -> Reading:
     """
     exact = unit_of(reading.resource) != "B" or reading.resource.endswith(HELD_BACK)
     newer = None if exact else read(quick, reading.resource, after)
-    if newer is None or 2 * (newer.line.high - newer.line.low) > newer.line.per_step:
+    if (
+        newer is None
+        or reading.stairs
+        or 2 * (newer.line.high - newer.line.low) > newer.line.per_step
+    ):
         return reading
     return reading if reading.line.straight and not newer.line.straight else newer
 

@@ -38,6 +38,8 @@ def confirmation(
     known.
     """
     flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
+    if any(reading.stairs for reading in suspected):
+        return again(suspected, step)
     blocks_alone = all(reading.resource == "python.blocks" for reading in suspected)
     if blocks_alone and tolerance_bytes < BLOCK_BYTES:
         length = FINE_STEPS
@@ -53,6 +55,13 @@ def confirmation(
     length = length or min(max(lengths), LONGEST_CONFIRMATION_STEPS)
     beside = [_above_our_own(reading, length) for reading in companions(slow, suspected)]
     return Confirmation(suspected, step, length, beside)
+
+
+def again(grown: list[Reading], step: int, steps: int = 0) -> Confirmation:
+    """Plan a confirmation over `steps` more, or until just before a jump where stairs grow."""
+    known = [reading.stairs for reading in grown if reading.stairs is not None]
+    length = max((one.ready_after(step, steps) - step for one in known), default=steps)
+    return Confirmation(grown, step, length)
 
 
 def _beyond_noise(reading: Reading) -> int:
