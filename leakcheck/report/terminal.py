@@ -37,6 +37,7 @@ COUNTED_IN = {  # one of what a leak is counted in; others are objects
     "descriptors": "descriptor",
     "processes": "process",
 }
+SELDOM = 0.05  # of a thing a step, below which the steps between two are told
 LEAST_SHARE = 0.01  # of the run's time, for looking closer to be worth a word
 COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
 
@@ -109,7 +110,10 @@ def growth_text(suspect: Suspect) -> str:
         unit = COUNTED_IN.get(suspect.kind, "object")
         count = format_count(suspect.objects_per_step)
         several = "" if count == "1" else "es" if unit.endswith("s") else "s"
-        parts.append(f"{count} {unit}{several} a step")
+        if 0 < suspect.objects_per_step < SELDOM:
+            parts.append(f"1 {unit} in {format_count(round(1 / suspect.objects_per_step))} steps")
+        else:
+            parts.append(f"{count} {unit}{several} a step")
     if suspect.bytes_per_step is not None:
         parts.append(f"{format_bytes(suspect.bytes_per_step)} a step")
     return ", ".join(parts)

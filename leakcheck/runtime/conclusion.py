@@ -154,6 +154,10 @@ def _verdict(
 def _in_doubt(course: Course) -> str:
     names = ", ".join(reading.resource for reading in course.established)
     held = _held_by(course.suspects)
+    for reading in course.established:
+        if (known := reading.stairs) is not None:
+            by = f"{amount_of(known.rise, unit_of(reading.resource))} every {known.apart} steps"
+            return f"{names} rises by {by}{held}: too few times to be sure that it goes on"
     if course.trusted and course.removal is not None:
         place = course.removal.place
         at = f"{place.path}:{place.line}"

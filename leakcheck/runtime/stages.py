@@ -10,7 +10,7 @@ from typing import Literal
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import emptied
 from leakcheck.runtime.inquiry import Attribution
-from leakcheck.runtime.judgement import judge, patience, rare
+from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, newest, stopped
 from leakcheck.runtime.judgement.judge import Reading, Recurring
@@ -131,7 +131,7 @@ class Course:
         if gone is not None and self.stage in ("waiting", "growing"):
             self._add(gone, step=step)
             self._watch_again(step)
-        elif rare.outcome(self.established, self.watch.quick, step):
+        elif self._release.too_seldom(self.watch.quick, step):
             return  # too seldom to be sure
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
@@ -237,7 +237,7 @@ class Course:
                 self._add(gone, step=step)
                 self._excuse_until(step, 2 * step)
                 return
-        seldom = rare.outcome(self.established, self.watch.quick, step)
+        seldom = self._release.too_seldom(self.watch.quick, step)
         if seldom == "stopped":
             self._add(stopped(one.resource for one in self.established), step=step)
             self._looks.acquit(step)

@@ -6,17 +6,17 @@ taken for growth instead: two jumps for a suspicion, one more when it is due for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
 from leakcheck.runtime.judgement.judge import Reading, judge_of
-from leakcheck.runtime.judgement.stairs import Stairs, stairs
+from leakcheck.runtime.judgement.stairs import FEWEST_APART_STEPS, Stairs, stairs
 from leakcheck.runtime.judgement.trend import ALL_OF, fit
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 
-FEWEST_APART_STEPS = 65  # nearer ones are seen by a window of the usual length, three at a time
 FEWEST_DOUBTFUL = 5  # jumps, for a run that ends before they are confirmed
 # and for a leak: of five folds, or of six cycles of a schedule, something is kept on purpose
 FEWEST_CERTAIN = 8
@@ -30,7 +30,7 @@ def climbing(quick: Series, after: int, tolerance_bytes: int) -> list[Reading]:
     for resource in filter(_is_in_use, quick.resources):
         steps, values = quick.column(resource, after=after)
         known, line = stairs(steps, values), fit(steps, values)
-        if known is None or line is None or known.apart < FEWEST_APART_STEPS:
+        if known is None or line is None:
             continue
         if known.rise >= LEAST_JUMP_BYTES and known.per_step > tolerance_bytes:
             found.append(_with(Reading(resource, steps, values, line), known))
@@ -55,20 +55,20 @@ def as_seen(reading: Reading, quick: Series) -> Reading:
 
 
 def outcome(
-    established: list[Reading], quick: Series, step: int
+    established: Sequence[Reading], quick: Series, since: int, step: int
 ) -> Literal["", "rises", "stopped"]:
-    """Say whether established stairs have not yet risen often enough, or rise no more; else ""."""
+    """Say whether established stairs have not yet risen often enough, or rise no more; else "".
+
+    `since`: the end of the window, which takes no readings, and after which there are some again.
+    """
     for one in established:
         if (known := one.stairs) is None:
             continue
-        # a window takes no readings: two jumps in it are one of twice the height
         steps, values = quick.column(one.resource, after=one.steps[0] - 1)
         rises = [now - past for past, now in pairwise(values)]
-        last = max(
-            (at for at, rise in zip(steps[1:], rises, strict=True) if 2 * rise > known.rise),
-            default=0,
-        )
-        if step > last + WAITS_FOR * known.apart:
+        # two jumps in a window are one of twice the height
+        jumps = [at for at, rise in zip(steps[1:], rises, strict=True) if 2 * rise > known.rise]
+        if step > max([since, *jumps]) + WAITS_FOR * known.apart:
             return "stopped"
         if values[-1] - values[0] < (FEWEST_CERTAIN - 0.5) * known.rise:
             return "rises"

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from leakcheck.model import Notice, Place
-from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
 from leakcheck.runtime.judgement.harmless import Limited, stopped
 from leakcheck.runtime.judgement.judge import Reading
@@ -103,6 +103,10 @@ class Release:
         if not (ended or gone):
             return None
         return stopped((one.resource for one in self._established), GONE)
+
+    def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
+        """Say whether it came too seldom yet to be sure, or comes no more; else ""."""
+        return rare.outcome(self._established, quick, self.since_step, step)
 
     def wait_for(self, emptied: bool, perhaps: Removal | None = None) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""

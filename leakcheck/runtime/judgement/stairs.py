@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from leakcheck.runtime.judgement.trend import ALL_OF
 
+FEWEST_APART_STEPS = 65  # nearer ones are seen by a window of the usual length, three at a time
 MOST_JUMPS = 64  # in the readings that are kept; more are near each other
 ALIKE = 1.25  # times the least, for the greatest of the jumps and of the distances between them
 EARLY_SHARE, FEWEST_EARLY_STEPS = 20, 8  # of the distance, to be ready before the next jump
@@ -57,14 +58,15 @@ def stairs(steps: Sequence[int], values: Sequence[int]) -> Stairs | None:
     while first < len(rises):
         largest = max(rises[first:])
         jumps = [at for at in range(first, len(rises)) if largest > 0 and 2 * rises[at] > largest]
-        if len(jumps) < 2 or len(jumps) > MOST_JUMPS:
+        if not jumps or len(jumps) > MOST_JUMPS:
             return None
         gained = [rises[at] for at in jumps]
         apart = [steps[now + 1] - steps[past + 1] for past, now in pairwise(jumps)]
+        near = not apart or min(apart) < FEWEST_APART_STEPS
         read_every = max(steps[at + 1] - steps[at] for at in jumps)
         share = sum(gained) / max(1, values[-1] - values[jumps[0]])
         alike = max(gained) <= ALIKE * min(gained) and ALL_OF < share < 1 / ALL_OF
-        if alike and max(apart) <= ALIKE * min(apart) + read_every:
+        if alike and not near and max(apart) <= ALIKE * min(apart) + read_every:
             begin, end = steps[jumps[0] + 1], steps[jumps[-1] + 1]
             distance = round((end - begin) / len(apart))
             rise, spread = round(sum(gained) / len(gained)), max(apart) - min(apart)
