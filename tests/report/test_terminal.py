@@ -93,3 +93,9 @@ def test_of_what_nothing_more_is_known_is_said_once():
         "  grows    2 tensors a step\n"
         f"  id       {suspect.fingerprint}"
     )
+
+
+def test_what_comes_rarely_is_told_with_the_steps_between():
+    suspect = Suspect("tensor", "tensors pile up", objects_per_step=1 / 300, bytes_per_step=4096.0)
+
+    assert terminal.growth_text(suspect) == "1 tensor in 300 steps, 4.0 KiB a step"
