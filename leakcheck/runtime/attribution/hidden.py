@@ -83,6 +83,20 @@ def storage_start(tensor: Any) -> int:
             return 0
 
 
+def seen_through_views(tensors: list[Any]) -> set[int]:
+    """Return the ids of those that others of them are views of.
+
+    By their storage: to ask a view for its base makes an object that lives as long as the view.
+    """
+    if not tensors:
+        return set()
+    is_view = sys.modules["torch"]._C.TensorBase._is_view
+    views = {id(one) for one in tensors if _is_plain(type(one)) and is_view(one)}
+    shown = {storage_start(one) for one in tensors if id(one) in views} - {0}
+    others = (one for one in tensors if id(one) not in views)
+    return {id(one) for one in others if storage_start(one) in shown}
+
+
 def grads(tensors: list[Any]) -> dict[int, list[Any]]:
     """Map a gradient to the parameters that hold it."""
     if not tensors:

@@ -19,6 +19,7 @@ from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
 from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
+from leakcheck.runtime.attribution.hidden import seen_through_views
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.linked import links_of
@@ -189,7 +190,9 @@ class Inquest:
 
     def _tensor_leads(self, explained: set[int]) -> None:
         alike: dict[tuple[str, str, int], list[Any]] = {}
-        survivors = [each for each in self._growth.survivors() if id(each) not in explained]
+        survivors = self._growth.survivors()
+        explained |= seen_through_views(survivors)
+        survivors = [each for each in survivors if id(each) not in explained]
         for tensor in survivors:  # batches may differ in length
             alike.setdefault((type(tensor).__name__, *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 from collections import deque
 
 import pytest
 import torch
 
+from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from tests.runtime.attribution.windows import through_a_window
 
@@ -117,3 +119,13 @@ def test_what_is_in_an_array_of_objects_is_held_by_who_holds_the_array():
     (suspect,), _ = through_a_window(step, growing=("tensors",))
 
     assert suspect.holder.startswith("attribute `Memory.slots`")
+
+
+def test_what_is_kept_by_a_view_alone_is_known_and_no_object_is_made_for_it():
+    base, alone = torch.zeros(4), torch.zeros(4)
+    view, of_unnamed = base[None], torch.zeros(2).view(2, 1)
+    before = sum(type(one) is torch.Tensor for one in gc.get_objects())
+
+    assert hidden.seen_through_views([alone, base, view, of_unnamed]) == {id(base)}
+    assert sum(type(one) is torch.Tensor for one in gc.get_objects()) == before
+    assert hidden.seen_through_views([]) == set()

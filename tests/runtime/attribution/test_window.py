@@ -285,3 +285,37 @@ def test_a_window_longer_than_usual_sees_what_comes_late_in_it():
     (suspect,), _ = window.close()
 
     assert (suspect.kind, suspect.objects_per_step) == ("tensor", 0.1)
+
+
+def test_between_additions_that_are_far_apart_nothing_is_traced():
+    kept, traced = [], []
+    window = Window({"host.heap": 1e3}, apart_steps=20.0, last_look=40, traced_steps=6)
+    window.open()
+    for step in range(45):
+        if step % 20 == 3:
+            kept.append(torch.zeros(30_000))
+        window.step()
+        traced.append(sys.gettrace() is not None)
+    (suspect,), _ = window.close()
+
+    assert traced == [*[True] * 5, *([False] * 14 + [True] * 6) * 2]
+    assert code_of(suspect) == "kept.append(torch.zeros(30_000))"
+    assert sys.gettrace() is None
+
+
+def test_a_program_that_begins_to_trace_itself_meanwhile_keeps_its_tracer():
+    def theirs(frame, event, arg):
+        return None
+
+    window = Window({"host.heap": 1e3}, apart_steps=20.0, traced_steps=6)
+    window.open()
+    for _ in range(10):
+        window.step()
+    sys.settrace(theirs)
+    for _ in range(15):
+        window.step()
+    still = sys.gettrace()
+    window.close()
+    sys.settrace(None)
+
+    assert still is theirs
