@@ -212,7 +212,8 @@ class Course:
         else:
             self.excuses.note_slower(self.held, inquiry.rates_at_first())
             self._add(*inquiry.what_stayed(), step=inquiry.begin)
-            self._looks.acquit(step)
+            if any(one.stairs for one in inquiry.suspected):
+                self._looks.acquit(step)
             self._watch_again(step)
 
     def _watch_again(self, step: int, after: int | None = None) -> None:

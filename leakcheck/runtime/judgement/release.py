@@ -22,6 +22,7 @@ RELEASED_WITHIN = 0.2  # of what had grown, that may be left
 TIMES_TO_BE_GONE = 4  # as many steps as it took to establish it, or more
 TIMES_TO_END = 1.5  # as many, for what gains nothing in the last third of them: it may be full
 FARTHER = 1.5  # times the step of a look, the step of the next
+ASK_EVERY_STEPS = 16  # for what comes once in hundreds: all readings take 0.3 ms
 GONE_BELOW = 0.25  # of what would be there
 GONE = "in the long run"
 # a cache that is full, or what each epoch gathers and the next one lets go of
@@ -52,6 +53,8 @@ class Release:
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
         self._since = (step, elapsed_s)
         self._look_at = FARTHER * step
+        self._seldom: Literal["", "rises", "stopped"] = ""
+        self._ask_at = step
         # of each loop around the steps, by its depth, the first turn that was judged
         self._bases: dict[int, tuple[int, Mapping[str, int]]] = {}
 
@@ -106,7 +109,10 @@ class Release:
 
     def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
         """Say whether it came too seldom yet to be sure, or comes no more; else ""."""
-        return rare.outcome(self._established, quick, self.since_step, step)
+        if step >= self._ask_at:
+            self._ask_at = step + ASK_EVERY_STEPS
+            self._seldom = rare.outcome(self._established, quick, self.since_step, step)
+        return self._seldom
 
     def wait_for(self, emptied: bool, perhaps: Removal | None = None) -> None:
         """Wait longer for what the program empties, and somewhat longer if it only may do so."""

@@ -60,16 +60,24 @@ def stairs(steps: Sequence[int], values: Sequence[int]) -> Stairs | None:
         jumps = [at for at in range(first, len(rises)) if largest > 0 and 2 * rises[at] > largest]
         if not jumps or len(jumps) > MOST_JUMPS:
             return None
-        gained = [rises[at] for at in jumps]
+        gained = [rises[at] for at in jumps[1:]]  # the first evaluation may make buffers too
         apart = [steps[now + 1] - steps[past + 1] for past, now in pairwise(jumps)]
-        near = not apart or min(apart) < FEWEST_APART_STEPS
-        read_every = max(steps[at + 1] - steps[at] for at in jumps)
-        share = sum(gained) / max(1, values[-1] - values[jumps[0]])
-        alike = max(gained) <= ALIKE * min(gained) and ALL_OF < share < 1 / ALL_OF
-        if alike and not near and max(apart) <= ALIKE * min(apart) + read_every:
+        if apart and _are_alike(gained, rises[jumps[0]], values[-1] - values[jumps[0] + 1]):
             begin, end = steps[jumps[0] + 1], steps[jumps[-1] + 1]
-            distance = round((end - begin) / len(apart))
-            rise, spread = round(sum(gained) / len(gained)), max(apart) - min(apart)
-            return Stairs(rise, distance, begin, end, len(jumps), spread)
+            read_every = max(steps[at + 1] - steps[at] for at in jumps)
+            spread = max(apart) - min(apart)
+            if min(apart) >= FEWEST_APART_STEPS and spread <= (ALIKE - 1) * min(apart) + read_every:
+                rise, distance = round(sum(gained) / len(gained)), round((end - begin) / len(apart))
+                return Stairs(rise, distance, begin, end, len(jumps), spread)
         first = jumps[0] + 1
     return None
+
+
+def _are_alike(gained: Sequence[int], before: int, risen: int) -> bool:
+    """Say whether jumps after the one `before` are alike, and make all of what has risen since."""
+    low, high = min(gained), max(gained)
+    return (
+        high <= ALIKE * low
+        and before * ALIKE >= low
+        and ALL_OF < sum(gained) / max(1, risen) < 1 / ALL_OF
+    )

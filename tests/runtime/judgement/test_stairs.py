@@ -60,6 +60,12 @@ def test_a_larger_jump_before_is_passed_over():
     assert found == Stairs(MIB, 300, first=300, last=900, count=3, spread=0)
 
 
+def test_the_first_jump_may_be_somewhat_larger():
+    found = stairs(*levels({300: 3 * MIB // 2, 600: MIB, 900: MIB}, 1000))
+
+    assert found == Stairs(MIB, 300, first=300, last=900, count=3, spread=0)
+
+
 def test_noise_is_no_stairs():
     source = random.Random(0)
     for _ in range(50):
