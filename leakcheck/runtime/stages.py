@@ -178,8 +178,8 @@ class Course:
         found = self._looks.take(step)
         if self._by_phase:
             # steps inside a phase confirm nothing: what is released at its end grows in them
-            if again := self._recurring.note(found):
-                self._open_window(step, again)
+            if recurring := self._recurring.note(found):
+                self._open_window(step, recurring)
         elif found:
             self._suspect(found, step)
         elif found := self._looks.soon():

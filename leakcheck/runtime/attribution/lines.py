@@ -74,9 +74,9 @@ class LineTracer:
     def stop(self) -> None:
         """End, and leave neither a trace function nor a copy of locals in the running frames."""
         self._probes.clear()
-        if self._on:
-            self._on = False
+        if self._is_on():
             sys.settrace(None)
+        self._on = False
 
     def forget(self, suspended: Iterable[Any]) -> None:
         """Remove what tracing left in the frames that still run or are suspended."""
@@ -93,17 +93,20 @@ class LineTracer:
 
     def settle(self) -> None:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""
-        if self._on:
+        if self._is_on():
             self._settle()
             sys.settrace(None)  # or every instruction of ours takes twice as long
 
     def resume(self) -> None:
         """Go on from what the probes read now."""
-        self._on &= sys.gettrace() is None  # or the program has begun to trace itself
-        if self._on:
+        if self._is_on():
             self._trace_from(sys._getframe(1))  # the frames that began meanwhile too
             self._stop_at_s = perf_counter() + 60 * BUDGET_S
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
+
+    def _is_on(self) -> bool:
+        self._on = self._on and sys.gettrace() in (None, self._call)  # or the program traces itself
+        return self._on
 
     def made_by(self, number: int) -> Site | None:
         """Return the line that made the Node with this sequence number, None if unseen."""

@@ -46,12 +46,7 @@ def in_doubt(found: list[Reading], climbing: list[Reading]) -> list[Reading]:
 def as_seen(reading: Reading, quick: Series) -> Reading:
     """Return stairs with the jumps that were seen since they were suspected."""
     known = stairs(*quick.column(reading.resource, after=reading.steps[0] - 1))
-    if known is None:
-        return reading
-    rate = known.per_step
-    return replace(
-        reading, line=replace(reading.line, per_step=rate, low=rate, high=rate), stairs=known
-    )
+    return reading if known is None else _with(reading, known)
 
 
 def outcome(

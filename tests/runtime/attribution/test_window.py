@@ -303,16 +303,16 @@ def test_between_additions_that_are_far_apart_nothing_is_traced():
     assert sys.gettrace() is None
 
 
-def test_a_program_that_begins_to_trace_itself_meanwhile_keeps_its_tracer():
+@pytest.mark.parametrize("begins", [3, 10])  # while the window traces, and while it rests
+def test_a_program_that_begins_to_trace_itself_meanwhile_keeps_its_tracer(begins):
     def theirs(frame, event, arg):
         return None
 
     window = Window({"host.heap": 1e3}, apart_steps=20.0, traced_steps=6)
     window.open()
-    for _ in range(10):
-        window.step()
-    sys.settrace(theirs)
-    for _ in range(15):
+    for step in range(25):
+        if step == begins:
+            sys.settrace(theirs)
         window.step()
     still = sys.gettrace()
     window.close()
