@@ -28,6 +28,9 @@ from leakcheck.units import format_bytes
 
 NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
 COLLECTOR_IS_OFF = "gc.disable() was called, and without leakcheck nothing would collect them"
+ONCE_A_TRAINING = (
+    "once each time that training begins anew with another optimizer: a leak, or its results"
+)
 LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
 MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
@@ -153,18 +156,22 @@ def _verdict(
 
 def _in_doubt(course: Course) -> str:
     names = ", ".join(reading.resource for reading in course.established)
-    held = _held_by(course.suspects)
+    alone = len(course.established) == 1 and unit_of(names) == "B"
+    grow = f"{names} {'grows' if alone else 'grow'}{_held_by(course.suspects)}"
+    if course.per_training:
+        return f"{grow}, {ONCE_A_TRAINING}"
     for reading in course.established:
         if (known := reading.stairs) is not None:
             by = f"{amount_of(known.rise, unit_of(reading.resource))} every {known.apart} steps"
+            held = _held_by(course.suspects)
             return f"{names} rises by {by}{held}: too few times to be sure that it goes on"
     if course.trusted and course.removal is not None:
         place = course.removal.place
         at = f"{place.path}:{place.line}"
-        return f"{names} grow{held}; `{place.code}` ({at}) may still take it away"
+        return f"{grow}; `{place.code}` ({at}) may still take it away"
     if course.trusted:
-        return f"{names} grow{held}; the loop around the steps may still release it"
-    return f"{names} grow{held}, in a loop that makes no autograd graph: a leak, or data gathered"
+        return f"{grow}; the loop around the steps may still release it"
+    return f"{grow}, in a loop that makes no autograd graph: a leak, or data gathered"
 
 
 def _held_by(suspects: tuple[Suspect, ...]) -> str:

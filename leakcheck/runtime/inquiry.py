@@ -30,6 +30,7 @@ from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.release import Removal
+from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
@@ -45,6 +46,7 @@ FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 SPARE_STEPS = 5
 LONGEST_WINDOW_STEPS = 200
 FEWEST_RARE = 2  # of what comes once in hundreds of steps
+FARTHEST_APART_STEPS = 1000  # where it is not known when it comes
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
@@ -108,6 +110,7 @@ class Findings:
     filling_bytes: float = 0.0  # a step, gained by what has a limit
     removal: Removal | None = None  # a statement that may take away from what grows
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
+    apart_steps: float = 0.0  # between two additions, 0 if not known
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -168,6 +171,10 @@ class Findings:
         """Whether a graph grows."""
         return any(one.kind == "graph" for one in self.suspects)
 
+    def come_with(self, trainings: Trainings, since: int) -> bool:
+        """Say whether what grows, no graph, came once in each of the `trainings` since a step."""
+        return not self.of_graph and trainings.keep(self.apart_steps, since)
+
     @property
     def fills_beside(self) -> float | None:
         """The bytes a step of what has a limit or is emptied; None if nothing that grows is."""
@@ -222,7 +229,8 @@ class Attribution:
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
-        length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS))
+        two = round(FEWEST_RARE * min(apart, FARTHEST_APART_STEPS)) + SPARE_STEPS
+        length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS), two)
         rare = next((each.stairs for each in growing if each.stairs is not None), None)
         if rare is not None:
             length = FEWEST_RARE * rare.apart + SPARE_STEPS
@@ -233,6 +241,8 @@ class Attribution:
         self._found: Findings | None = None
         self.spent_s = 0.0  # of the thread's processor time, once it is closed
         self._apart_steps = apart
+        exact = [each for each in growing if each.resource in COUNTED_EXACTLY]
+        self._nearest_steps = min(_steps_apart(each, slow) for each in exact or growing)
         last_look, looks_s = 0, LOOKS_S
         if length > WINDOW_STEPS:
             last_look, looks_s = length - SPARE_STEPS, LONG_LOOKS_S
@@ -256,7 +266,8 @@ class Attribution:
         began_s = thread_time()
         found = self._found or self._look_back()
         self.spent_s += self._window.spent_s + thread_time() - began_s
-        return replace(found, memory=memory, notices=(*found.notices, *self._devices.notices))
+        notices = (*found.notices, *self._devices.notices)
+        return replace(found, memory=memory, notices=notices, apart_steps=self._nearest_steps)
 
     def _is_explained_at(self, step: int) -> bool:
         """Say whether a few steps were enough: one holder has most of what the graph gains.

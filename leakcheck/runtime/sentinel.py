@@ -225,6 +225,11 @@ class Sentinel:
         """True once the verdict will not change: growing and attributed, or steady."""
         return self._course is not None and self._course.stage in ("growing", "steady")
 
+    def begins_anew(self) -> None:
+        """Note that from here on another optimizer trains."""
+        if self._course is not None:
+            self._course.rounds.trainings.begin(self._step)
+
     def trust(self) -> None:
         """Take the steps for training steps: growth of any kind counts from now on."""
         if self._course is not None:
@@ -237,12 +242,8 @@ class Sentinel:
 
     def rates(self) -> str:
         """The heap's rate of growth so far, in words for one line; "" while unknown."""
-        if self._course is None:
-            return ""
-        reading = read(self._course.watch.quick, "host.heap")
-        if reading is None:
-            return ""
-        return f", heap {format_bytes(reading.line.per_step)} a step"
+        reading = read(self._course.watch.quick, "host.heap") if self._course else None
+        return f", heap {format_bytes(reading.line.per_step)} a step" if reading else ""
 
     def samples(self) -> tuple[Sample, ...]:
         """Return the readings that are kept, oldest first, for charts."""

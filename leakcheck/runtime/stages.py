@@ -71,7 +71,7 @@ class Course:
         self._looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
         self._confirmation, self._by_phase = None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
-        self._soon = self._may_fill_up = self._doubted = False
+        self._soon = self._may_fill_up = self._doubted = self.per_training = False
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
@@ -127,12 +127,11 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         hoped = self._release.hoped_for and not exhausted
+        hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
         gone = self._release.gone(self.watch.sources, at_end=True)
         if gone is not None and self.stage in ("waiting", "growing"):
             self._add(gone, step=step)
             self._watch_again(step)
-        elif self._release.too_seldom(self.watch.quick, step):
-            return  # too seldom to be sure
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
 
@@ -226,24 +225,26 @@ class Course:
         self.stage, self.suspects = "waiting", suspects
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
-        inside = self.waits != "nothing" and emptied.by_program(self.suspects)
-        self._release.wait_for(inside or emptied.elsewhere(suspects), self.removal)
+        inside = self.waits != "nothing" and emptied.by_program(suspects)
+        hoped = inside or emptied.elsewhere(suspects)
+        self._release.wait_for(hoped, self.removal, self.per_training)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
-        over = self._release.is_overdue(step, self.watch.elapsed_s)
-        if self._release.is_due(step) or over:
+        seldom = self._release.too_seldom(self.watch.quick, step)
+        long = self._release.is_overdue(step, self.watch.elapsed_s)
+        over = long and self.trusted and not seldom
+        if over or self._release.is_due(step, overdue=long):
             self._checkpoint(step)
             if gone := self._release.gone(self.watch.sources):
                 self._add(gone, step=step)
                 self._excuse_until(step, 2 * step)
                 return
-        seldom = self._release.too_seldom(self.watch.quick, step)
         if seldom == "stopped":
             self._add(stopped(one.resource for one in self.established), step=step)
             self._looks.acquit(step)
             self._watch_again(step)
-        elif self.trusted and not seldom and (over or not self._may_be_released(step)):
+        elif over or (self.trusted and not seldom and not self._may_be_released(step)):
             self.stage = "growing"
 
     def _may_be_released(self, step: int) -> bool:
@@ -310,19 +311,19 @@ class Course:
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside, self.removal = findings.fills_beside, findings.removal
-        filled_up = any(one.holder for one in self.held) and not findings.found  # meanwhile
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
             self.excuses.tolerate(findings.notices, self.tolerance_bytes, findings.rates)
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
+        self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
         limits = limits or self.excuses.slowing(suspects, findings.rates)
         if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
             self._add(Notice("bounded", limits), step=step)
             self._excuse_until(step, until)
             return
-        if filled_up:
+        if any(one.holder for one in self.held) and not findings.found:  # it is full now
             self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return

@@ -32,11 +32,13 @@ from leakcheck.runtime.attribution.names import (
     handed_to,
     is_around,
     is_inner,
+    is_length,
     name_of,
     names_of,
     owners_of,
 )
 from leakcheck.runtime.attribution.predicates import branches_in
+from leakcheck.runtime.attribution.rooms import room
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
@@ -78,8 +80,9 @@ def limiting_place(suspect: Suspect) -> Place | None:
 
 
 def _told(node: ast.AST, path: str) -> Place:
-    code = node.test if isinstance(node, (ast.If, ast.While)) else node
-    return Place(path, node.lineno, ast.unparse(code))  # type: ignore[attr-defined]
+    code = ast.unparse(node.test if isinstance(node, (ast.If, ast.While)) else node)
+    code = f"[{code}]" if isinstance(node, ast.Slice) else code
+    return Place(path, node.lineno, code)  # type: ignore[attr-defined]
 
 
 def _limit_in(
@@ -101,7 +104,12 @@ def _limit_in(
                 return node
             if isinstance(node, ast.If) and empties(node, name, within, line):
                 return node
-        elif cuts(node, name, within) or divisor(node, name) or age_out(node, name, within):
+        elif (
+            cuts(node, name, within)
+            or divisor(node, name)
+            or age_out(node, name, within)
+            or room(node, name, within)
+        ):
             return node
         elif tree is not None and isinstance(node, ast.Call):
             for function, parameter in handed_to(node, name, tree):
@@ -164,8 +172,8 @@ def _is_short(test: ast.expr, name: str, *, otherwise: bool = False) -> bool:
         case ast.Compare(left=left, ops=[sign], comparators=[right]):
             signs = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), ast.Eq if otherwise else ast.NotEq)
             small, large, other = signs if not otherwise else (signs[1], signs[0], signs[2])
-            mirrored = _is_length(right, name) and isinstance(sign, (*large, other))
-            return (_is_length(left, name) and isinstance(sign, (*small, other))) or mirrored
+            mirrored = is_length(right, name) and isinstance(sign, (*large, other))
+            return (is_length(left, name) and isinstance(sign, (*small, other))) or mirrored
     return False
 
 
@@ -193,7 +201,7 @@ def turns_back(
             return None
     if isinstance(small, ast.Constant) and not small.value:
         return None
-    return small if _is_length(large, name) or _is_beside(large, last, line, within) else None
+    return small if is_length(large, name) or _is_beside(large, last, line, within) else None
 
 
 def _is_beside(length: ast.expr, after: int, line: int, within: ast.AST) -> bool:
@@ -225,8 +233,8 @@ def compared_with(test: ast.expr, name: str) -> ast.expr | None:
         if isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
             ordered = isinstance(node.ops[0], (*ORDERED, ast.Eq))
-            if ordered and any(_is_length(side, name) for side in sides):
-                other = sides[_is_length(sides[0], name)]
+            if ordered and any(is_length(side, name) for side in sides):
+                other = sides[is_length(sides[0], name)]
                 return None if isinstance(other, ast.Constant) and not other.value else other
     return None
 
@@ -260,18 +268,6 @@ def _added(statements: Sequence[ast.stmt]) -> set[str]:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ADDS
     }
-
-
-def _is_length(node: ast.expr, name: str) -> bool:
-    """Say whether an expression is the length of `name`, or of the object that it is in."""
-    match node:
-        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id="self")]):
-            return True
-        case ast.Call(func=ast.Name(id="len"), args=[measured]):
-            return name_of(measured) == name
-        case ast.Call(func=ast.Attribute(value=measured, attr="qsize" | "__len__"), args=[]):
-            return name_of(measured) == name
-    return False
 
 
 def changes(branch: ast.If | ast.While, name: str) -> bool:

@@ -268,6 +268,18 @@ def is_item(node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript)
 
 
+def is_length(node: ast.expr, name: str) -> bool:
+    """Say whether an expression is the length of `name`, or of the object that it is in."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id="self")]):
+            return True
+        case ast.Call(func=ast.Name(id="len"), args=[measured]):
+            return name_of(measured) == name
+        case ast.Call(func=ast.Attribute(value=measured, attr="qsize" | "__len__"), args=[]):
+            return name_of(measured) == name
+    return False
+
+
 def is_around(node: ast.AST, line: int) -> bool:
     """Say whether a line belongs to a statement, or to what handles an exception."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)

@@ -43,7 +43,7 @@ class Beside:
                 self._accompany([later.one for later in line[place + 1 :]])
                 self._line = line[: place + 1]
                 return True
-        known = any(one() is other for one in self._companions)
+        known = self.knows(other)  # as a companion
         settled = bool(line) and line[-1].returns >= RETURNS_THAT_SETTLE
         if not idle and known:
             return False
@@ -58,6 +58,11 @@ class Beside:
         line = line[:1] + line[1:][-(MOST_REMEMBERED - 2) :]
         self._line = [*line, _Counted(weakref.ref(other))]
         return True
+
+    def knows(self, other: object) -> bool:
+        """Say whether `other` is one of those that counted or stepped beside them."""
+        known = [*(each.one for each in self._line), *self._companions]
+        return any(one() is other for one in known)
 
     def _accompany(self, new: Sequence[weakref.ref[object]]) -> None:
         alive = [one for one in (*self._companions, *new) if one() is not None]

@@ -68,8 +68,11 @@ class StepClock:
         if counted is not optimizer:
             self._others += 1
             idle = counted is None or self._others >= OVER_AFTER
+            known = self._beside.knows(optimizer)
             if not self._beside.makes_way(optimizer, idle=idle):
                 return
+            if self._optimizer is not None and not known:
+                self._sentinel.begins_anew()
             self._take_optimizer(optimizer, restart=self._optimizer is None)
         self._stepped += 1
         if self._moved or self._stepped == CHOSEN_AFTER:

@@ -48,6 +48,7 @@ class Release:
         self._judged = exact or established
         self.emptied = False  # by the program, as far as its source says
         self._times_emptied, self._at_any_step = 1, False
+        self._per_training = False
         self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
         self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
@@ -70,12 +71,12 @@ class Release:
         """The step at which waiting began."""
         return self._since[0]
 
-    def is_due(self, step: int) -> bool:
+    def is_due(self, step: int, *, overdue: bool = False) -> bool:
         """Say whether to look now if it is gone: again and again while in doubt, ever more rarely.
 
         From step 100 to 100,000 that is 16 looks, of which each costs a checkpoint.
         """
-        if not self.in_doubt or step < self._look_at:
+        if not (self.in_doubt or overdue) or step < self._look_at:
             return False
         self._look_at = FARTHER * step
         return True
@@ -109,13 +110,21 @@ class Release:
 
     def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
         """Say whether it came too seldom yet to be sure, or comes no more; else ""."""
+        if self._per_training:
+            return "rises"
         if step >= self._ask_at:
             self._ask_at = step + ASK_EVERY_STEPS
             self._seldom = rare.outcome(self._established, quick, self.since_step, step)
         return self._seldom
 
-    def wait_for(self, emptied: bool, perhaps: Removal | None = None) -> None:
-        """Wait longer for what the program empties, and somewhat longer if it only may do so."""
+    def wait_for(
+        self, emptied: bool, perhaps: Removal | None = None, per_training: bool = False
+    ) -> None:
+        """Wait longer for what the program empties, and somewhat longer if it only may do so.
+
+        `per_training`: it comes once in each, and may be meant however often it comes.
+        """
+        self._per_training = per_training
         self.emptied = emptied or perhaps is not None
         self._at_any_step = perhaps is not None and perhaps.reached
         if self.emptied:

@@ -6,12 +6,14 @@ The nearest is at depth 1, the epochs of most programs; folds or trials around t
 from __future__ import annotations
 
 from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.trainings import Trainings
 
 
 class Rounds:
     """The turns of the loops around the steps, of which the outermost ends all it holds."""
 
     def __init__(self) -> None:
+        self.trainings = Trainings()  # a round of their own, which no loop need show
         self.outermost = 1  # depth of the loops that can tell
         self._turned = 0
         self._last: dict[int, int] = {}  # step of the last turn that was looked at, by depth

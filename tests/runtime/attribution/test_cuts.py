@@ -92,3 +92,30 @@ def test_a_variable_of_the_same_name_is_not_the_attribute_unless_it_is_set_back(
     told = said(LOG.format(then=then), "attribute `Log.kept`, from global `log`", ".kept", line=3)
 
     assert bool(told) is limited
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        "kept.extend(rows[: n - len(kept)])",
+        "kept.extend(rows[: max(0, n - len(kept))])",
+        "kept.extend(islice(rows, n - len(kept)))",
+        "room = n - len(kept)\nfor row in rows[:room]: kept.append(row)",
+        "for _ in range(n - len(kept)): kept.append(x)",
+    ],
+)
+def test_no_more_is_added_than_there_is_room_for(said, addition):
+    assert "limited at program.py:" in said(f"{addition}\n")
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        "kept.extend(rows[: n - len(rows)])",
+        "kept.extend(rows[n - len(kept) :])",
+        "kept.append(x)\nprint(n - len(kept))",
+        "kept.append(x)\nfor at in range(len(kept) - n): print(kept[at])",
+    ],
+)
+def test_other_parts_of_what_is_added_are_no_limit(said, addition):
+    assert said(f"{addition}\n") == ""

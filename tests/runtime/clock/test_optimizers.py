@@ -132,3 +132,22 @@ def test_an_optimizer_whose_groups_the_program_broke_disturbs_nobody(broken):
     optimizer.param_groups.append(broken)
 
     assert an_optimizer_waits() is False
+
+
+@pytest.mark.parametrize(
+    ("order", "begun"),
+    [
+        ("a" * 9 + "b" * 9 + "c" * 9, 2),
+        ("ab" * 9, 1),  # of a GAN
+        ("aaab" * 9 + "bbba" * 9, 1),
+        ("a" * 9, 0),
+    ],
+)
+def test_training_begins_anew_with_each_optimizer_that_was_never_seen(monkeypatch, order, begun):
+    noted: list[Sentinel] = []
+    monkeypatch.setattr(Sentinel, "begins_anew", lambda sentinel: noted.append(sentinel))
+    optimizers = {name: Optimizer() for name in "abc"}
+
+    counted_steps(optimizers[name] for name in order)
+
+    assert len(noted) == begun
