@@ -31,7 +31,7 @@ def empties(branch: ast.If, name: str, within: ast.AST, line: int = 0) -> bool:
         return False
     nodes = [node for part in branch.body for node in ast.walk(part)]
     for function in called_in(branch.body, name, within):
-        nodes += ast.walk(function)
+        nodes += [node for node in ast.walk(function) if not _sets_up(node, function)]
     return any(_is_emptying(node, name) for node in nodes if getattr(node, "lineno", 0) != line)
 
 
@@ -83,6 +83,22 @@ def _is_emptying(node: ast.AST, name: str) -> bool:
                 name_of(part) == name and not is_item(part) and _is_empty(one)
                 for part, one in pairs
             )
+    return False
+
+
+def _sets_up(node: ast.AST, function: ast.AST) -> bool:
+    """Say whether a statement sets an attribute of an object that the function makes itself."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner))]):
+            return any(_makes(each, owner) for each in ast.walk(function))
+    return False
+
+
+def _makes(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=made)], value=ast.Call(func=called)) if made == name:
+            maker = ast.unparse(called)
+            return maker in ("cls", "type(self)") or maker.endswith("__new__")
     return False
 
 

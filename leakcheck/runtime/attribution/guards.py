@@ -33,6 +33,7 @@ from leakcheck.runtime.attribution.names import (
     is_around,
     is_inner,
     is_length,
+    joins_itself,
     name_of,
     names_of,
     owners_of,
@@ -73,6 +74,8 @@ def limiting_place(suspect: Suspect) -> Place | None:
         for node in (*found, *replaced):
             if node is not None:
                 return _told(node, place.path)
+    if any(map(joins_itself, suspect.locations)):
+        return None  # a frame or an array, of a new object each time: no buffer of a library's
     for path, kind, name in library_classes(suspect):
         if (node := _limit_in(kind, name)) is not None:
             return _told(node, shown(path))

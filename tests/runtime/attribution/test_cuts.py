@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
+
+from leakcheck.runtime.attribution import guards
 
 SOME_ARE_LEFT = [
     "kept = kept[-n:]",
@@ -119,3 +123,43 @@ def test_no_more_is_added_than_there_is_room_for(said, addition):
 )
 def test_other_parts_of_what_is_added_are_no_limit(said, addition):
     assert said(f"{addition}\n") == ""
+
+
+ANEW = """\
+class Log:
+    def add(self, x):
+        self.kept.append(x)
+        if self.n == 500: return self.begin()
+    def begin(self):
+        {begins}
+
+log = Log()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begins", "limited"),
+    [
+        ("self.kept = []", True),
+        ("old = self.parent; old.kept = []", True),
+        ("new = object.__new__(Log); new.kept = []; return new", False),
+        ("new = type(self)(); new.kept = []; return new", False),
+    ],
+)
+def test_what_a_new_object_begins_with_empties_none_that_is_there(said, begins, limited):
+    told = said(ANEW.format(begins=begins), "attribute `Log.kept`, from global `log`", line=3)
+
+    assert bool(told) is limited
+
+
+@pytest.mark.parametrize(
+    ("statement", "limited"),
+    [("frame = concat([frame, row])", False), ("frame.append(row)", True)],
+)
+def test_what_a_library_limits_is_no_limit_of_what_is_joined_anew(
+    said, monkeypatch, statement, limited
+):
+    node = ast.parse("class Frame:\n    def trim(self): self.rows = self.rows[-9:]").body[0]
+    monkeypatch.setattr(guards, "library_classes", lambda _: [("frames.py", node, "rows")])
+
+    assert bool(said(statement, "attribute `Frame.rows`, from global `frame`")) is limited
