@@ -153,18 +153,19 @@ def test_a_program_that_trains_in_a_thread_runs_to_its_end(run):
 KEPT = """\
 import torch
 results = []
-model = torch.nn.Linear(64, 64)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+model = torch.nn.Linear(256, 256)
+optimizer = torch.optim.Adam(model.parameters())
 for fold in range({folds}):
     if {anew}:
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        model = torch.nn.Linear(256, 256)
+        optimizer = torch.optim.Adam(model.parameters())
     for _ in range({steps}):
-        inputs = torch.randn(8, 64)
+        inputs = torch.randn(8, 256)
         loss = (model(inputs) - inputs).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    results.append(model(torch.randn(4096, 64)).detach())
+    results.append(model if {anew} else model(torch.randn(1024, 256)).detach())
 """
 
 
@@ -174,12 +175,12 @@ for fold in range({folds}):
     [
         (
             {"folds": 5, "steps": 300, "anew": False},
-            "host.heap rises by 1.0 MiB every 300 steps, held by global `results` (program.py:14): "
+            "host.heap rises by 1.0 MiB every 300 steps, held by global `results` (program.py:15): "
             "too few times to be sure that it goes on",
         ),
         (
             {"folds": 14, "steps": 150, "anew": True},
-            "host.heap grows, held by global `results` (program.py:14), once each time that "
+            "host.heap grows, held by global `results` (program.py:15), once each time that "
             "training begins anew with another optimizer: a leak, or its results",
         ),
     ],

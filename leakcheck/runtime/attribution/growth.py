@@ -25,7 +25,7 @@ FEWEST_ELEMENTS = 2
 FEWEST_NEW_SHAPES = 2  # looks that found tensors of new shapes
 FEWEST_SIZES = 3  # looks at which the largest tensor of a form was larger than before
 GONE = -1  # shorter than any container
-SETTLING_STEPS = 2  # what the newest steps of a window made may rightly be alive
+SETTLING_STEPS = 2  # of a window, in which what was made may rightly be alive
 
 
 _Form = tuple[str, int]  # of a tensor: data type, number of dimensions
@@ -72,9 +72,13 @@ def _alive(born: list[list[weakref.ref[Any]]]) -> list[Any]:
 
 
 class Growth:
-    """Compares looks at the heap, the first of them being the state before the window."""
+    """Compares looks at the heap, the first of them being the state before the window.
 
-    def __init__(self) -> None:
+    `settling_steps`: what was made in so many of the newest may rightly be alive.
+    """
+
+    def __init__(self, settling_steps: int = SETTLING_STEPS) -> None:
+        self._settling_steps = settling_steps
         self._steps: list[int] = []
         self._lengths: dict[int, int] = {}  # of what has not shrunk, at the newest look
         self._first: dict[int, int] = {}  # of what has grown, at the first
@@ -186,7 +190,7 @@ class Growth:
 
     @property
     def _settled(self) -> int:
-        last = self._steps[-1] - SETTLING_STEPS
+        last = self._steps[-1] - self._settling_steps
         return max(i for i, step in enumerate(self._steps) if step <= last or i == 0)
 
     def buffers_in_place(self, heap: Heap) -> list[Any]:

@@ -30,6 +30,7 @@ from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
+FEWEST_RARE_STEPS = 65  # apart, for what was added last to be no evidence
 MOST_PROBES = 24
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 RENEWED = "tensors grow in number, but those of past steps are released"
@@ -59,7 +60,9 @@ class Window:
         self._looks_s = looks_s
         self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
-        self._growth = Growth()
+        # what is rarely made, as the model of a fold, is in use until the next one is
+        rare = apart_steps >= FEWEST_RARE_STEPS
+        self._growth = Growth(int(apart_steps)) if rare else Growth()
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0
