@@ -30,10 +30,10 @@ def rebound_at(chain: Chain) -> Site | None:
     if root is None or not root.path or not frames.is_own(root.path):
         return None
     nearest_first = reversed([*_threes(chain)])
-    sites = (_rebound_attribute(*three) for three in nearest_first)
-    attribute = next((site for site in sites if site is not None), None)
-    if attribute is not None or root.kind == "class":
-        return attribute
+    sites = (_rebound_attribute(*three) or _rebound_cell(*three) for three in nearest_first)
+    nearest = next((site for site in sites if site is not None), None)
+    if nearest is not None or root.kind == "class":
+        return nearest
     name, function = root.name, root.owner
     if root.kind == "module":
         name = trace.key_of(*chain.objects[:2]) if len(chain.objects) > 1 else ""
@@ -56,6 +56,18 @@ def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | 
     registered = trace.is_module_table(child, following)  # there before it is given a value
     line = assignments.last_of_attribute(path, owner.__name__, name, registered=registered)
     return Site(path, line, owner.__name__) if line else None
+
+
+def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
+    """Return where a function gives a variable of the one around it a value: by `nonlocal`."""
+    if type(holder) is not FunctionType or child is not holder.__closure__ or not following:
+        return None
+    code = holder.__code__
+    cells = zip(code.co_freevars, holder.__closure__ or (), strict=True)
+    name = next((name for name, cell in cells if cell is following[0]), "")
+    path = code.co_filename if frames.is_own(code.co_filename) else ""
+    line = assignments.of_name(path, code.co_name, name) if path and name else None
+    return Site(path, line, code.co_name) if line else None
 
 
 def _of_root(root: Root, chain: list[Any]) -> Site | None:

@@ -319,3 +319,25 @@ def test_a_program_that_begins_to_trace_itself_meanwhile_keeps_its_tracer(begins
     sys.settrace(None)
 
     assert still is theirs
+
+
+def test_what_a_closure_puts_together_anew_is_told_with_the_line_that_does():
+    def logger():
+        seen = ()
+
+        def log(value):
+            nonlocal seen
+            seen = (*seen, value)
+
+        return log
+
+    log = logger()
+    window = Window({"tensors": 1.0})
+    window.open()
+    for _ in range(24):
+        log(torch.zeros(3))
+        window.step()
+    (suspect,), _ = window.close()
+
+    assert suspect.holder.startswith("closure cell `seen` of log()")
+    assert code_of(suspect) == "seen = (*seen, value)"
