@@ -32,7 +32,7 @@ from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
+from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -172,8 +172,9 @@ class Findings:
         return any(one.kind == "graph" for one in self.suspects)
 
     def come_with(self, trainings: Trainings, since: int) -> bool:
-        """Say whether what grows, no graph, came once in each of the `trainings` since a step."""
-        return not self.of_graph and trainings.keep(self.apart_steps, since)
+        """Say whether what grows is a result of each of the `trainings`: no graph, no worker."""
+        may_be = not self.of_graph and self.rates.keys().isdisjoint(COUNTED)
+        return may_be and trainings.keep(self.apart_steps, since)
 
     @property
     def fills_beside(self) -> float | None:

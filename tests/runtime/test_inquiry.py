@@ -17,6 +17,7 @@ from leakcheck.runtime.judgement.patience import (
     SHAPES_STEPS,
     UNHELD_STEPS,
 )
+from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 
@@ -48,6 +49,21 @@ def test_they_are_not_if_it_has_too_few_or_is_not_the_only_one_or_has_no_line():
 
 def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Findings:
     return Findings(suspects, (), (), 0, keyed, memo, found=bool(suspects), rates={})
+
+
+@pytest.mark.parametrize(
+    ("suspect", "resource", "result"),
+    [(HELD, "host.heap", True), (HELD, "descriptors", False), (GRAPH, "graph.nodes", False)],
+)
+def test_what_each_training_leaves_may_be_its_result_but_for_graphs_and_files(
+    suspect, resource, result
+):
+    trainings = Trainings()
+    for step in (200, 400, 600):
+        trainings.begin(step)
+    found = replace(findings(suspect), rates={resource: 0.005}, apart_steps=200.0)
+
+    assert found.come_with(trainings, since=10) is result
 
 
 def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
