@@ -77,7 +77,8 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
 @click.option(
     "--bisect",
     is_flag=True,
-    help="Exit 0 (steady), 1 (growing) or 125 (cannot tell), for `git bisect run`.",
+    help="Exit 0 (steady), 1 (growing), 125 (cannot tell) or 128 (wrong options), as `git bisect "
+    "run` counts.",
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(as_module: bool, program: tuple[str, ...], **options: object) -> None:
