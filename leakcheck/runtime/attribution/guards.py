@@ -70,6 +70,8 @@ def limiting_place(suspect: Suspect) -> Place | None:
             or (_item_cut_in(within, name) if is_inner(suspect) else None)
             for name, within in names_of(suspect, place)
         ]
+        if _keeps_its_history(suspect):
+            found = [node for node in found if not isinstance(node, ast.Assign)]
         replaced = (replaced_in(within, name) for name, within in owners_of(suspect, tree))
         for node in (*found, *replaced):
             if node is not None:
@@ -80,6 +82,13 @@ def limiting_place(suspect: Suspect) -> Place | None:
         if (node := _limit_in(kind, name)) is not None:
             return _told(node, shown(path))
     return None
+
+
+def _keeps_its_history(suspect: Suspect) -> bool:
+    """Say whether one tensor keeps the graph it was made by: what is cut off it stays in that."""
+    edges = [link.edge for link in suspect.trace.links] if suspect.trace else []
+    in_container = any(edge.startswith("[") for edge in edges)
+    return suspect.kind == "graph" and suspect.what.startswith("Tensor ") and not in_container
 
 
 def _told(node: ast.AST, path: str) -> Place:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import linecache
+from dataclasses import replace
 
 import pytest
 
@@ -183,6 +184,22 @@ def test_an_attribute_of_another_class_is_another_list(tmp_path):
 
     assert said("") == ""
     assert said("(A)") != ""
+
+
+@pytest.mark.parametrize(
+    ("cut", "edges", "limited"),
+    [
+        ("kept = torch.cat([kept[-n:], x])", [], False),
+        ("kept = torch.cat([kept[-n:], x])", [".queue"], False),
+        ("kept = kept[-n:] + [x]", ["[x]"], True),
+        ("kept = kept + x\nif len(kept) > n: kept = kept[-n:].detach()", [], True),
+    ],
+)
+def test_a_tensor_with_its_history_is_not_limited_by_its_size(named, cut, edges, limited):
+    tensor = replace(named(cut, "global `kept`", *edges), kind="graph", what="Tensor (16) float32")
+
+    assert bool(limited_by_program([tensor])) == limited
+    assert limited_by_program([replace(tensor, kind="tensor")])
 
 
 def test_of_two_lists_on_one_line_the_limit_of_one_is_none_of_the_others(said):
