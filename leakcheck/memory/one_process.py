@@ -7,7 +7,6 @@ the predictor's own process.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any, Final
 import torch
 
 from leakcheck.memory.simulate import SimulatedDevice
+from leakcheck.tracked import instances
 
 MIB: Final = 1 << 20
 # torch/csrc/distributed/c10d/reducer.hpp: kDefaultFirstBucketBytes, kDefaultBucketBytesCap
@@ -32,7 +32,7 @@ def is_sharded() -> bool:
     fsdp = sys.modules.get("torch.distributed.fsdp")
     kinds = [getattr(fsdp, name, None) for name in ("FullyShardedDataParallel", "FSDPModule")]
     known = tuple(kind for kind in kinds if kind is not None)
-    return bool(known) and any(issubclass(type(item), known) for item in gc.get_objects())
+    return bool(known) and bool(instances(*known))
 
 
 def install(device: SimulatedDevice) -> None:

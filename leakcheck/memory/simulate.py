@@ -7,7 +7,6 @@ is noted, so that a prediction can say what it could not honour.
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +24,7 @@ from leakcheck.memory.timeline import Timeline, predicted_timeline
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
 from leakcheck.model import Category, LedgerPage
+from leakcheck.tracked import instances
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
 MATRIX_PRODUCTS = frozenset(
@@ -261,5 +261,4 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
 
 def _modules() -> list[torch.nn.Module]:
-    # a list: a tuple that grows while the collector's objects are read is one of them
-    return [item for item in gc.get_objects() if issubclass(type(item), torch.nn.Module)]
+    return instances(torch.nn.Module)

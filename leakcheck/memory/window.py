@@ -17,6 +17,7 @@ from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.ledger import END_OF_STEP, device_memory
 from leakcheck.memory.watch import Ledger
 from leakcheck.model import DeviceMemory, LedgerPage
+from leakcheck.tracked import instances
 
 if TYPE_CHECKING:
     import torch
@@ -76,17 +77,8 @@ class GrowthWindow:
 
 def roots_in_python() -> tuple[list[torch.nn.Module], list[torch.optim.Optimizer]]:
     """The outermost modules and all optimizers that the collector knows."""
-    import gc
-
     import torch
 
-    modules: list[torch.nn.Module] = []
-    optimizers: list[torch.optim.Optimizer] = []
-    for item in gc.get_objects():
-        kind = type(item)  # isinstance would run foreign __class__ hooks
-        if issubclass(kind, torch.nn.Module):
-            modules.append(item)
-        elif issubclass(kind, torch.optim.Optimizer):
-            optimizers.append(item)
+    modules, optimizers = instances(torch.nn.Module), instances(torch.optim.Optimizer)
     inner = {id(child) for module in modules for child in module.__dict__["_modules"].values()}
     return [module for module in modules if id(module) not in inner], optimizers

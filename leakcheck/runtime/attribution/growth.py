@@ -20,6 +20,7 @@ from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_o
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
+from leakcheck.tracked import referring_to
 
 FEWEST_ELEMENTS = 2
 FEWEST_NEW_SHAPES = 2  # looks that found tensors of new shapes
@@ -43,7 +44,7 @@ class Grower:
 def referred_to(growers: list[Grower], most: int) -> list[Grower]:
     """Return up to `most`, without what no object is known to hold: lists inside a StringIO."""
     containers = [one.container for one in growers]
-    holders = gc.get_referrers(*containers) if len(containers) > most else []
+    holders = referring_to(containers) if len(containers) > most else []
     theirs = [one for one in holders if one is not containers and type(one) is not Grower]
     held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
     known = [one for one in growers if id(one.container) in held] if holders else growers

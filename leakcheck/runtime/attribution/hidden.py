@@ -15,6 +15,7 @@ from typing import Any
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.tables import objects_in
+from leakcheck.tracked import referents_of_all
 
 DEEPEST_UNTRACKED = 4  # tuples and dictionaries around an array, none of them tracked
 LONGEST_BASES = 4  # views of views of an array
@@ -139,7 +140,7 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
 
     Of arrays of objects what is in them; also says whether there are such.
     """
-    parts = gc.get_referents(*gc.get_objects())
+    parts = referents_of_all()
     parts.extend(frames.local_values(()))
     array = array_type()
     found: defaultdict[int, list[Any]] = defaultdict(list)

@@ -21,6 +21,7 @@ from leakcheck.runtime.attribution.linked import climb
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Local
 from leakcheck.runtime.introspection.objects import Heap, is_ours
+from leakcheck.tracked import referring_to
 
 # before 3.11 the dictionary of every object is a level of its own
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
@@ -132,7 +133,7 @@ class Roots:
 
     def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
         inside = {id(thing) for thing in level}
-        found = gc.get_referrers(*level)
+        found = referring_to(level)
         skipped = self._skipped | self._hidden.ids
         following: list[Any] = []
         for holder in found:

@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.introspection import objects
+from leakcheck.tracked import of_kinds
 
 WIDEST = 8  # objects at one level: more are no chain
 FARTHEST = 20_000  # objects
@@ -65,8 +66,7 @@ def links_of(head: Any, enough: int) -> int:
 def _holders_of(kinds: set[int]) -> dict[int, list[Any]]:
     """Return, by the id of each object of these kinds, those that hold it."""
     found: defaultdict[int, list[Any]] = defaultdict(list)
-    everything = gc.get_objects()
-    for holder in [thing for thing in everything if id(type(thing)) in kinds]:
+    for holder in of_kinds(kinds):
         if not objects.is_ours(type(holder)):
             for part in gc.get_referents(holder):
                 if id(type(part)) in kinds:

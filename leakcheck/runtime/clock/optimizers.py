@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from types import ModuleType
 
 from leakcheck.runtime.clock.imports import when_loaded
 from leakcheck.runtime.introspection.gradients import have_gradients
+from leakcheck.tracked import instances
 
 OPTIMIZER_MODULE = "torch.optim.optimizer"
 
@@ -21,7 +21,7 @@ def an_optimizer_waits() -> bool:
     kind = getattr(sys.modules.get(OPTIMIZER_MODULE), "Optimizer", None)
     if kind is None:
         return False
-    optimizers = [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
+    optimizers = instances(kind)
     try:
         groups = [group for each in optimizers for group in vars(each).get("param_groups", ())]
         return bool(groups) and not any(have_gradients(each["params"]) for each in groups)
