@@ -6,6 +6,7 @@ optimizer's first step imports, is 3.4 of the 7 s that a program takes.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -37,6 +38,12 @@ for line in sys.stdin:
     status = os.waitpid(child, 0)[1]
     print(os.waitstatus_to_exitcode(status), flush=True)
 """
+
+
+def pytest_collection_finish() -> None:
+    """Take what pytest has collected off the heap: 500,000 objects that each look would pass."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True, slots=True)
