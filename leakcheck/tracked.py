@@ -1,28 +1,36 @@
-"""What Python's collector lists, but for tuples that another thread has not finished.
+"""What Python's collector lists, taken so that no thread of the program can tell.
 
-Up to CPython 3.13 `tuple(generator)` ends in a SystemError if anyone else refers to its tuple when
-that is resized (python/cpython#127758 mended it), and the collector lists the tuple from its first
-moment. Threads take turns between calls of C's, never inside one: so what is listed is sifted in
-the same call, by iterators that ask for the list themselves.
+Some of what the collector lists is not finished: up to CPython 3.13 `tuple(generator)` ends in a
+SystemError if anyone else refers to its tuple when that is resized (python/cpython#127758 mended
+it), and so does a frozenset that `marshal` fills, as an import does. Nothing tells such an object
+from a finished one, so none is ever held while another thread may run. Threads take turns between
+calls of C's, never inside one, unless a collection starts in it (up to CPython 3.11) and calls back
+into Python. So what is listed is sifted in one call of C's, by iterators that switch the collector
+off, ask for the list, clear it and switch the collector on again; and tuples and frozensets are
+taken from what refers to them, never from the list.
 """
 
 from __future__ import annotations
 
-import gc
+import sys
 from collections.abc import Callable, Iterable, Iterator, Set
-from itertools import chain, compress, repeat, starmap, tee
-from operator import add, eq, is_not, mul, or_
+from gc import disable, enable, get_objects, get_referents, get_referrers, isenabled
+from itertools import chain, compress, starmap, tee
+from operator import not_, or_
 from typing import Any
 
-_EMPTY_BYTES = object.__sizeof__(())
-_ITEM_BYTES = object.__sizeof__((0,)) - _EMPTY_BYTES
+_HAS_GIL: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+_CALLED_ONCE: tuple[tuple[()]] = ((),)
+# what C code may still be filling, and refuses to when something else refers to it
+UNFINISHED = (tuple, frozenset)
+_IS_UNFINISHED = {id(kind) for kind in UNFINISHED}.__contains__
 
 
 def sifted(
     sift: Callable[..., Iterable[Any]],
     copies: int = 2,
     into: Callable[[Iterable[Any]], Any] = list,
-    listing: Callable[..., list[Any]] = gc.get_objects,
+    listing: Callable[..., list[Any]] = get_objects,
     of: tuple[Any, ...] = (),
 ) -> Any:
     """Return `into(sift(...))` for iterators, as many as `copies`, over what `listing(*of)` lists.
@@ -32,8 +40,36 @@ def sifted(
     what holds it, and would stay until the next collection.
     """
     first, last, *others = tee(starmap(listing, (of,)), copies + 1)
-    things = chain(chain.from_iterable(first), map(list.clear, last))
-    return into(sift(things, *map(chain.from_iterable, others)))
+    was_enabled: list[bool] = []
+    cleared = _silent(map(list.clear, last))
+    things = _uncollected(was_enabled, chain.from_iterable(first), cleared)
+    return _used_up(into, sift(things, *map(chain.from_iterable, others)), was_enabled)
+
+
+def _uncollected(was_enabled: list[bool], *parts: Iterable[Any]) -> Iterator[Any]:
+    """Chain iterators of C's between switching the collector off and back to what it was."""
+    note = map(was_enabled.append, starmap(isenabled, _CALLED_ONCE))
+    off = starmap(disable, _CALLED_ONCE)
+    on = starmap(enable, compress(_CALLED_ONCE, was_enabled))
+    return chain(_silent(note), _silent(off), *parts, _silent(on))
+
+
+def _silent(calls: Iterator[None]) -> Iterator[None]:
+    """Make the calls and yield nothing."""
+    return filter(None, calls)
+
+
+def _used_up(
+    into: Callable[[Iterable[Any]], Any], things: Iterable[Any], was_enabled: list[bool]
+) -> Any:
+    if not _HAS_GIL():
+        raise RuntimeError("the heap cannot be searched in a Python that runs without the GIL")
+    try:
+        return into(things)
+    except BaseException:  # out of memory half-way
+        if any(was_enabled):
+            enable()
+        raise
 
 
 def instances(*kinds: type) -> list[Any]:
@@ -46,33 +82,71 @@ def instances(*kinds: type) -> list[Any]:
 
 
 def of_kinds(kinds: Set[int]) -> list[Any]:
-    """Return what the collector tracks of the types with these ids; of plain tuples those held."""
-    wanted = (kinds - {id(tuple)}).__contains__
+    """Return what the collector tracks of the types with these ids.
+
+    Of plain tuples and frozensets those that something tracked refers to.
+    """
+    wanted = {key for key in kinds if not _IS_UNFINISHED(key)}.__contains__
     found: list[Any] = sifted(
         lambda things, same: compress(things, map(wanted, map(id, map(type, same))))
     )
-    if id(tuple) in kinds:
-        found += {id(part): part for part in referents_of_all() if type(part) is tuple}.values()
+    if any(map(_IS_UNFINISHED, kinds)):
+        found += [part for part in finished().values() if id(type(part)) in kinds]
     return found
+
+
+def finished() -> dict[int, Any]:
+    """Return id -> tuple or frozenset, of those that something tracked refers to."""
+    parts = referents_of_all()
+    chosen = compress(parts, map(_IS_UNFINISHED, map(id, map(type, parts))))
+    return {id(part): part for part in chosen}
 
 
 def referents_of_all() -> list[Any]:
     """Return what everything that the collector tracks refers to: all complete tuples, too."""
-    found: list[Any] = next(starmap(gc.get_referents, starmap(gc.get_objects, ((),))))
-    return found
+    was_enabled: list[bool] = []
+    listed = starmap(get_referents, starmap(get_objects, _CALLED_ONCE))
+    found: list[list[Any]] = _used_up(list, _uncollected(was_enabled, listed), was_enabled)
+    return found[0]
 
 
-def referring_to(things: Iterable[Any]) -> list[Any]:
-    """Return what refers to any of some objects, but for tuples of which an element is missing."""
-    found: list[Any] = sifted(_complete, 4, listing=gc.get_referrers, of=tuple(things))
-    return found
+class Referrers:
+    """Finds what refers to objects, at one moment; drop it soon, what it knows is strong.
 
+    `local_values`: what running functions name, which refers to its tuples too. Of tuples and
+    frozensets those are found that something referred to when the first was asked for (0.1 s).
+    """
 
-def _complete(
-    things: Iterator[Any], same: Iterator[Any], again: Iterator[Any], once_more: Iterator[Any]
-) -> Iterable[Any]:
-    others = map(is_not, map(type, same), repeat(tuple))
-    elements = map(len, map(gc.get_referents, again))
-    full_bytes = map(add, map(mul, elements, repeat(_ITEM_BYTES)), repeat(_EMPTY_BYTES))
-    full = map(eq, full_bytes, map(object.__sizeof__, once_more))
-    return compress(things, map(or_, others, full))
+    def __init__(self, local_values: Iterable[Any] = ()) -> None:
+        self._named = [each for each in local_values if _IS_UNFINISHED(id(type(each)))]
+        self._finished: dict[int, Any] | None = None
+
+    @property
+    def ids(self) -> set[int]:
+        """The ids of what this object itself refers to others by."""
+        return {id(self._named), id(self._finished)}
+
+    def know(self, held: Iterable[Any]) -> None:
+        """Note what something refers to that is not tracked, such as an array of objects."""
+        self._named += [each for each in held if _IS_UNFINISHED(id(type(each)))]
+        self._finished = None
+
+    def of(self, things: Iterable[Any]) -> list[Any]:
+        """Return what refers to any of some objects."""
+        if self._finished is None:
+            self._finished = finished() | {id(each): each for each in self._named}
+        known = self._finished.__contains__
+        found: list[Any] = sifted(
+            lambda things, same, again: compress(
+                things,
+                map(
+                    or_,
+                    map(not_, map(_IS_UNFINISHED, map(id, map(type, same)))),
+                    map(known, map(id, again)),
+                ),
+            ),
+            copies=3,
+            listing=get_referrers,
+            of=tuple(things),
+        )
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 from collections import namedtuple
@@ -14,18 +15,28 @@ from leakcheck.runtime.introspection.objects import Heap, Sieve
 Pair = namedtuple("Pair", "left right")
 
 
-class Unfinished:
-    """A tuple that another thread is putting together, of 20 of one object and 3 more."""
+class Held:
+    """An object that the collector tracks and a set can hold."""
 
-    def __init__(self, element: object) -> None:
-        self.element, self.result = element, None
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+
+class Unfinished:
+    """A tuple that another thread is putting together, of some of one object and 3 more.
+
+    It is resized after 10, 25 and ever more elements, and is then full to the brim.
+    """
+
+    def __init__(self, element: object, full: int = 20) -> None:
+        self.element, self.result, self.full = element, None, full
         self._begun, self._go_on = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._begun.wait()
 
     def _elements(self):
-        yield from [self.element] * 20
+        yield from [self.element] * self.full
         self._begun.set()
         self._go_on.wait()
         yield from [self.element] * 3
@@ -48,21 +59,82 @@ class Unfinished:
         lambda element: tracked.instances(object),
         lambda element: tracked.referents_of_all(),
         lambda element: tracked.of_kinds({id(list), id(tuple)}),
-        lambda element: tracked.referring_to([element]),
+        lambda element: tracked.Referrers().of([element]),
         lambda element: Heap(),
         lambda element: Sieve(lambda kind: True).sort(),
     ],
     ids=["all", "referents", "kinds", "referrers", "heap", "sieve"],
 )
-def test_a_tuple_that_a_thread_has_not_finished_is_finished_while_the_list_is_held(listing):
+@pytest.mark.parametrize("full", [10, 20, 25])
+def test_a_tuple_that_a_thread_has_not_finished_is_finished_while_the_list_is_held(listing, full):
     element = ["held"]
-    unfinished = Unfinished(element)
+    unfinished = Unfinished(element, full)
 
     held = listing(element)
     result = unfinished.finish()
 
     assert held is not None
-    assert result == (element,) * 23
+    assert result == (element,) * (full + 3)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_off_while_the_heap_is_listed_and_then_as_it_was(enabled):
+    (gc.enable if enabled else gc.disable)()
+    try:
+        inside = tracked.sifted(lambda things, _: (gc.isenabled() for _ in things), into=set)
+        after = gc.isenabled()
+    finally:
+        gc.enable()
+
+    assert inside == {False}
+    assert after is enabled
+
+
+def test_the_collector_is_on_again_where_a_listing_fails():
+    def fail(things):
+        next(iter(things))
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        tracked.sifted(lambda things, _: things, into=fail)
+
+    assert gc.isenabled()
+
+
+class Frozen:
+    """A frozenset that C code is filling, which it refuses to if anyone else refers to it."""
+
+    def __init__(self) -> None:
+        new, self._add = ctypes.pythonapi.PyFrozenSet_New, ctypes.pythonapi.PySet_Add
+        new.argtypes, new.restype = (ctypes.c_void_p,), ctypes.c_void_p
+        self._add.argtypes = (ctypes.c_void_p, ctypes.py_object)
+        self._address = new(None)
+
+    def add(self, element: object) -> int:
+        return self._add(self._address, element)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        lambda element: tracked.instances(object),
+        lambda element: tracked.referents_of_all(),
+        lambda element: tracked.of_kinds({id(list), id(frozenset)}),
+        lambda element: tracked.Referrers().of([element]),
+        lambda element: Heap(),
+        lambda element: Sieve(lambda kind: True).sort(),
+    ],
+    ids=["all", "referents", "kinds", "referrers", "heap", "sieve"],
+)
+def test_a_frozenset_that_is_being_filled_can_be_filled_while_the_list_is_held(listing):
+    element = Held(None)
+    frozen = Frozen()
+    frozen.add(element)
+
+    held = listing(element)
+
+    assert held is not None
+    assert frozen.add(Held(None)) == 0
 
 
 def test_what_is_of_a_type_or_derived_from_it_is_listed_but_for_plain_tuples():
@@ -90,11 +162,28 @@ def test_of_some_kinds_tuples_that_something_holds_are_listed_once():
 def test_what_refers_to_something_is_found_in_tuples_and_beside_them():
     element = ["held"]
     in_tuple, in_pair, in_list = (1, element, element), Pair(element, None), [[element]]
+    holding, frozen = [in_tuple], {"set": frozenset([Held(element)])}
 
-    found = tracked.referring_to([element, in_list[0]])
+    found = tracked.Referrers().of([element, in_list[0]])
 
     ids = set(map(id, found))
     assert {id(in_tuple), id(in_pair), id(in_list), id(in_list[0])} <= ids
+    (held,) = frozen["set"]
+    assert {id(frozen["set"])} <= set(map(id, tracked.Referrers().of([held])))
+    assert holding
+
+
+def test_what_only_a_local_or_an_untracked_array_refers_to_is_found_once_it_is_named():
+    element = ["held"]
+    alone = (element,)
+
+    referrers = tracked.Referrers([alone])
+    assert id(alone) in set(map(id, referrers.of([element])))
+    del referrers
+    untold = tracked.Referrers()
+    assert id(alone) not in set(map(id, untold.of([element])))
+    untold.know([alone])
+    assert id(alone) in set(map(id, untold.of([element])))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +193,7 @@ def test_what_refers_to_something_is_found_in_tuples_and_beside_them():
         lambda: tracked.of_kinds({id(Pair), id(tuple)}).clear(),
         lambda: Heap().close(),
         lambda: Sieve(lambda kind: kind is Pair).sort(),
-        lambda: tracked.referring_to([gc]),
+        lambda: tracked.Referrers().of([gc]),
     ],
     ids=["instances", "kinds", "heap", "sieve", "referrers"],
 )

@@ -19,8 +19,8 @@ from leakcheck.runtime.introspection.buffers import Extended
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
-from leakcheck.runtime.introspection.tensors import form_of, numel_of, shape_of
-from leakcheck.tracked import referring_to
+from leakcheck.runtime.introspection.tensors import element_bytes_of, form_of, numel_of, shape_of
+from leakcheck.tracked import Referrers
 
 FEWEST_ELEMENTS = 2
 FEWEST_NEW_SHAPES = 2  # looks that found tensors of new shapes
@@ -41,10 +41,10 @@ class Grower:
     per_step: float
 
 
-def referred_to(growers: list[Grower], most: int) -> list[Grower]:
+def referred_to(growers: list[Grower], most: int, referrers: Referrers) -> list[Grower]:
     """Return up to `most`, without what no object is known to hold: lists inside a StringIO."""
     containers = [one.container for one in growers]
-    holders = referring_to(containers) if len(containers) > most else []
+    holders = referrers.of(containers) if len(containers) > most else []
     theirs = [one for one in holders if one is not containers and type(one) is not Grower]
     held = {id(part) for holder in theirs for part in gc.get_referents(holder)}
     known = [one for one in growers if id(one.container) in held] if holders else growers
@@ -215,7 +215,7 @@ class Growth:
             sizes = [size for size, _ in looks]
             larger = all(now > past > 0 for past, now in pairwise(sizes))
             if larger and are_kept([corners for _, corners in looks]):
-                found.append((tensor, (sizes[-1] - sizes[0]) / steps * tensor.element_size()))
+                found.append((tensor, (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)))
         return found + self._buffers.growing(heap.buffers)
 
     def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:

@@ -28,7 +28,7 @@ class Hidden:
         self._grads = grads(tensors)
         self._views = _views(tensors)
         self._around: dict[int, list[Any]] | None = None
-        self._of_objects = False  # some array is one of objects
+        self.in_arrays: list[Any] = []  # of objects, what is in them
         self.ids = {id(self._grads), id(self._views)}  # of what holds things here itself
 
     def holders(self, thing: Any) -> list[Any]:
@@ -45,9 +45,9 @@ class Hidden:
         if not objects.is_tensor(type(thing)) or "numpy" not in sys.modules:
             return False
         if self._around is None:
-            self._around, self._of_objects = _around_arrays()
-            self.ids.add(id(self._around))
-        return self._of_objects or id(thing) in self._around
+            self._around, self.in_arrays = _around_arrays()
+            self.ids |= {id(self._around), id(self.in_arrays)}
+        return bool(self.in_arrays) or id(thing) in self._around
 
 
 def base_of(thing: Any) -> Any:
@@ -135,10 +135,10 @@ def _views(tensors: list[Any]) -> dict[int, list[Any]]:
     return dict(found)
 
 
-def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
+def _around_arrays() -> tuple[dict[int, list[Any]], list[Any]]:
     """Map tensors to the arrays made of them, and these to what holds them and is not tracked.
 
-    Of arrays of objects what is in them; also says whether there are such.
+    Of arrays of objects what is in them, which is also returned by itself.
     """
     parts = referents_of_all()
     parts.extend(frames.local_values(()))
@@ -154,10 +154,10 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
     for one in arrays.values():
         for holder, held in _bases(one):
             found[id(held)].append(holder)
-    of_objects = False
+    in_arrays: list[Any] = []
     for one in arrays.values():
         for part in objects_in(one):
-            of_objects = True
+            in_arrays.append(part)
             if gc.is_tracked(part) or type(part) is tuple:
                 found[id(part)].append(one)
     if found:
@@ -166,7 +166,7 @@ def _around_arrays() -> tuple[dict[int, list[Any]], bool]:
             for part in gc.get_referents(holder):
                 if id(part) in inside:
                     found[id(part)].append(holder)
-    return dict(found), of_objects
+    return dict(found), in_arrays
 
 
 def _untracked(parts: Iterable[Any]) -> Iterator[Any]:
