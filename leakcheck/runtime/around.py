@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from leakcheck.runtime.attribution.loops import Loop
-from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.local_names import locals_of
 
 _PLAIN = (int, float, str)
 
@@ -46,7 +46,7 @@ class Turns:
         if frame is None or not self.names:
             return False
         optimized = self.code.co_flags & inspect.CO_OPTIMIZED
-        named = frames.locals_of(frame) if optimized else frame.f_globals
+        named = locals_of(frame) if optimized else frame.f_globals
         now = tuple(_identity(named.get(name)) for name in self.names)
         before, self.last = self.last, now
         return bool(before) and before != now

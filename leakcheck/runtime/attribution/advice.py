@@ -81,7 +81,7 @@ _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
     "look for what keeps it outside Python's view: a hook on a tensor whose function reaches that "
-    "tensor, a function registered with atexit or in C++, or a context variable of another thread"
+    "tensor, a function registered with atexit or in C++, or a variable of another thread"
 )
 CREATE_GRAPH_ADVICE = (
     "backward(create_graph=True) ties each parameter to its gradient in C++: use "

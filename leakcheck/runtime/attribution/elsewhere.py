@@ -7,7 +7,6 @@ believed only if it names the container, and else looked for in the functions th
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable
 from types import CodeType
@@ -22,8 +21,7 @@ _ADDS = r"\b{name}\s*(\.\s*(append|appendleft|add|put|put_nowait|extend|insert|u
 
 def own_codes() -> list[CodeType]:
     """Return the user's functions that other threads are in."""
-    others = frames.every(but_thread=threading.get_ident())
-    return [frame.f_code for frame in others if frames.is_own(frame.f_code.co_filename)]
+    return [code for code in frames.codes_elsewhere() if frames.is_own(code.co_filename)]
 
 
 def checked(

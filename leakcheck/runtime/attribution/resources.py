@@ -14,6 +14,8 @@ from typing import Any
 
 from leakcheck.model import Kind
 from leakcheck.runtime.attribution.suspects import Lead
+from leakcheck.runtime.attribution.trace import OUTSIDE
+from leakcheck.runtime.introspection.kinds import derives_from
 from leakcheck.runtime.introspection.objects import is_tensor
 from leakcheck.runtime.introspection.tensors import is_shared
 
@@ -53,7 +55,7 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
     """Tell leads as what they stand for if that grows, by `growing`, and join line and holder."""
     told = [_as_children(_named(lead, growing), growing) for lead in leads]
     if "threads" in growing and any(lead.kind == "threads" for lead in told):
-        told = [lead for lead in told if not lead.told.in_thread]  # what each of them works with
+        told = [lead for lead in told if lead.told.trace.root != OUTSIDE]  # what they work with
     with_tensors = any(lead.kind == "tensor" and "descriptors" in lead.resources for lead in told)
     if with_tensors:
         told = [lead for lead in told if lead.kind != "descriptors" or lead.told.holder]
@@ -108,7 +110,7 @@ def _parts(thing: Any) -> list[Any]:
 
 def _is_of(cls: type, kind: Kind) -> bool:
     bases = (getattr(sys.modules.get(module), name, None) for module, name in _CLASSES[kind])
-    return any(base is not None and issubclass(cls, base) for base in bases)
+    return any(base is not None and derives_from(cls, base) for base in bases)
 
 
 def _is_shared(thing: Any) -> bool:

@@ -22,6 +22,8 @@ from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.bounds import Bound, bounds_beside, bounds_of
 from leakcheck.runtime.attribution.names import is_inner
 from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection.kinds import is_exactly, name_of
+from leakcheck.runtime.introspection.local_names import locals_of
 
 MOST_VALUES = 8  # of one name, in several functions
 PASSED = 1.25  # times a limit: what is cut back now and then may hold somewhat more
@@ -96,7 +98,7 @@ def _is_inside(container: Any, suspect: Suspect) -> bool:
     """Say whether a container is in the one that is named, whose limit is not its own."""
     links = suspect.trace.links if suspect.trace else ()
     last = links[-1] if links else None
-    kind = type(container).__name__
+    kind = name_of(type(container))
     ends_there = last is not None and last.edge.startswith("[") and last.holder == kind
     return ends_there or is_inner(suspect)
 
@@ -108,7 +110,7 @@ def _counts(bound: Bound, owners: Sequence[Any], length: int) -> bool:
 
 def _numbers(node: ast.expr, path: str, owners: Sequence[Any]) -> list[float]:
     found = islice(_values(node, path, owners), MOST_VALUES)
-    return [value for value in found if type(value) in (int, float) and math.isfinite(value)]
+    return [value for value in found if is_exactly(value, int, float) and math.isfinite(value)]
 
 
 def _values(node: ast.expr, path: str, owners: Sequence[Any]) -> Iterator[Any]:
@@ -151,7 +153,7 @@ def _named(name: str, path: str) -> Iterator[Any]:
         frame for frame in frames.running() if os.path.realpath(frame.f_code.co_filename) == at
     ]
     for frame in running:
-        named = frames.locals_of(frame)
+        named = locals_of(frame)
         if name in named:
             yield named[name]
     for namespace in (*(frame.f_globals for frame in running), *frames.namespaces(at)):

@@ -1,12 +1,12 @@
 """Whose code a frame runs, and what the local names of the running functions hold.
 
-A local of a running function is no gc referrer on CPython 3.11 and later, so the frames of every
-thread and of every suspended generator are roots of their own.
+A local of a running function is no gc referrer on CPython 3.11 and later, so the frames of this
+thread and of every suspended generator are roots of their own. No frame is read that another thread
+runs.
 """
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import os
 import re
@@ -28,6 +28,7 @@ from types import (
 from typing import Any
 
 from leakcheck.model import Place
+from leakcheck.runtime.introspection.local_names import locals_of
 
 _PACKAGE = str(Path(__file__).parents[2])
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
@@ -54,7 +55,6 @@ class Local:
     own: bool
     path: str = ""
     suspended: bool = False
-    in_thread: bool = False  # the function runs in another thread
 
 
 @lru_cache(maxsize=4096)
@@ -80,22 +80,38 @@ def own_caller(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def every(but_thread: int = 0) -> Iterator[FrameType]:
-    """Yield the frames that run in any thread, leakcheck's own included."""
-    for thread, top in sys._current_frames().items():
-        frame: FrameType | None = top if thread != but_thread else None
-        while frame is not None:
-            yield frame
-            frame = frame.f_back
+def running() -> Iterator[FrameType]:
+    """Yield the program's frames that run in this thread.
+
+    Not those of other threads: while such a frame is held, what it names outlives its end.
+    """
+    return (frame for frame in stack() if not is_ours(frame.f_code))
 
 
-def running(suspended: Iterable[Any] = ()) -> Iterator[FrameType]:
-    """Yield the program's frames in every thread, and those of the generators given."""
-    yield from (frame for frame in every() if not is_ours(frame.f_code))
-    for thing in suspended:
-        frame = suspended_frame(thing)
-        if frame is not None:
-            yield frame
+def stack() -> Iterator[FrameType]:
+    """Yield the frames that run in this thread, the innermost first, leakcheck's own included."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def codes_elsewhere() -> list[CodeType]:
+    """Return the code that the other threads run, the innermost of each first."""
+    own = threading.get_ident()
+    # in no variable: it has this very frame in it, and what a cycle keeps waits for a collection
+    return [
+        code
+        for thread, frame in sys._current_frames().items()
+        if thread != own
+        for code in _codes(frame)
+    ]
+
+
+def _codes(frame: FrameType | None) -> Iterator[CodeType]:
+    while frame is not None:
+        yield frame.f_code
+        frame = frame.f_back
 
 
 def namespaces(path: str) -> Iterator[dict[str, Any]]:
@@ -135,42 +151,32 @@ def suspended_frame(thing: Any) -> FrameType | None:
     return thing.ag_frame if type(thing) is AsyncGeneratorType else None
 
 
-def locals_of(frame: FrameType) -> dict[str, Any]:
-    """Copy a function's locals; the module's or class's own namespace counts as no locals.
-
-    Up to CPython 3.12 reading them leaves a dictionary behind in the frame that keeps every value
-    alive until the function ends; it is emptied again unless the program holds it by locals().
-    """
-    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        return {}
-    snapshot = frame.f_locals
-    copied = dict(snapshot)
-    if isinstance(snapshot, dict) and sys.getrefcount(snapshot) <= 3:  # the frame, us, the call
-        snapshot.clear()
-    return copied
-
-
 def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
-    """Yield everything that a running function names."""
-    for frame in running(suspended):
-        yield from locals_of(frame).values()
+    """Yield everything that a function of this thread names, running or suspended."""
+    for frame, owner in _readable(suspended):
+        yield from locals_of(frame, owner).values()
 
 
 def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
-    """Return id -> local name for everything a running function names; the user's names win."""
+    """Return id -> local name for everything such a function names; the user's names win."""
     found: dict[int, Local] = {}
-    now = {id(frame) for frame in running()}
-    elsewhere = {id(frame) for frame in every(but_thread=threading.get_ident())}
-    for frame in running(suspended):
-        waits, in_thread = id(frame) not in now, id(frame) in elsewhere
-        function = frame.f_code.co_name
-        own = is_own(frame.f_code.co_filename)
-        for name, value in locals_of(frame).items():
+    for frame, owner in _readable(suspended):
+        function, path = frame.f_code.co_name, frame.f_code.co_filename
+        own = is_own(path)
+        for name, value in locals_of(frame, owner).items():
             known = found.get(id(value))
             if not name.startswith(".") and (known is None or (own and not known.own)):
-                path = frame.f_code.co_filename
-                found[id(value)] = Local(name, function, own, path, waits, in_thread)
+                found[id(value)] = Local(name, function, own, path, suspended=owner is not None)
     return found
+
+
+def _readable(suspended: Iterable[Any]) -> Iterator[tuple[FrameType, Any]]:
+    for frame in running():
+        yield frame, None
+    for thing in suspended:
+        its_own = suspended_frame(thing)
+        if its_own is not None:
+            yield its_own, thing
 
 
 def place(site: Site, share: float = 1.0) -> Place:

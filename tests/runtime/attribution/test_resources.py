@@ -15,7 +15,7 @@ import pytest
 from leakcheck.model import LeakTrace
 from leakcheck.runtime.attribution.resources import as_counted, resources_in
 from leakcheck.runtime.attribution.suspects import Lead
-from leakcheck.runtime.attribution.trace import Told
+from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection.frames import Site
 
 HELD_AT, OPENED_AT = Counter([Site("a.py", 12)]), Counter([Site("a.py", 11)])
@@ -122,7 +122,7 @@ def test_of_two_that_hold_files_nobody_knows_which_is_added_to_by_the_line():
 
 def test_what_threads_work_with_is_theirs():
     threads = replace(FILES, kind="threads")
-    inside = Told(LeakTrace("local `x` in work()"), "local `x` in work()", False, in_thread=True)
+    inside = Told(LeakTrace(OUTSIDE), f"{OUTSIDE}: no Python object refers to it", False)
     batch = Lead("tensor", "Tensor (8)", inside)
 
     assert as_counted([batch, threads], {"threads": 0.1}) == [threads]
