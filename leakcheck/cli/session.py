@@ -90,7 +90,7 @@ class Session:
     def run(self) -> int:
         """Run the program to its end, or to the verdict; report; return the exit status."""
         self._sentinel.start()
-        clock = StepClock(self._sentinel, self._after_step)
+        clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
         before_os_exit(lambda status: self._finish(Outcome(status, "exit")))
@@ -110,8 +110,8 @@ class Session:
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         if self.settings.every_seconds is not None:
             return TimeClock(self._sentinel, self.settings.every_seconds)
-        hook_optimizers(clock.optimizer_stepped)
-        ticks.listen(clock.ticked)
+        hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
+        ticks.listen(clock.guard.guarded(clock.ticked))
         loaders.listen(clock)
         return None
 
@@ -268,7 +268,7 @@ def _keep_from_children(handler: Callable[[int, FrameType | None], None]) -> Non
 
 
 def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def _others_run() -> bool:

@@ -17,17 +17,20 @@ import itertools
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from threading import get_ident
 from time import perf_counter
 from types import CodeType, TracebackType
 
 from leakcheck.model import Report, Sample
 from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
+from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude
+from leakcheck.runtime.guard import Guard
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
@@ -49,8 +52,10 @@ class Sentinel:
     `steps`: settled steps after which a loop without growth counts as steady;
     `tolerance_bytes`: growth of plain Python objects a step that nobody minds;
     `on_leak`: called once with the report when a leak is established, in the stepping thread.
-    Steps may come from any thread; a forked child's steps are not counted. What is counted is the
-    whole process's, so of two loops that run at once each sentinel sees the other's leak.
+    Steps may come from any thread, and leakcheck works in one: that of the first step, or of those
+    that follow when it ends or steps no more. A forked child's steps are not counted. What is
+    counted is the whole process's, so of two loops that run at once each sentinel sees the other's
+    leak.
     Raises TypeError or ValueError for arguments that are none.
     """
 
@@ -74,19 +79,26 @@ class Sentinel:
         self._forget()
 
     def _forget(self) -> None:
-        self.broken = ""
+        self.guard = Guard()
         self.hit_limit = ""
         self.previous: Report | None = None
         self._count = itertools.count(1)
         self._step = 0
         self._next = 1
         self._pid = 0
+        self._thread, self._foreign = 0, 0  # whose steps count, and how many of others since
+        self._turned_elsewhere = 0  # the depth of a loop that another thread saw turn
         self._by_loader, self._loader_known = True, False  # what tells of epochs, and has it
         self._outer: dict[int, Turns] = {}  # of the loops around the steps, by depth
         self._turns: dict[int, Turns] = {}  # while it matters
         self._watch: Watch | None = None
         self._course: Course | None = None
         self._report: Report | None = None
+
+    @property
+    def broken(self) -> str:
+        """What went wrong in leakcheck and ended the watch; "" if nothing did."""
+        return self.guard.broken
 
     def start(self) -> Sentinel:
         """Begin to watch, after `stop` another loop anew; while it watches this changes nothing."""
@@ -136,8 +148,13 @@ class Sentinel:
     def step(self) -> None:
         """Count one step; most calls cost less than a microsecond, readings about ten."""
         self._step = step = next(self._count)
+        if get_ident() != self._thread and not self._takes_over():
+            return
         if self._turns:
             self._heed(self._turns)
+        if self._turned_elsewhere:
+            depth, self._turned_elsewhere = self._turned_elsewhere, 0
+            self.phase(depth)
         if step < self._next or self._report is not None:
             return
         self.start()
@@ -150,6 +167,14 @@ class Sentinel:
             self._break(error)
         if leak is not None and self._on_leak is not None:
             self._on_leak(leak)
+
+    def _takes_over(self) -> bool:
+        """Say whether the steps of this thread count from now on, and not those of another."""
+        self._foreign += 1
+        if self._thread and self._foreign < OVER_AFTER and _lives(self._thread):
+            return False
+        self._thread, self._foreign = get_ident(), 0
+        return True
 
     def waits_for(self, waits: Waits, outermost: int = 1, *, by_loader: bool = False) -> None:
         """Say what grows until a loop around the steps turns.
@@ -180,6 +205,9 @@ class Sentinel:
     def phase(self, depth: int = 1) -> None:
         """Note that a loop around the steps begins its next iteration: an epoch is at depth 1."""
         if self._course is None or self.broken or self._report is not None:
+            return
+        if self._thread not in (0, get_ident()):  # noted, and told at the next step
+            self._turned_elsewhere = max(depth, self._turned_elsewhere)
             return
         try:
             with self._lock:
@@ -322,10 +350,14 @@ class Sentinel:
         return self.previous if self._course.span.seen(self._step) < FEWEST_STEPS else report
 
     def _break(self, error: Exception) -> None:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        self.broken = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
-        if os.environ.get("LEAKCHECK_DEBUG"):
-            traceback.print_exc(file=sys.stderr)
+        self.guard.keep(error)
+        if self._course is not None:
+            with suppress(Exception):  # it has failed already, and is dropped
+                self._course.abandon()
+
+
+def _lives(thread: int) -> bool:
+    return any(each.ident == thread for each in threading.enumerate())
 
 
 def _check(steps: object, tolerance_bytes: object, on_leak: object) -> None:

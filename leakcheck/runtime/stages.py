@@ -9,6 +9,7 @@ from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import emptied
+from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -294,8 +295,14 @@ class Course:
         except Exception as error:
             self._attribution_failed(step, error)
 
+    def abandon(self) -> None:
+        """End what is under way without an answer: the watch has failed."""
+        self._drop_attribution()
+
     def _attribution_failed(self, step: int, error: Exception) -> None:
         self._drop_attribution()
+        if is_of_program(error):
+            raise error
         told = f"its holder could not be found: {type(error).__name__}: {error}"
         self._add(Notice("note", told), step=step)
         self._wait_or_establish(step, ())

@@ -2,8 +2,8 @@
 
 While the tracer is on, each line event in the user's own files reads the autograd sequence number,
 so that every Node made is dated to a line, and a few probes such as the length of a list that
-grows. Library code gets call events only: what it does is credited to the user's line that called
-it. A program that traces itself (a debugger, coverage) is left alone.
+grows. Library code gets events of calls and returns only: what it does is credited to the user's
+line that called it. A program that traces itself (a debugger, coverage) is left alone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
+from leakcheck.runtime.guard import Guard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.line_events import LineEvents
 
 Probe = Callable[[], int]
 _NOWHERE = Site("", 0)
@@ -38,18 +40,24 @@ class LineTracer:
         self._probes: dict[str, tuple[Probe, int]] = {}
         self._numbers = array("Q")
         self._made_by: list[Site] = []
-        self._own: dict[CodeType, bool] = {}
+        self._own: dict[str, bool] = {}  # by path
         self._number = 0
         self._site: Site | None = None
         self._next_number: Callable[[], int] = graph.sequence_number
-        self._events = 0
+        self._count = 0  # of events
         self._stop_at_s = 0.0
         self._on = False
+        self._guard = Guard()
+        self._events = LineEvents(
+            called=self._guard.guarded(self._called),
+            line=self._guard.guarded(self._line),
+            returned=self._guard.guarded(self._returned),
+        )
 
     @property
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
-        return self._events * _EVENT_S
+        return self._count * _EVENT_S
 
     def start(self) -> bool:
         """Begin; False when something else traces this thread."""
@@ -57,55 +65,56 @@ class LineTracer:
             return False
         self._next_number = graph.sequence_reader()
         self._number = self._next_number()
-        self._stop_at_s = perf_counter() + 60 * BUDGET_S
         self._on = True
-        self._trace_from(sys._getframe(1))
+        self._trace_on()
         return True
 
-    def _trace_from(self, newest: FrameType) -> None:
-        frame = frames.own_caller(newest)
+    def _trace_on(self) -> None:
+        self._stop_at_s = perf_counter() + 60 * BUDGET_S
+        frame = frames.own_caller(sys._getframe(1))
         self._site = _site(frame) if frame else None
-        while frame is not None:
-            if frames.is_own(frame.f_code.co_filename):
-                frame.f_trace = self._line
-            frame = frame.f_back
-        sys.settrace(self._call)
+        for frame in frames.stack():
+            frame.f_trace_lines = self._is_own(frame)
+        self._events.start()
 
     def stop(self) -> None:
-        """End, and leave neither a trace function nor a copy of locals in the running frames."""
-        self._probes.clear()
-        if self._is_on():
-            sys.settrace(None)
+        """End, and leave nothing in the frames of this thread that still run."""
+        self._probes = {}
+        self._events.stop()
         self._on = False
+        for frame in frames.stack():
+            frame.f_trace_lines = True
 
     def forget(self, suspended: Iterable[Any]) -> None:
-        """Remove what tracing left in the frames that still run or are suspended."""
-        for frame in frames.running(suspended):
-            if getattr(frame.f_trace, "__self__", None) is self:
-                frame.f_trace = None
-                frames.locals_of(frame)
+        """Leave nothing in suspended frames either."""
+        for frame in filter(None, map(frames.suspended_frame, suspended)):
+            frame.f_trace_lines = True
 
     def watch(self, key: str, probe: Probe) -> None:
         """Credit every change of `probe()` from now on under `key`."""
         if self._on and key not in self._probes:
-            self._probes[key] = (probe, probe())
             self.credits[key] = Counter()
+            self._probes = {**self._probes, key: (probe, probe())}
 
     def settle(self) -> None:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""
         if self._is_on():
             self._settle()
-            sys.settrace(None)  # or every instruction of ours takes twice as long
+            self._events.stop()  # or every instruction of ours takes twice as long
 
     def resume(self) -> None:
         """Go on from what the probes read now."""
         if self._is_on():
-            self._trace_from(sys._getframe(1))  # the frames that began meanwhile too
-            self._stop_at_s = perf_counter() + 60 * BUDGET_S
+            self._trace_on()
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
 
+    def check(self) -> None:
+        """Raise what went wrong while a line of the program's was traced."""
+        self._guard.check()
+
     def _is_on(self) -> bool:
-        self._on = self._on and sys.gettrace() in (None, self._call)  # or the program traces itself
+        # another tracer is the program's own
+        self._on = self._on and (self._events.are_on() or sys.gettrace() is None)
         return self._on
 
     def made_by(self, number: int) -> Site | None:
@@ -114,41 +123,47 @@ class LineTracer:
         site = self._made_by[index] if 0 < index < len(self._made_by) else _NOWHERE
         return site if site.path else None
 
-    def _call(self, frame: FrameType, event: str, arg: Any) -> Any:
-        own = self._own.get(frame.f_code)
+    def _is_own(self, frame: FrameType) -> bool:
+        path = frame.f_code.co_filename
+        own = self._own.get(path)
         if own is None:
-            own = self._own[frame.f_code] = frames.is_own(frame.f_code.co_filename)
-        if not own or not self._on:
-            return None
-        self._settle()
-        self._site = _site(frame)
-        return self._line
+            own = self._own[path] = frames.is_own(path)
+        return own
 
-    def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if not self._on:
-            return None
-        self._settle()
-        if event == "line":
+    def _called(self, frame: FrameType) -> None:
+        if not self._on:  # it was switched off by another thread
+            self._events.stop()
+        elif self._is_own(frame):
+            self._settle()
+            self._site = _site(frame)
+        else:
+            frame.f_trace_lines = False
+
+    def _line(self, frame: FrameType) -> None:
+        if self._on and self._is_own(frame):
+            self._settle()
             self._site = site = _site(frame)
             line = (site.path, site.line)
             self.visits[line] = self.visits.get(line, 0) + 1
-        elif event == "return":
+
+    def _returned(self, frame: FrameType) -> None:
+        if self._on and self._is_own(frame):
+            self._settle()
             caller = frames.own_caller(frame.f_back)
             self._site = _site(caller) if caller else None
-        return self._line
 
     def _settle(self) -> None:
         number = self._next_number()
         if number != self._number:
             self._note_nodes(number)
-        for key, (probe, before) in self._probes.items():
+        for key, (probe, before) in self._probes.items():  # replaced as a whole by who changes it
             value = probe()
             if value != before:
                 self._probes[key] = (probe, value)
                 if self._site is not None:
                     self.credits[key][self._site] += value - before
-        self._events += 1
-        if self._events % _EVENTS_BETWEEN_CHECKS == 0:
+        self._count += 1
+        if self._count % _EVENTS_BETWEEN_CHECKS == 0:
             self._keep_to_budget()
 
     def _note_nodes(self, number: int) -> None:
@@ -163,7 +178,7 @@ class LineTracer:
     def _keep_to_budget(self) -> None:
         if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
             self._on = False
-            sys.settrace(None)
+            self._events.stop()
 
 
 def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:

@@ -93,6 +93,7 @@ class Window:
 
     def step(self) -> None:
         """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
+        self._tracer.check()
         self._step += 1
         self._mark()
         self._trace_or_rest()
@@ -110,6 +111,7 @@ class Window:
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         """End the window and return what grows, who holds it, and what only fills up."""
         self._tracer.stop()
+        self._tracer.check()
         gc.collect()
         suspended: list[Any] = []
         try:

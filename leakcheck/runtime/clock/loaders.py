@@ -7,18 +7,20 @@ descriptor while anyone listens, so that no call of ours stands in a traceback o
 from __future__ import annotations
 
 import weakref
-from contextlib import suppress
 from types import ModuleType
 from typing import Any, Protocol
 
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.guard import Guard
 
 LOADER_MODULE = "torch.utils.data.dataloader"
 _COUNT = "_num_yielded"
 
 
 class Listener(Protocol):
-    """Is told of batches; not kept alive for it."""
+    """Is told of batches, by its guard; not kept alive for it."""
+
+    guard: Guard
 
     def gave(self, sampler: Any, dataset: Any, count: int) -> None:
         """Note how many batches an iterator has given, and what it goes over."""
@@ -61,9 +63,9 @@ class _Count:
     def __set__(self, iterator: Any, count: Any) -> None:
         names = vars(iterator)
         names[_COUNT] = count
-        with suppress(Exception):  # ours, and the program must not pay for it
-            for listener in tuple(_listening):
-                listener.gave(names.get("_index_sampler"), names.get("_dataset"), count)
+        told = (names.get("_index_sampler"), names.get("_dataset"), count)
+        for listener in tuple(_listening):
+            listener.guard.guarded(listener.gave)(*told)
 
 
 def _know(module: ModuleType) -> None:

@@ -22,6 +22,8 @@ from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
+from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.introspection.line_events import LineEvents
 
 if TYPE_CHECKING:
     from leakcheck.runtime.judgement.release import Waits
@@ -40,13 +42,17 @@ LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 class StepClock:
     """Turns optimizer hooks and loop ticks into steps of a sentinel; `on_step` follows each."""
 
-    def __init__(self, sentinel: Sentinel, on_step: Callable[[], None]) -> None:
+    def __init__(
+        self, sentinel: Sentinel, on_step: Callable[[], None], guard: Guard | None = None
+    ) -> None:
         self._sentinel = sentinel
         self._on_step = on_step
+        self.guard = guard or Guard()  # whoever calls the clock does so by it
         self._optimizer: weakref.ref[object] | None = None
         self._beside = Beside()
         self._others = 0
         self._counts: dict[int, int] = {}
+        self._passed: dict[int, int] = {}  # iterations in threads whose steps do not count
         self._chosen: int | None = None
         self._outer: dict[int, int] = {}  # depth of the loops around that of the steps
         self._idle_ticks = 0
@@ -74,6 +80,7 @@ class StepClock:
             if self._optimizer is not None and not known:
                 self._sentinel.begins_anew()
             self._take_optimizer(optimizer, restart=self._optimizer is None)
+        self._thread = threading.get_ident()
         self._stepped += 1
         if self._moved or self._stepped == CHOSEN_AFTER:
             self._look_around()
@@ -83,6 +90,9 @@ class StepClock:
 
     def ticked(self, loop: int) -> None:
         """Count an iteration of one of the user's loops."""
+        if self._is_other_thread():
+            self._pass_over(loop)
+            return
         if loop == self._chosen:
             self._step_of_chosen(loop)
             return
@@ -92,6 +102,8 @@ class StepClock:
                 return
         count = self._counts[loop] = self._counts.get(loop, 0) + 1
         if self._optimizer is not None:
+            if _is_traced_by_program():
+                ticks.switch(loop, False)
             self._moved |= not count & (count - 1)  # another loop: its optimizer may be the same
             self._idle_ticks += 1
             if self._idle_ticks % LOOK_AGAIN_EVERY == 0:
@@ -100,6 +112,12 @@ class StepClock:
             self._graphs.note(loop)
             self._tick_beside_chosen(loop, count)
         if count == SWITCHED_OFF_AFTER:
+            ticks.switch(loop, False)
+
+    def _pass_over(self, loop: int) -> None:
+        """Note an iteration in another thread than that of the steps: no more than is needed."""
+        count = self._passed[loop] = self._passed.get(loop, 0) + 1
+        if count == SWITCHED_OFF_AFTER or _is_traced_by_program():
             ticks.switch(loop, False)
 
     def gave(self, _: Any, dataset: Any, count: int) -> None:
@@ -166,7 +184,7 @@ class StepClock:
         around = around[around.index(ticking) :] if ticking in around else around
         around = ticks.around_steps(around)
         busy = [loop for loop in around if self._counts.get(loop, 0) >= CHOSEN_AFTER]
-        if not busy or self._chosen in around or self._is_other_thread():
+        if not busy or self._chosen in around:
             return
         if self._chosen is None or self._is_better(busy[-1]):
             with self._changing:
@@ -193,7 +211,7 @@ class StepClock:
         return self._others >= OVER_AFTER and idle_s > OVER_AFTER_S
 
     def _is_other_thread(self) -> bool:
-        if self._chosen is None or threading.get_ident() == self._thread:
+        if self._thread in (0, threading.get_ident()):
             return False
         return self._trusted or not _in_main_thread()
 
@@ -262,7 +280,7 @@ class StepClock:
         idle_s = perf_counter() - self._last_step_s
         around = ticks.enclosing(sys._getframe(2))
         if idle_s > OVER_AFTER_S and self._outer.keys().isdisjoint(around):
-            self._optimizer = None
+            self._optimizer, self._thread = None, 0
             self._beside = Beside()
             self._counts.clear()
 
@@ -271,5 +289,9 @@ def _by_depth(loops: Sequence[int], nearest: int = 1) -> dict[int, int]:
     return {loop: depth for depth, loop in enumerate(loops, nearest)}
 
 
+def _is_traced_by_program() -> bool:
+    return type(sys.gettrace()) not in (type(None), LineEvents)
+
+
 def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+    return threading.get_ident() == threading.main_thread().ident

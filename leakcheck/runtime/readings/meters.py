@@ -19,11 +19,12 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from threading import get_ident
 from types import ModuleType
 
 import psutil
 
+from leakcheck.runtime.guard import Guard
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
@@ -101,11 +102,14 @@ class GarbageMeter:
         self.step = 0  # the step that runs
         self.measuring = False  # readings are being taken: no time to look at what is freed
         self.ours = False  # what is freed now is leakcheck's own
+        self.thread = 0  # that steps: other threads' collections are only added up
+        self.guard = Guard()
         self._heap: Callable[[], int] = heap or int
         self._before = 0
         self.start_over()
+        self._listener = self.guard.guarded(self._collecting)
         if heap is not None:
-            gc.callbacks.append(self._collecting)
+            gc.callbacks.append(self._listener)
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
@@ -135,8 +139,8 @@ class GarbageMeter:
 
     def close(self) -> None:
         """Listen to the collector no more."""
-        if self._collecting in gc.callbacks:
-            gc.callbacks.remove(self._collecting)
+        others = [each for each in gc.callbacks if each is not self._listener]
+        gc.callbacks[:] = others
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if self.ours:
@@ -155,10 +159,10 @@ class GarbageMeter:
 
     def _begin(self) -> None:
         recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
-        if recurs and not self.kinds and self._examined < MOST_EXAMINED:
+        here = self.thread == get_ident()
+        if recurs and here and not self.kinds and self._examined < MOST_EXAMINED:
             self._examined += 1
-            with suppress(Exception):  # the interpreter would print it
-                self._population = population(named=True)
+            self._population = population(named=True)
         self._before = self._heap()
 
     def _end(self, collected: int) -> None:
@@ -171,9 +175,8 @@ class GarbageMeter:
         self._little = self._few = 0
         self._freed_bytes += freed_bytes
         self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
-        if before is not None:
-            with suppress(Exception):
-                self.kinds = freed(before, population(named=False))
+        if before is not None and self.thread == get_ident():
+            self.kinds = freed(before, population(named=False))
 
 
 class DeviceMeter:

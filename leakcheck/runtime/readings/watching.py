@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
+from threading import get_ident
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,7 @@ class Watch:
 
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
-        self._garbage.step = step
+        self._garbage.step, self._garbage.thread = step, get_ident()
         if self._census is not None:
             self._census.boundary(step)
 
@@ -136,6 +137,7 @@ class Watch:
         With `sparing`, nothing is counted at every second one if the last censuses found no more
         than those before.
         """
+        self._garbage.guard.check()
         self._garbage.measuring = True
         try:
             return self._checkpoint(step, collect, counts=not (sparing and self._may_skip(step)))
