@@ -11,6 +11,7 @@ from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.stated import stated_limit
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.tables import Table
 
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
@@ -32,15 +33,15 @@ class Filling:
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps = rates, steps
 
-    def note(self, found: Found, made: Mapping[type, int], per_step: float = 0.0) -> None:
+    def note(self, found: Found, made: Mapping[int, int], per_step: float = 0.0) -> None:
         """Note what `found` tells of a container with a limit.
 
-        `made`: how many more objects there are of each type; `per_step`: what it gains, where its
-        elements are not counted.
+        `made`: how many more objects there are of each type, by its id; `per_step`: what it gains,
+        where its elements are not counted.
         """
         its_own = objects.limit_of(found.bounded) is not None
         of_library = found.told.library and its_own  # torch's or our own: no concern beside others
-        if its_own and made.get(type(found.bounded), 0) >= MADE_PER_STEP * self._steps:
+        if its_own and made.get(id(type(found.bounded)), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
         read = objects.content_reader(type(found.bounded))
         length = read(found.bounded) if read else 0
@@ -81,7 +82,7 @@ class Filling:
         full = f" and is full in {steps} steps" if steps else ""
         full = full if length < limit else " and is full now"
         most = f"about {limit} possible keys" if found.about else f"at most {limit}"
-        inner = f"a {type(container).__name__} in " if _is_inner(container, found) else ""
+        inner = f"a {name_of(type(container))} in " if _is_inner(container, found) else ""
         held = f"{inner}{found.told.holder} holds {length} of {most}"
         notice = Notice("bounded", f"{held}{full}")
         if not of_library:

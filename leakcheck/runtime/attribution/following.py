@@ -15,7 +15,9 @@ from leakcheck.runtime.attribution.weight import Weight, own_bytes, weigh_each
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.buffers import size_readers
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.kinds import ByKind, is_exactly, is_of
 from leakcheck.runtime.readings.limits import host_room_bytes
+from leakcheck.tracked import Referrers
 
 NEWEST = 8  # elements weighed to estimate what one costs
 
@@ -42,8 +44,8 @@ class Found:
 
     def note_kind(self, container: Any) -> None:
         """Note what kind of container grows."""
-        self.keyed |= isinstance(container, (dict, set))
-        self.memo |= type(container) in (objects.LruCache, defaultdict)
+        self.keyed |= is_of(container, dict, set)
+        self.memo |= is_exactly(container, objects.LruCache, defaultdict)
 
     @property
     def grows(self) -> bool:
@@ -99,6 +101,11 @@ class Follower:
             self._note_container(found, chain, holder)
         self._note_siblings(chain, found)
         return found
+
+    @property
+    def referrers(self) -> Referrers:
+        """Who finds what refers to objects."""
+        return self._roots.referrers
 
     def beside(self, target: Any) -> set[int]:
         """Return the ids of what the container holds that holds an object followed before."""
@@ -160,7 +167,7 @@ def fits(container: Any, count: int) -> bool:
     """Say whether there is room in memory for `count` elements such as a container has now."""
     kind = type(container)
     length = objects.content_reader(kind) or len
-    each_bytes = 1.0 if kind in size_readers() else weighed(container)[1].in_bytes
+    each_bytes = 1.0 if kind in ByKind(size_readers()) else weighed(container)[1].in_bytes
     return (count - length(container)) * each_bytes <= host_room_bytes()
 
 

@@ -20,8 +20,15 @@ from leakcheck.runtime.attribution.hidden import Hidden
 from leakcheck.runtime.attribution.linked import climb
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Local
+from leakcheck.runtime.introspection.kinds import (
+    globals_of,
+    is_of,
+    module_of,
+    name_of,
+    namespace_of,
+)
 from leakcheck.runtime.introspection.objects import Heap, is_ours
-from leakcheck.tracked import referring_to
+from leakcheck.tracked import Referrers
 
 # before 3.11 the dictionary of every object is a level of its own
 DEEPEST = 24 if sys.version_info >= (3, 11) else 48
@@ -41,7 +48,6 @@ class Root:
     own: bool
     path: str = ""
     kept: bool = False  # by something: a local's function is suspended, a class has no name
-    in_thread: bool = False  # it runs in another thread
 
     @property
     def text(self) -> str:
@@ -67,11 +73,12 @@ class Roots:
         self._locals: dict[int, Local] = frames.named_values(suspended)
         self._modules: dict[int, ModuleType] = {}
         for module in list(sys.modules.values()):
-            if type(module) is ModuleType:
-                self._modules[id(module.__dict__)] = module
+            if is_of(module, ModuleType):
+                self._modules[id(globals_of(module))] = module
         self._in_context = {id(value): one.name for one, value in copy_context().items()}
         self._hidden = Hidden(heap.tensors())
         self._skipped = {id(self._locals), id(self._modules), id(self._in_context)}
+        self.referrers = Referrers(frames.local_values(suspended))
         self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
 
     def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
@@ -82,6 +89,7 @@ class Roots:
         """
         chain = self._search(target, until_s, growing)
         if chain.root is None and self._hidden.is_in_array(target):
+            self.referrers.know(self._hidden.in_arrays)
             chain = self._search(target, until_s, growing)
         return chain
 
@@ -118,23 +126,23 @@ class Roots:
         local = self._locals.get(id(thing))
         if local is not None:
             of_whom = (local.name, local.function, local.own, local.path)
-            return Root("local", *of_whom, local.suspended, local.in_thread)
+            return Root("local", *of_whom, local.suspended)
         if id(thing) in self._in_context:
             return Root("context variable", "", self._in_context[id(thing)], own=True)
         if id(thing) in self._modules:
             module = self._modules[id(thing)]
-            path = getattr(module, "__file__", None) or module.__name__
-            return Root("module", "", module.__name__, frames.is_own(path), path)
+            name, path = names_of_module(module)
+            return Root("module", "", name, frames.is_own(path or name), path or name)
         if issubclass(type(thing), type):
             path = path_of_class(thing)
             own = path == "" or frames.is_own(path)
-            return Root("class", "", thing.__name__, own, path, kept=not _is_named(thing))
+            return Root("class", "", name_of(thing), own, path, kept=not _is_named(thing))
         return None
 
     def _holders(self, level: list[Any], seen: dict[int, Any], holds: dict[int, int]) -> list[Any]:
         inside = {id(thing) for thing in level}
-        found = referring_to(level)
-        skipped = self._skipped | self._hidden.ids
+        found = self.referrers.of(level)
+        skipped = self._skipped | self._hidden.ids | self.referrers.ids
         following: list[Any] = []
         for holder in found:
             if holder is level or holder is seen or id(holder) in skipped | seen.keys():
@@ -180,23 +188,28 @@ def _is_ours(holder: Any) -> bool:
 
 def _is_named(kind: type) -> bool:
     """Say whether a class is found under its name in its module; not if it is made at run time."""
-    names = type.__dict__["__dict__"].__get__(kind)
-    module = names.get("__module__")
-    found: Any = sys.modules.get(module) if isinstance(module, str) else None
+    found: Any = sys.modules.get(module_of(kind))
     for part in type.__dict__["__qualname__"].__get__(kind).split("."):
         of_class = issubclass(type(found), type)
         if not of_class and type(found) is not ModuleType:
             return False
-        inside = type.__dict__["__dict__"].__get__(found) if of_class else vars(found)
+        inside = namespace_of(found) if of_class else globals_of(found)
         found = inside.get(part)
     return found is kind
 
 
 def path_of_class(kind: type) -> str:
     """Return the file of the module that defines a class, "" if there is none."""
-    name = type.__dict__["__dict__"].__get__(kind).get("__module__")
-    module = sys.modules.get(name) if isinstance(name, str) else None
-    return getattr(module, "__file__", None) or ""
+    name = module_of(kind)
+    module = sys.modules.get(name)
+    return names_of_module(module)[1] if module is not None and is_of(module, ModuleType) else ""
+
+
+def names_of_module(module: ModuleType) -> tuple[str, str]:
+    """Return a module's name and file, "" for none, past a `__getattr__` of its own."""
+    names = globals_of(module)
+    name, path = names.get("__name__"), names.get("__file__")
+    return name if type(name) is str else "", path if type(path) is str else ""
 
 
 def _telling(seen: dict[int, Any], target: Any) -> Any:

@@ -31,6 +31,7 @@ from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
@@ -73,7 +74,7 @@ class Inquest:
         self.renewed = False  # tensors of past steps are released, and as many made anew
         self._rates, self._apart_steps = growing, apart_steps
         self._tensors_per_step = growing.get("tensors", 0.0)  # 0 if their number does not grow
-        self._made: dict[type, int] = {}  # how many more objects there are of each type
+        self._made: dict[int, int] = {}  # how many more objects there are of each type, by its id
         self._turnover = False  # many more tensors survive than their number grew by
         self._tracer = tracer
         self._growth = growth
@@ -100,7 +101,7 @@ class Inquest:
         kinds = self._growing_kinds()
         extended = self._growth.extended(self._heap)
         self._heap.close()
-        self._growers = referred_to(self._growers, MOST_GROWERS)
+        self._growers = referred_to(self._growers, MOST_GROWERS, self._follower.referrers)
         self._follower.until_s = thread_time() + self._search_s
         survivors = set(map(id, self._growth.survivors()))
         for table in self._tables:
@@ -141,8 +142,9 @@ class Inquest:
 
     def _growing_kinds(self) -> list[tuple[type, int, Any]]:
         found: list[tuple[type, int, Any]] = []
-        self._made = dict(self._growth.growing_kinds(self._heap))
-        for kind, grown in self._made.items():
+        growing = self._growth.growing_kinds(self._heap)
+        self._made = {id(kind): grown for kind, grown in growing}
+        for kind, grown in growing:
             plain = objects.length_reader(kind) is None and kind not in objects.NO_LEADS
             plain = plain and not objects.is_ours(kind) and not objects.is_tensor(kind)
             if plain and grown >= FEWEST_OBJECTS and len(found) < MOST_LEADS:
@@ -194,7 +196,7 @@ class Inquest:
         explained |= seen_through_views(survivors)
         survivors = [each for each in survivors if id(each) not in explained]
         for tensor in survivors:  # batches may differ in length
-            alike.setdefault((type(tensor).__name__, *form_of(tensor)), []).append(tensor)
+            alike.setdefault((name_of(type(tensor)), *form_of(tensor)), []).append(tensor)
         gained = self._tensors_per_step * self._growth.survivors_span_steps
         self._turnover = 0 < RENEWED_FROM * gained < len(survivors)
         ranked = sorted(alike.items(), key=lambda each: -len(each[1]))
@@ -287,7 +289,7 @@ class Inquest:
         retained_bytes = round(each.in_bytes * grower.length)
         edge = edge_to_element(grower.container)
         found.told = found.told.extended(Link(edge, newest, retained_bytes, suspect=True))
-        what = f"{type(grower.container).__name__} of {newest}"
+        what = f"{name_of(type(grower.container))} of {newest}"
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
         lead = replace(lead, blocks_per_step=grower.per_step * each.blocks, whole=True)
@@ -307,7 +309,7 @@ class Inquest:
         weight = 0.0 if wrapped else per_step * own_bytes(newest)  # unknown of what is inside
         if found.rebound_at is None:
             found.lines = self._credits.culprit("python.blocks")
-        lead = self._lead("object", kind.__name__, found, per_step, weight)
+        lead = self._lead("object", name_of(kind), found, per_step, weight)
         if wrapped and not lead.lines:
             rate = self._rates.get("host.heap", 0.0)
             lead = replace(lead, made_at=self._heap_culprit(rate) if rate else Counter())

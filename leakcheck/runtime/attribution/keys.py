@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from leakcheck.runtime.introspection.kinds import is_exactly
+
 FEWEST_KEYS = 24
 MOST_KEYS = 4096  # that are looked at, evenly spaced
 # of the range of all keys, that the older half of them has, and the newer half: numbers that
@@ -47,7 +49,7 @@ def number_of_keys(container: Any) -> int | None:
 def _as_row(key: Any) -> tuple[str, Sequence[int]]:
     """Return the text of a key without its numbers, and these; no numbers of any other key."""
     parts = key if type(key) is tuple else (key,)
-    if not all(type(part) in (int, str) for part in parts):
+    if not all(is_exactly(part, int, str) for part in parts):
         return "", ()
     read = [("#", (part,)) if type(part) is int else _in_text(part) for part in parts]
     return "\n".join(text for text, _ in read), tuple(each for _, row in read for each in row)

@@ -6,12 +6,22 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import owners_of
 from leakcheck.runtime.attribution.uses import is_said_to_take, uses_in
 from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.kinds import (
+    bases_of,
+    globals_of,
+    is_of,
+    module_of,
+    name_of,
+    namespace_of,
+)
 
 _HELD = re.compile(r"attribute `(\w+)\.(\w+)`")
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
@@ -29,13 +39,13 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
     if held is None:
         return
     for kind in _types(held[1]):
-        for each in kind.__mro__:
+        for each in bases_of(kind):
             path = _path_of(each)
-            package = each.__module__.partition(".")[0]
+            package = module_of(each).partition(".")[0]
             if package in _NOT_LOOKED_AT or not _INSTALLED.match(path) or frames.is_own(path):
                 continue
             for node in ast.walk(parsed(path)):
-                if isinstance(node, ast.ClassDef) and node.name == each.__name__:
+                if isinstance(node, ast.ClassDef) and node.name == name_of(each):
                     yield path, node, held[2]
 
 
@@ -95,10 +105,12 @@ def shown(path: str) -> str:
 
 def _path_of(kind: type) -> str:
     """Return the file of a class's methods: its module may be a package that only hands it on."""
-    codes = (getattr(method, "__code__", None) for method in vars(kind).values())
-    return next((code.co_filename for code in codes if code is not None), "")
+    methods = (each for each in namespace_of(kind).values() if type(each) is FunctionType)
+    return next((method.__code__.co_filename for method in methods), "")
 
 
-def _types(name: str) -> set[type]:
-    found = (vars(module).get(name) for module in tuple(sys.modules.values()) if module)
-    return {kind for kind in found if isinstance(kind, type) and kind.__name__ == name}
+def _types(name: str) -> list[type]:
+    modules = [each for each in tuple(sys.modules.values()) if is_of(each, ModuleType)]
+    found: list[Any] = [globals_of(module).get(name) for module in modules]
+    kinds = {id(kind): kind for kind in found if is_of(kind, type)}
+    return [kind for kind in kinds.values() if name_of(kind) == name]

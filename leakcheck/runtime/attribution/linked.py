@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.introspection import objects
@@ -92,5 +92,5 @@ def _frames(seen: dict[int, Any]) -> set[type]:
     return {
         type(thing)
         for thing in seen.values()
-        if objects.length_reader(type(thing)) is not None or type(thing).__name__ == "frame"
+        if objects.length_reader(type(thing)) is not None or type(thing) is FrameType
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.kinds import is_exactly, is_of
 from leakcheck.runtime.introspection.objects import Heap
 
 MOST_GIVERS = 16
@@ -87,20 +88,20 @@ def _takes(grower: Any, given: _Giver) -> bool:
     if type(grower) is set:
         return len(given.values & set(_elements(grower))) >= ALMOST_ALL * given.length
     newest = objects.newest(grower, wanted)
-    of_each = 2 if isinstance(grower, dict) else 1  # the key and the value
+    of_each = 2 if is_of(grower, dict) else 1  # the key and the value
     entries = [newest[at : at + of_each] for at in range(0, len(newest), of_each)]
     known = sum(any(_is_in(given, part) for part in entry) for entry in entries)
     return len(entries) == wanted and known >= ALMOST_ALL * wanted
 
 
 def _is_in(given: _Giver, element: Any) -> bool:
-    if type(element) in (int, str):
+    if is_exactly(element, int, str):
         return element in given.values
     return any(id(part) in given.things for part in _parts(element))
 
 
 def _note(element: Any, giver: _Giver) -> None:
-    if type(element) in (int, str):
+    if is_exactly(element, int, str):
         giver.values.add(element)
     elif len(giver.things) < MOST_REFERENCES:
         for part in _parts(element):
@@ -113,13 +114,17 @@ def _note(element: Any, giver: _Giver) -> None:
 
 def _parts(element: Any) -> list[Any]:
     """Return an element, and what is in it if it is a tuple, a list or a dictionary."""
-    inner = gc.get_referents(element) if type(element) in (tuple, list, dict) else []
+    inner = (
+        gc.get_referents(element)
+        if any(type(element) is kind for kind in (tuple, list, dict))
+        else []
+    )
     return [element, *inner]
 
 
 def _elements(container: Any) -> list[Any]:
     """Return the elements of a container, of a dictionary the keys; none of an unknown kind."""
-    kind = next((kind for kind in _KINDS if isinstance(container, kind)), None)
+    kind = next((kind for kind in _KINDS if is_of(container, kind)), None)
     if kind is dict:
         return list(dict.keys(container))
     return list(kind.__iter__(container)) if kind is not None else []

@@ -11,6 +11,7 @@ from leakcheck.runtime.attribution import assignments, trace
 from leakcheck.runtime.attribution.holders import Chain, Root, path_of_class
 from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.introspection.kinds import name_of
 
 
 def held_at(chain: Chain) -> list[Site]:
@@ -50,12 +51,12 @@ def _threes(chain: Chain) -> Iterator[tuple[Any, Any, list[Any]]]:
 
 def _rebound_attribute(holder: Any, child: Any, following: list[Any]) -> Site | None:
     owner, name = _attribute(holder, child, following)
-    path = path_of_class(owner) if owner else ""
+    path = path_of_class(owner) if owner is not None else ""
     if owner is None or not path or not frames.is_own(path):
         return None
     registered = trace.is_module_table(child, following)  # there before it is given a value
-    line = assignments.last_of_attribute(path, owner.__name__, name, registered=registered)
-    return Site(path, line, owner.__name__) if line else None
+    line = assignments.last_of_attribute(path, name_of(owner), name, registered=registered)
+    return Site(path, line, name_of(owner)) if line else None
 
 
 def _rebound_cell(holder: Any, child: Any, following: list[Any]) -> Site | None:
@@ -82,10 +83,10 @@ def _of_root(root: Root, chain: list[Any]) -> Site | None:
 
 def _of_pair(holder: Any, child: Any, following: list[Any]) -> Site | None:
     if type(holder) is FunctionType or type(holder) is objects.LruCache:
-        function = getattr(holder, "__wrapped__", holder)
-        return _of_definition(function)
+        wrapped = holder.__dict__.get("__wrapped__", holder)
+        return _of_definition(wrapped if type(wrapped) is FunctionType else holder)
     owner, name = _attribute(holder, child, following)
-    return _of_attribute(owner, name) if owner and name else None
+    return _of_attribute(owner, name) if owner is not None and name else None
 
 
 def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | None, str]:
@@ -101,7 +102,7 @@ def _attribute(holder: Any, child: Any, following: list[Any]) -> tuple[type | No
 
 
 def _of_definition(function: Any) -> Site | None:
-    code = getattr(function, "__code__", None)
+    code = function.__code__ if type(function) is FunctionType else None
     if code is None or not frames.is_own(code.co_filename):
         return None
     return Site(code.co_filename, code.co_firstlineno, code.co_name)
@@ -111,5 +112,5 @@ def _of_attribute(owner: type, name: str) -> Site | None:
     path = path_of_class(owner)
     if not path or not frames.is_own(path):
         return None
-    line = assignments.of_attribute(path, owner.__name__, name)
-    return Site(path, line, owner.__name__) if line else None
+    line = assignments.of_attribute(path, name_of(owner), name)
+    return Site(path, line, name_of(owner)) if line else None

@@ -9,13 +9,24 @@ from __future__ import annotations
 import functools
 from collections.abc import Set
 from dataclasses import dataclass, replace
-from types import BuiltinMethodType, CellType, FrameType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinMethodType,
+    CellType,
+    FrameType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, NamedTuple
 
 from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
+from leakcheck.runtime.introspection.kinds import bases_of, is_exactly, name_of, namespace_of
+from leakcheck.runtime.introspection.local_names import locals_of
+from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_of
 
 OUTSIDE = "held outside Python"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
@@ -34,7 +45,6 @@ class Told:
     trace: LeakTrace
     holder: str
     library: bool
-    in_thread: bool = False  # the root is a local of another thread
 
     @property
     def edges(self) -> tuple[str, ...]:
@@ -86,18 +96,19 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
     named = [hop.name for hop in hops[: grows[-1] if grows else None] if hop.name]
     names = [name for name in named if not name.startswith(A_KIND)] or named
     holder = f"{names[-1]}, from {root}" if names else root
-    return Told(LeakTrace(root, links), holder, not chain.root.own, chain.root.in_thread)
+    return Told(LeakTrace(root, links), holder, not chain.root.own)
 
 
 def describe(thing: Any) -> str:
     """Name an object's type, and a tensor's shape, dtype and device."""
-    kind = type(thing).__name__
+    kind = name_of(type(thing))
     tensor = objects.tensor_type()
     if tensor is None or not issubclass(type(thing), tensor):
         return kind
-    shape = "x".join(map(str, tuple(thing.shape))) or "scalar"
-    device = "" if thing.device.type == "cpu" else f" on {thing.device}"
-    return f"{kind} ({shape}) {str(thing.dtype).removeprefix('torch.')}{device}"
+    shape = "x".join(map(str, shape_of(thing))) or "scalar"
+    place, numbers = device_of(thing), dtype_of(thing).removeprefix("torch.")
+    device = "" if place == "cpu" else f" on {place}"
+    return f"{kind} ({shape}) {numbers}{device}"
 
 
 def is_namespace(chain: Chain, holder: Any) -> bool:
@@ -162,7 +173,11 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
     if type(holder) is CellType:
         return _Hop("", "", at + 1, False)
-    if type(holder) is functools.partial and type(child) in (tuple, dict) and following is not None:
+    if (
+        type(holder) is functools.partial
+        and is_exactly(child, tuple, dict)
+        and following is not None
+    ):
         return _Hop("argument of a partial", "", at + 2, grows)
     edge, name = _other_edge(holder, child)
     return _Hop(edge, name, at + 1, grows)
@@ -170,7 +185,7 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
 
 def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     key = key_of(chain[at], chain[at + 1])
-    owner = holder.__name__ if issubclass(kind, type) else kind.__name__
+    owner = name_of(holder if issubclass(kind, type) else kind)
     table = chain[at + 1]
     if key in _MODULE_TABLES and at + 2 == len(chain):  # it is what grows
         return _Hop("", "", at + 1, False)
@@ -207,7 +222,7 @@ def _default_name(function: FunctionType, value: Any) -> str:
 def key_of(namespace: dict[Any, Any], child: Any) -> str:
     """Return the name under which a dictionary holds `child`, "?" if there is none."""
     keys = (key for key, value in dict.items(namespace) if value is child)
-    return next((key for key in keys if isinstance(key, str)), "?")
+    return next((key for key in keys if type(key) is str), "?")
 
 
 def is_module_table(namespace: Any, following: list[Any]) -> bool:
@@ -240,31 +255,31 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
             return "._base", ""
         for name in hooks.OF_TENSORS:
             if hooks.hooks_of(holder, name) is child:
-                return f".{name}", f"attribute `{kind.__name__}.{name}`"
+                return f".{name}", f"attribute `{name_of(kind)}.{name}`"
         return ".grad", "gradient of a parameter"
     if kind is objects.LruCache:
         return edge_to_element(holder), edge_to_element(holder)
     if kind is FrameType:
-        name = next((n for n, value in frames.locals_of(holder).items() if value is child), "?")
+        name = next((n for n, value in locals_of(holder).items() if value is child), "?")
         text = f"local {name} of {holder.f_code.co_name}(), kept by a traceback"
         return text, text
     if kind is functools.partial:
         return "argument of a partial", ""
-    if kind in (MethodType, BuiltinMethodType):
+    if is_exactly(holder, MethodType, BuiltinMethodType):
         return ".__self__", ""
-    if kind in frames.SUSPENDABLE:
+    if is_exactly(holder, *frames.SUSPENDABLE):
         return f"suspended {holder.__name__}()", _suspended_name(holder, child)
-    if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS)):
+    if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS.kinds)):
         return POSITION, ""
     attribute = attribute_of(holder, child)
     if attribute:
-        return f".{attribute}", f"attribute `{kind.__name__}.{attribute}`"
-    return f"in a {kind.__name__}", f"{A_KIND}{kind.__name__}"
+        return f".{attribute}", f"attribute `{name_of(kind)}.{attribute}`"
+    return f"in a {name_of(kind)}", f"{A_KIND}{name_of(kind)}"
 
 
 def _suspended_name(holder: Any, child: Any) -> str:
     frame = frames.suspended_frame(holder)
-    values = frames.locals_of(frame) if frame is not None else {}
+    values = locals_of(frame, holder) if frame is not None else {}
     name = next((name for name, value in values.items() if value is child), "")
     text = f"{holder.__name__}()"
     return f"local `{name}` in {text}" if name and name[0] != "." else f"suspended {text}"
@@ -275,9 +290,9 @@ def attribute_of(holder: Any, child: Any) -> str:
     for name, value in _namespace(holder).items():
         if value is child:
             return name
-    for base in type(holder).__mro__:
-        for name, slot in list(base.__dict__.items()):
-            if type(slot).__name__ == "member_descriptor" and _slot_holds(slot, holder, child):
+    for base in bases_of(type(holder)):
+        for name, slot in list(namespace_of(base).items()):
+            if type(slot) is MemberDescriptorType and _slot_holds(slot, holder, child):
                 return name
     return ""
 

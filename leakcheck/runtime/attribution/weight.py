@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_low
+from types import MethodDescriptorType
 from typing import Any
 
 from leakcheck.runtime.attribution import hidden
+from leakcheck.runtime.introspection.kinds import ByKind, attribute_of_class, namespace_of
 from leakcheck.runtime.introspection.objects import LENGTHS, tensor_type
+from leakcheck.runtime.introspection.tensors import storage_bytes_of
 
 MOST_OBJECTS = 2000  # visited to weigh a few elements
 FEWEST_TO_COMPARE = 4  # of things, to tell what they share
@@ -19,8 +22,16 @@ FIRST_MORE = 2.0  # times what each of the others weighs
 ROUNDED_TO_BYTES = 16  # by CPython's allocator and by malloc
 SMALL_INTS = range(-5, 257)  # CPython keeps one of each
 _SHARED = (type, type(sys), type(lambda: None), type(len), type(sys._getframe()), type(None), bool)
-_PLAIN = {int, float, complex, str, bytes, list, tuple, dict, set, frozenset, datetime, timedelta}
+_NUMBERS, _TEXTS = (int, float, complex, datetime, timedelta), (str, bytes)
+_PLAIN = ByKind(dict.fromkeys((*_NUMBERS, *_TEXTS, list, tuple, dict, set, frozenset)))
 _SLOT_BYTES = 8
+
+
+class _Plain:
+    """As the program's classes are."""
+
+
+_HEADER_BYTES = sys.getsizeof(_Plain()) - object.__sizeof__(_Plain())  # the collector's, and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,7 @@ def are_plain(things: Sequence[Any]) -> bool:
 def _is_plain(kind: type) -> bool:
     if kind in _PLAIN:
         return True
-    made = type(kind) is type and "__dict__" in type.__dict__["__dict__"].__get__(kind)
+    made = type(kind) is type and "__dict__" in namespace_of(kind)
     return made and type.__dict__["__base__"].__get__(kind) is object
 
 
@@ -117,13 +128,21 @@ def own_bytes(thing: Any, storages: set[int] | None = None) -> int:
     `storages`: where those begin that were weighed before; views share one.
     """
     try:
-        size = sys.getsizeof(thing) + _attribute_bytes(thing)
+        size = _size_of(thing) + _attribute_bytes(thing)
         tensor = tensor_type()
         if tensor is not None and issubclass(type(thing), tensor):
             size += _storage_bytes(thing, storages)
-    except Exception:  # a foreign __sizeof__, or a tensor without storage
+    except Exception:  # a tensor without storage
         return 4 * ROUNDED_TO_BYTES
     return -(-size // ROUNDED_TO_BYTES) * ROUNDED_TO_BYTES
+
+
+def _size_of(thing: Any) -> int:
+    """Return what `sys.getsizeof` does, past a `__sizeof__` written in Python."""
+    read = attribute_of_class(type(thing), "__sizeof__")
+    if type(read) is MethodDescriptorType:
+        return sys.getsizeof(thing)
+    return object.__sizeof__(thing) + _HEADER_BYTES
 
 
 def _storage_bytes(tensor: Any, storages: set[int] | None) -> int:
@@ -132,7 +151,7 @@ def _storage_bytes(tensor: Any, storages: set[int] | None) -> int:
         if start in storages:
             return 0
         storages.add(start)
-    return int(tensor.untyped_storage().nbytes())
+    return storage_bytes_of(tensor)
 
 
 def _attribute_bytes(thing: Any) -> int:

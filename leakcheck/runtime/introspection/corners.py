@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from leakcheck.runtime.introspection.kinds import attribute_of_class
+
 ELEMENTS = 4  # along each dimension, at each end
 
 _Corner = tuple[bytes, ...]  # the elements that follow it, by dimension
@@ -56,19 +58,22 @@ def _agree(past: _Corner, now: _Corner) -> bool:
 
 def _is_array(thing: Any) -> bool:
     array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    return array is not None and isinstance(thing, array)
+    return array is not None and issubclass(type(thing), array)
 
 
 def _array(array: Any) -> tuple[int, Sequence[int], Sequence[int], int] | None:
-    if array.dtype.hasobject or not array.size:
+    kind = sys.modules["numpy"].ndarray  # past what a derived class makes of these names
+    if kind.dtype.__get__(array).hasobject or not kind.size.__get__(array):
         return None
-    return array.ctypes.data, array.shape, array.strides, array.itemsize
+    shape, strides = kind.shape.__get__(array), kind.strides.__get__(array)
+    return kind.ctypes.__get__(array).data, shape, strides, kind.itemsize.__get__(array)
 
 
 def _tensor(tensor: Any) -> tuple[int, Sequence[int], Sequence[int], int] | None:
     torch = sys.modules["torch"]
     base = torch._C.TensorBase
-    plain = type(tensor).__torch_dispatch__ == torch._C._disabled_torch_dispatch_impl
+    dispatch = attribute_of_class(type(tensor), "__torch_dispatch__")
+    plain = dispatch is torch._C._disabled_torch_dispatch_impl
     with torch._C.DisableTorchFunction():
         on_host = base.device.__get__(tensor).type == "cpu"
         if not plain or not on_host or base.layout.__get__(tensor) != torch.strided:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from leakcheck.runtime.introspection.kinds import is_of
 from leakcheck.runtime.introspection.objects import attributes_of
 
 OF_TENSORS = ("_backward_hooks", "_post_accumulate_grad_hooks")
@@ -43,7 +44,7 @@ def count_hooks(modules: list[Any], optimizers: list[Any], tensors: list[Any]) -
     ]
     if len(tensors) <= MOST_TENSORS:
         tables += _of_tensors(tensors)
-    return sum(dict.__len__(table) for table in tables if isinstance(table, dict))
+    return sum(dict.__len__(table) for table in tables if is_of(table, dict))
 
 
 def hooks_of(tensor: Any, kind: str) -> Any:

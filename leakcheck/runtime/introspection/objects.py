@@ -19,28 +19,46 @@ from types import BuiltinMethodType, CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
 from leakcheck.runtime.introspection.buffers import Buffers, large, size_readers
+from leakcheck.runtime.introspection.frames import is_own
+from leakcheck.runtime.introspection.kinds import (
+    ByKind,
+    attribute_of_class,
+    bases_of,
+    derives_from,
+    is_of,
+    module_of,
+    name_of,
+    namespace_of,
+)
 from leakcheck.runtime.introspection.tables import FEWEST_PLACES
-from leakcheck.tracked import sifted
+from leakcheck.tracked import UNFINISHED, sifted
 
 LruCache = type(lru_cache(lambda: None))
 # kind of container -> its length, read past any override of the program's
-LENGTHS: dict[type, Callable[[Any], int]] = {
-    list: list.__len__,
-    dict: dict.__len__,
-    OrderedDict: dict.__len__,
-    defaultdict: dict.__len__,
-    set: set.__len__,
-    deque: deque.__len__,
-    LruCache: lambda cache: cache.cache_info().currsize,
-}
+LENGTHS = ByKind[Callable[[Any], int]](
+    {
+        list: list.__len__,
+        dict: dict.__len__,
+        OrderedDict: dict.__len__,
+        defaultdict: dict.__len__,
+        set: set.__len__,
+        deque: deque.__len__,
+        LruCache: lambda cache: cache.cache_info().currsize,
+    }
+)
 _SIMPLE = (len, None)
 _FLAGS = type.__dict__["__flags__"].__get__
 _HEAP_TYPE, _TYPE_SUBCLASS = 1 << 9, 1 << 31  # Py_TPFLAGS_*: made by a class statement; a class
-_HOLDERS = (dict, list, CellType)
+_HOLDERS = ByKind(dict.fromkeys((dict, list, CellType)))
 _NOWHERE: deque[Any] = deque(maxlen=0)
+_OF_NODES = ("next_functions", "_sequence_nr")
 DEEPLY_WRAPPED = 100  # functions, of which more are not counted
 # kinds that follow from others: what holds them is the lead
-NO_LEADS = {tuple, FrameType, CellType, MethodType, BuiltinMethodType, CodeType, weakref.ref}
+NO_LEADS = ByKind(
+    dict.fromkeys(
+        (tuple, FrameType, CellType, MethodType, BuiltinMethodType, CodeType, weakref.ref)
+    )
+)
 
 
 def tensor_type() -> type | None:
@@ -59,11 +77,13 @@ def unobserved() -> AbstractContextManager[object]:
 class Heap:
     """What the collector tracks at one moment, sorted by type; close it soon, it is all strong.
 
-    It is in itself, so it would keep all until the next collection. Plain tuples are not in it.
+    It is in itself, so it would keep all until the next collection. Plain tuples and frozensets are
+    not in it.
     """
 
     def __init__(self) -> None:
-        alike = defaultdict[int, deque[Any]](deque, {id(tuple): _NOWHERE})
+        nowhere = {id(kind): _NOWHERE for kind in UNFINISHED}
+        alike = defaultdict[int, deque[Any]](deque, nowhere)
 
         def sort(things: Iterator[Any], same: Iterator[Any]) -> Iterable[None]:
             return map(deque.append, map(alike.__getitem__, map(id, map(type, things))), same)
@@ -157,20 +177,21 @@ class Heap:
 
 def is_ours(kind: type) -> bool:
     """Say whether a class is leakcheck's own."""
-    module = type.__dict__["__dict__"].__get__(kind).get("__module__")
-    return isinstance(module, str) and module.startswith("leakcheck.")
+    return module_of(kind).startswith("leakcheck.")
 
 
 def _is_ours(thing: Any) -> bool:
-    return type(thing) is FunctionType and str(thing.__module__).startswith("leakcheck.")
+    return type(thing) is FunctionType and _is_made_by_us(thing)
+
+
+def _is_made_by_us(function: Any) -> bool:
+    module = function.__module__
+    return type(module) is str and module.startswith("leakcheck.")
 
 
 def our_caches(heap: Heap) -> list[Any]:
     """Return the lru_caches of leakcheck's own functions."""
-    caches = heap.pick({id(LruCache)})
-    return [
-        each for each in caches if str(getattr(each, "__module__", "")).startswith("leakcheck.")
-    ]
+    return [each for each in heap.pick({id(LruCache)}) if _is_made_by_us(each)]
 
 
 def inside(*observers: object) -> set[int]:
@@ -190,8 +211,7 @@ class Sieve:
 
     def __init__(self, *tests: Callable[[type], bool]) -> None:
         self._tests = tests
-        # id of a kind -> False; another thread may not have finished a tuple
-        self._unwanted: dict[int, bool] = {id(tuple): False}
+        self._unwanted = dict.fromkeys(map(id, UNFINISHED), False)  # id of a kind -> False
         self._known: dict[int, weakref.ref[type]] = {}
 
     def sort(self) -> list[list[Any]]:
@@ -223,12 +243,12 @@ def length_reader(kind: type) -> Callable[[Any], int] | None:
 
     It is `len` unless the kind has a `__len__` of its own: that is the program's code.
     """
-    bases = type.__dict__["__mro__"].__get__(kind)
+    bases = bases_of(kind)
     base = next((base for base in bases if base in LENGTHS), None)
     if base is None:
         return None
-    namesakes = (each for each in bases if "__len__" in type.__dict__["__dict__"].__get__(each))
-    return len if next(namesakes, None) in LENGTHS else LENGTHS[base]
+    namesake = next((each for each in bases if "__len__" in namespace_of(each)), None)
+    return len if namesake is not None and namesake in LENGTHS else LENGTHS.get(base)
 
 
 def length_of(container: Any) -> int:
@@ -238,7 +258,7 @@ def length_of(container: Any) -> int:
 
 def content_reader(kind: type) -> Callable[[Any], int] | None:
     """Return how to read how much is in a container or a buffer, None for other objects."""
-    return size_readers().get(kind) or length_reader(kind)
+    return ByKind(size_readers()).get(kind) or length_reader(kind)
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
@@ -255,14 +275,17 @@ def is_tensor(kind: type) -> bool:
 
 def is_node(kind: type) -> bool:
     """Say whether a type is that of graph Nodes as Python sees them."""
-    named = kind.__name__.endswith("Backward") or kind.__name__[-1:].isdigit()
-    return named and hasattr(kind, "next_functions") and hasattr(kind, "_sequence_nr")
+    name = name_of(kind)
+    if not name.endswith("Backward") and not name[-1:].isdigit():
+        return False
+    found = {part for base in bases_of(kind) for part in _OF_NODES if part in namespace_of(base)}
+    return len(found) == len(_OF_NODES)
 
 
 def limit_of(container: Any) -> int | None:
     """Return the most a container holds (deque maxlen, lru_cache maxsize), None if unlimited."""
-    if isinstance(container, deque):
-        return container.maxlen
+    if is_of(container, deque):
+        return deque.maxlen.__get__(container)  # type: ignore[no-any-return]
     if type(container) is LruCache:
         limit: int | None = container.cache_info().maxsize
         return limit
@@ -278,7 +301,7 @@ def capacity_of(owner: Any, container: Any) -> int | None:
     kind = type(container)
     for module, name, kept_in, capacity in _CAPACITIES:
         cls = getattr(sys.modules.get(module), name, None)
-        if cls is not None and issubclass(type(owner), cls) and issubclass(kind, kept_in):
+        if cls is not None and derives_from(type(owner), cls) and issubclass(kind, kept_in):
             try:
                 limit = capacity(owner) or None
                 return limit if kept_in is not dict or _is_by_index(container, limit) else None
@@ -292,13 +315,28 @@ def _is_by_index(kept: dict[Any, Any], limit: int | None) -> bool:
     return all(type(key) is int and 0 <= key < (limit or 0) for key in list(dict.keys(kept)))
 
 
+def length_of_dataset(dataset: Any) -> int:
+    """Return the length of a dataset, 0 if it takes a method of the user's to say it."""
+    method = attribute_of_class(type(dataset), "__len__")
+    own = type(method) is FunctionType and is_own(method.__code__.co_filename)
+    return 0 if own else len(dataset)
+
+
+def _attribute(name: str) -> Callable[[Any], int]:
+    def read(owner: Any) -> int:
+        value = attributes_of(owner).get(name)
+        return max(0, value) if type(value) is int else 0
+
+    return read
+
+
 _CAPACITIES: tuple[tuple[str, str, type, Callable[[Any], int]], ...] = (
-    ("torch.utils.data", "Dataset", dict, len),
-    ("queue", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
-    ("asyncio", "Queue", deque, lambda queue: max(0, int(queue.maxsize))),
-    ("logging.handlers", "BufferingHandler", list, lambda handler: int(handler.capacity)),
-    ("tempfile", "SpooledTemporaryFile", BytesIO, lambda file: int(file._max_size)),
-    ("tempfile", "SpooledTemporaryFile", StringIO, lambda file: int(file._max_size)),
+    ("torch.utils.data", "Dataset", dict, length_of_dataset),
+    ("queue", "Queue", deque, _attribute("maxsize")),
+    ("asyncio", "Queue", deque, _attribute("_maxsize")),
+    ("logging.handlers", "BufferingHandler", list, _attribute("capacity")),
+    ("tempfile", "SpooledTemporaryFile", BytesIO, _attribute("_max_size")),
+    ("tempfile", "SpooledTemporaryFile", StringIO, _attribute("_max_size")),
 )
 
 
@@ -307,12 +345,12 @@ def newest(container: Any, count: int) -> list[Any]:
     if type(container) is LruCache:
         entries = (part for part in gc.get_referents(container) if type(part) is dict and part)
         return newest(next(entries, {}), count)
-    if isinstance(container, dict):
-        keys = list(dict.keys(container))[-count:]
-        return [part for key in keys for part in (key, dict.get(container, key))]
-    if isinstance(container, list):
+    if is_of(container, dict):
+        return [part for entry in list(dict.items(container))[-count:] for part in entry]
+    if is_of(container, list):
         return list.__getitem__(container, slice(-count, None))
-    return list(container)[-count:]
+    kind = set if is_of(container, set) else deque
+    return list(kind.__iter__(container))[-count:]
 
 
 def first_held(alike: list[Any]) -> Any:
@@ -346,5 +384,5 @@ def _wraps(function: FunctionType) -> int:
 
 def all_weak(things: list[Any]) -> bool:
     """Say whether objects are weak references, or numbers and text that are keys to such."""
-    kinds = {type(thing) for thing in things} - {int, str}
+    kinds = [kind for kind in map(type, things) if kind is not int and kind is not str]
     return bool(kinds) and all(issubclass(kind, weakref.ref) for kind in kinds)

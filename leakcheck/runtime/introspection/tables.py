@@ -12,6 +12,8 @@ from itertools import repeat
 from types import NoneType
 from typing import Any
 
+from leakcheck.runtime.introspection.kinds import is_exactly
+
 FEWEST_PLACES, MOST_PLACES = 32, 1 << 20  # a million take 60 ms, and 150 once filled
 _BLANKS = (NoneType, bool, int, float, str)  # what places are made with
 
@@ -38,8 +40,10 @@ class Tables:
     def look(self, containers: Iterable[Any]) -> None:
         """Note the tables at the first look, of lists and of arrays of objects."""
         for table, places in _places_of(containers):
-            blank = next((each for each in (places[-1], places[0]) if type(each) in _BLANKS), None)
-            if type(blank) in _BLANKS and (free := _count(places, id(blank))) > 1:
+            blank = next(
+                (each for each in (places[-1], places[0]) if is_exactly(each, *_BLANKS)), None
+            )
+            if is_exactly(blank, *_BLANKS) and (free := _count(places, id(blank))) > 1:
                 self._first[id(table)] = (id(blank), free, len(places))
 
     def filling(self, containers: Iterable[Any], steps: int) -> Iterator[Table]:
@@ -49,7 +53,7 @@ class Tables:
             if number != len(places) or (left := _count(places, blank)) >= free:
                 continue
             held = [each for each in places if id(each) != blank]
-            if not all(type(each) in _BLANKS for each in held):
+            if not all(is_exactly(each, *_BLANKS) for each in held):
                 yield Table(table, held, number, (free - left) / steps)
 
 

@@ -19,12 +19,40 @@ def numel_of(tensor: Any) -> int:
 
 def form_of(tensor: Any) -> tuple[str, int]:
     """Return what a tensor keeps when it is extended: its data type and number of dimensions."""
-    return str(getattr(tensor, "dtype", "")), _asked(tensor, "dim", int, 0)
+    return dtype_of(tensor), _asked(tensor, "dim", int, 0)
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
     """Return a tensor's shape; () for one that cannot say."""
     return _asked(tensor, "size", lambda size: tuple(map(int, size)), ())
+
+
+def dtype_of(tensor: Any) -> str:
+    """Return the name of a tensor's data type, as `torch.float32`."""
+    return str(_property(tensor, "dtype"))
+
+
+def device_of(tensor: Any) -> str:
+    """Return the device of a tensor, as `cuda:0`."""
+    return str(_property(tensor, "device"))
+
+
+def element_bytes_of(tensor: Any) -> int:
+    """Return the size of one element of a tensor."""
+    return _asked(tensor, "element_size", int, 0)
+
+
+def storage_bytes_of(tensor: Any) -> int:
+    """Return the size of a tensor's storage; RuntimeError for one without."""
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        return int(torch._C.TensorBase.untyped_storage(tensor).nbytes())
+
+
+def _property(tensor: Any, name: str) -> Any:
+    torch = sys.modules["torch"]
+    with torch._C.DisableTorchFunction():
+        return getattr(torch._C.TensorBase, name).__get__(tensor)
 
 
 def _is_sparse(tensor: Any) -> bool:
@@ -45,13 +73,13 @@ def _asked(tensor: Any, method: str, read: Callable[[Any], Answer], default: Ans
 def is_scalar(thing: Any) -> bool:
     """Say whether an object is a tensor with one element."""
     tensor = tensor_type()
-    return tensor is not None and issubclass(type(thing), tensor) and thing.numel() == 1
+    return tensor is not None and issubclass(type(thing), tensor) and numel_of(thing) == 1
 
 
 def is_shared(tensor: Any) -> bool:
     """Say whether a tensor is in memory that it shares with another process."""
     try:
-        return bool(tensor.untyped_storage().is_shared())
+        return bool(_asked(tensor, "untyped_storage", lambda storage: storage.is_shared(), False))
     except Exception:  # without storage
         return False
 

@@ -117,20 +117,25 @@ def test_a_dictionary_is_added_once():
     heap.close()
 
 
-class Samples(torch.utils.data.Dataset):
-    def __len__(self) -> int:
-        return 4800
+class Samples(torch.utils.data.TensorDataset):
+    def __init__(self) -> None:
+        super().__init__(torch.zeros(4800))
 
 
-class Unready(torch.utils.data.Dataset):
-    def __len__(self) -> int:
-        raise RuntimeError("not set up")
+class Unready(torch.utils.data.TensorDataset):
+    def __init__(self) -> None:
+        pass
+
+
+class Asked(torch.utils.data.Dataset):
+    def __len__(self) -> int:  # the program's code is not run
+        raise AssertionError
 
 
 def test_only_what_knows_its_size_has_a_capacity():
-    owners = [Samples(), Unready(), torch.utils.data.Dataset(), Owner(), [1, 2]]
+    owners = [Samples(), Unready(), Asked(), torch.utils.data.Dataset(), Owner(), [1, 2]]
 
-    assert [capacity_of(owner, {0: "a"}) for owner in owners] == [4800, None, None, None, None]
+    assert [capacity_of(owner, {0: "a"}) for owner in owners] == [4800, *5 * [None]]
     assert capacity_of(Samples(), []) is None  # a log of what was read
     assert capacity_of(queue.Queue(180), deque()) == 180
     assert capacity_of(queue.Queue(), deque()) is None

@@ -1,0 +1,93 @@
+"""What a class says of itself, past its metaclass.
+
+To compare classes, to look one up in a dictionary or a set, and to ask for its name may each run a
+method of its metaclass, which is the program's: so classes are known by identity alone, and asked
+by the descriptors of `type`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+_NAME = type.__dict__["__name__"].__get__
+_BASES = type.__dict__["__mro__"].__get__
+_NAMESPACE = type.__dict__["__dict__"].__get__
+_OF_MODULE: Any = type.__dict__["__dict__"].__get__(ModuleType)["__dict__"].__get__
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a class."""
+    return str(_NAME(kind))
+
+
+def bases_of(kind: type) -> tuple[type, ...]:
+    """Return a class and its bases, in the order in which attributes are looked for."""
+    found: tuple[type, ...] = _BASES(kind)
+    return found
+
+
+def namespace_of(kind: type) -> Mapping[str, Any]:
+    """Return the attributes of a class itself."""
+    found: Mapping[str, Any] = _NAMESPACE(kind)
+    return found
+
+
+def attribute_of_class(kind: type, name: str) -> Any:
+    """Return an attribute of a class as it or the nearest of its bases has it, None if none has."""
+    having = (namespace_of(base) for base in bases_of(kind))
+    return next((names[name] for names in having if name in names), None)
+
+
+def module_of(kind: type) -> str:
+    """Return the name of the module that made a class, "" if it does not say."""
+    module = namespace_of(kind).get("__module__")
+    return module if type(module) is str else ""
+
+
+def globals_of(module: ModuleType) -> dict[str, Any]:
+    """Return the globals of a module, past a `__getattr__` of its own."""
+    found: dict[str, Any] = _OF_MODULE(module)
+    return found
+
+
+def is_of(thing: Any, *kinds: type) -> bool:
+    """Say whether an object is of one of these types or derived from it.
+
+    `isinstance` asks an object for its `__class__`, too.
+    """
+    return issubclass(type(thing), kinds)
+
+
+def derives_from(kind: type, base: type) -> bool:
+    """Say whether a class is another or derived from it, as only an abstract base says otherwise.
+
+    `issubclass` asks the metaclass of `base`, and an `ABCMeta` looks `kind` up in a set.
+    """
+    return any(each is base for each in bases_of(kind))
+
+
+def is_exactly(thing: Any, *kinds: type) -> bool:
+    """Say whether an object is of one of these types, and not of one derived from it."""
+    return any(type(thing) is kind for kind in kinds)
+
+
+class ByKind(Generic[Value]):
+    """A table by class, which are known by identity; it lives as long as they do."""
+
+    def __init__(self, values: Mapping[type, Value]) -> None:
+        self._values = {id(kind): value for kind, value in values.items()}
+        self.kinds = tuple(values)
+
+    def __contains__(self, kind: type) -> bool:
+        return id(kind) in self._values
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self.kinds)
+
+    def get(self, kind: type) -> Value | None:
+        """Return what stands for a class, None if nothing does."""
+        return self._values.get(id(kind))
