@@ -138,4 +138,4 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
 
     done = report(path, "--html", tmp_path / "missing" / "page.html")
 
-    assert "cannot be written: No such file or directory" in str(done.exception)
+    assert "cannot be written: no such file or directory" in str(done.exception)

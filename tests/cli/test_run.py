@@ -205,7 +205,7 @@ def test_a_page_that_cannot_be_written_costs_one_line_and_the_status(run):
     done = run("for i in range(100):\n    pass\n", "--html", "/dev/full", "--exit-zero")
 
     first, second, *_ = done.stderr.splitlines()
-    assert first == "leakcheck: /dev/full: cannot be written: No space left on device"
+    assert first == "leakcheck: /dev/full: cannot be written: no space left on device"
     assert " steps of program.py" in second
     assert done.returncode == 2
 
