@@ -185,9 +185,23 @@ class Notice:
     message: str
 
 
+Ended = Literal[
+    "finished",
+    "stopped",  # by leakcheck
+    "failed",  # by an exception, or with an exit status of its own
+    "interrupted",  # Ctrl-C
+    "terminated",  # SIGTERM
+    "cut off",  # nobody knows how
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was run, for how long, and why watching ended."""
+    """What was run, for how long, and why watching ended.
+
+    `ended` is None while it runs, and where only a loop was watched. Of a signal `exit_status` is
+    128 and its number, as shells count.
+    """
 
     command: str
     steps: int
@@ -200,6 +214,7 @@ class Run:
     device: str | None = None
     stopped_by: str = ""
     exit_status: int | None = None
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,27 +110,24 @@ class Descriptor:
 
     def __init__(self, number: int) -> None:
         """Copy an open descriptor, out of the way of the program's; OSError when it is closed."""
+        self._first = number
         try:
             self._number = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
         except OSError:  # a limit below that
             self._number = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
         self._known = os.fstat(self._number)
 
-    @property
-    def ours(self) -> bool:
-        """Whether the number still stands for what was copied."""
-        return _is(self._number, self._known)
-
     def write(self, raw: bytes) -> None:
-        """Write everything; OSError when that fails, or when the descriptor is no longer ours."""
-        if not self.ours:
+        """Write everything; OSError when that fails, or when neither number is ours any more."""
+        number = self._number if _is(self._number, self._known) else self._first
+        if not _is(number, self._known):
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         left = memoryview(raw)
         while left:
-            left = left[os.write(self._number, left) :]
+            left = left[os.write(number, left) :]
 
     def close(self) -> None:
-        """Close it, unless the number has become another's."""
-        if self.ours:
+        """Close the copy, unless its number has become another's."""
+        if _is(self._number, self._known):
             with suppress(OSError):
                 os.close(self._number)

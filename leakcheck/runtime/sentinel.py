@@ -346,5 +346,6 @@ def _ended(report: Report, ending: Ending) -> Report:
         command=ending.command or report.run.command,
         stopped_by=ending.stopped_by,
         exit_status=ending.exit_status,
+        ended=ending.ended,
     )
     return replace(report, run=run)

@@ -103,9 +103,8 @@ class GarbageMeter:
         self.ours = False  # what is freed now is leakcheck's own
         self._heap: Callable[[], int] = heap or int
         self._before = 0
+        self.listens = heap is None  # nothing to hear then
         self.start_over()
-        if heap is not None:
-            gc.callbacks.append(self._collecting)
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
@@ -132,6 +131,17 @@ class GarbageMeter:
             return 0
         recurs = LEAST_HALF <= early / self._freed_bytes <= 1 - LEAST_HALF
         return self._freed_bytes if recurs else 0
+
+    def listen(self) -> None:
+        """Listen to the collector from now on.
+
+        What a signal's handler raises during a collection comes up in the first function that runs
+        then, ours, and Python drops it. So not while a program imports: much of that is collecting,
+        and Ctrl-C was lost in every second try.
+        """
+        if not self.listens:
+            self.listens = True
+            gc.callbacks.append(self._collecting)
 
     def close(self) -> None:
         """Listen to the collector no more."""
