@@ -22,7 +22,7 @@ from leakcheck.errors import EXIT_BISECT_ABORT, EXIT_CLEAN, EXIT_FAILED, Leakche
 COMMANDS = {
     "check": "Find leaks in source files.",
     "rules": "List the rules.",
-    "explain": "Explain a rule: what it finds, why that leaks, what to do.",
+    "explain": "Explain a rule (what it finds, why that leaks, what to do) or a topic.",
     "baseline": "Accept the present findings, so that only new ones are reported.",
     "run": "Run a program under the sentinel and say whether it leaks.",
     "isolate": "Run a program in stages and say which part of it leaks.",

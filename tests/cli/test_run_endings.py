@@ -115,7 +115,9 @@ def test_a_program_that_fails_keeps_its_status_and_is_told_from_one_that_grows(
 
 
 def test_a_program_that_grows_and_is_stopped_has_not_failed(run, tmp_path):
-    done = run("kept = []\nwhile True:\n    kept.append(bytearray(2000))\n", "--json", "report.json")
+    done = run(
+        "kept = []\nwhile True:\n    kept.append(bytearray(2000))\n", "--json", "report.json"
+    )
 
     assert done.returncode == 1
     assert ending(tmp_path) == ("stopped", 0, "the verdict is certain")
