@@ -97,7 +97,8 @@ def run_program(program: Program) -> Outcome:
     except SystemExit as exit:
         return Outcome(0, "stopped") if _by_our_stop(exit) else Outcome(_status(exit), "exit")
     except KeyboardInterrupt as error:
-        return Outcome(128 + signal.SIGINT, "interrupted", error)
+        caught = error.with_traceback(_until_ours(_theirs(error.__traceback__)))
+        return Outcome(128 + signal.SIGINT, "interrupted", caught)
     except BaseException as error:
         if _by_our_stop(error):
             return Outcome(0, "stopped")
@@ -205,6 +206,18 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
+def _until_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Cut a traceback where the program was in a function of ours, as at the end of a step."""
+    shown = []
+    while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(_OUR_FOLDER):
+        shown.append(trace)
+        trace = trace.tb_next
+    inner: TracebackType | None = None
+    for each in reversed(shown):
+        inner = TracebackType(inner, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return inner
+
+
 def _print(text: object) -> None:
     """Write to the program's standard error, as Python does; it may have closed it."""
     if sys.stderr is not None:
@@ -212,5 +225,6 @@ def _print(text: object) -> None:
             print(text, file=sys.stderr, flush=True)
 
 
+_OUR_FOLDER = os.path.join(os.path.dirname(__file__), "")
 # a syntax error is raised inside ast.parse, called by us
 _OUR_FRAMES = (__file__, ticks.__file__, ast.__file__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -61,6 +62,26 @@ def test_an_interrupted_program_dies_of_the_signal_after_its_report(run, tmp_pat
     assert done.stderr.endswith(f"\n  ended    Ctrl-C\n{without.stderr}")
     written = json.loads((tmp_path / "report.json").read_text())["run"]
     assert (written["ended"], written["exit_status"]) == ("interrupted", 130)
+
+
+def test_no_frame_of_ours_is_shown_when_ctrl_c_comes_in_the_middle_of_our_work(run):
+    source = (
+        "import os, signal\n"
+        "from leakcheck.runtime.sentinel import Sentinel\n"
+        "Sentinel.step = lambda self: os.kill(os.getpid(), signal.SIGINT)\n"
+        "def train():\n"
+        "    while True:\n"
+        "        bytearray(100)\n"
+        "train()\n"
+    )
+
+    done = run(source, "--to-end")
+
+    shown = re.findall(r'File "(.*)", line \d+, in (.*)', done.stderr)
+    assert [(Path(path).name, name) for path, name in shown] == [
+        ("program.py", "<module>"),
+        ("program.py", "train"),
+    ]
 
 
 def test_the_programs_own_hook_shows_what_interrupted_it(run):
