@@ -15,6 +15,7 @@ from typing import Literal
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
 
 Verdict = Literal["growing", "steady", "unclear"]
+Ended = Literal["finished", "stopped", "failed", "interrupted", "terminated", "cut off"]
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]
 Safety = Literal["safe", "unsafe", "display"]
@@ -185,22 +186,11 @@ class Notice:
     message: str
 
 
-Ended = Literal[
-    "finished",
-    "stopped",  # by leakcheck
-    "failed",  # by an exception, or with an exit status of its own
-    "interrupted",  # Ctrl-C
-    "terminated",  # SIGTERM
-    "cut off",  # nobody knows how
-]
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """What was run, for how long, and why watching ended.
 
-    `ended` is None while it runs, and where only a loop was watched. Of a signal `exit_status` is
-    128 and its number, as shells count.
+    `ended` is None while it runs and of a loop; the exit status after a signal is 128 + its number.
     """
 
     command: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leakcheck.model import Ended, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
@@ -88,6 +88,20 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             watch.slow, watch.quick.newest(), trends, course.span.settled_step, course.memory
         ),
     )
+
+
+def ended(report: Report, ending: Ending) -> Report:
+    """Return the report of a watch that is over, with how the run ended."""
+    if report.run is None:
+        return report
+    run = replace(
+        report.run,
+        command=ending.command or report.run.command,
+        stopped_by=ending.stopped_by,
+        exit_status=ending.exit_status,
+        ended=ending.ended,
+    )
+    return replace(report, run=run)
 
 
 def summary(report: Report) -> str:

@@ -19,7 +19,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from time import perf_counter
 from types import CodeType, TracebackType
 
@@ -27,7 +26,7 @@ from leakcheck.model import Report, Sample
 from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.clock.epochs import LoaderEpochs
-from leakcheck.runtime.conclusion import Ending, conclude
+from leakcheck.runtime.conclusion import Ending, conclude, ended
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
@@ -252,7 +251,7 @@ class Sentinel:
     def report(self, ending: Ending | None = None) -> Report:
         """Say what is known so far; after `stop`, what was known then."""
         if self._report is not None:
-            return _ended(self._report, ending) if ending else self._report
+            return ended(self._report, ending) if ending else self._report
         self.start()
         return self._conclude(ending or Ending(running=True))
 
@@ -336,16 +335,3 @@ def _check(steps: object, tolerance_bytes: object, on_leak: object) -> None:
             raise ValueError(f"Sentinel({name}={value!r}): at least {least} is needed")
     if on_leak is not None and not callable(on_leak):
         raise TypeError(f"Sentinel(on_leak={on_leak!r}): a function of the report is needed")
-
-
-def _ended(report: Report, ending: Ending) -> Report:
-    if report.run is None:
-        return report
-    run = replace(
-        report.run,
-        command=ending.command or report.run.command,
-        stopped_by=ending.stopped_by,
-        exit_status=ending.exit_status,
-        ended=ending.ended,
-    )
-    return replace(report, run=run)
