@@ -18,6 +18,7 @@ import msgspec
 
 from leakcheck.errors import RecordingError
 from leakcheck.model import Finding
+from leakcheck.writing import replace_file
 
 FORMAT = 1
 
@@ -68,15 +69,13 @@ def read_baseline(path: Path) -> tuple[Entry, ...]:
 
 
 def write_baseline(path: Path, entries: Sequence[Entry]) -> None:
-    """Write a baseline file, an entry a line, so that a repository merges it well."""
+    """Write a baseline file, an entry a line, so that a repository merges it well.
+
+    Raises WriteError when it cannot be written; an old one is then as it was.
+    """
     lines = ",\n".join(f"    {json.dumps(msgspec.to_builtins(entry))}" for entry in entries)
     text = f'{{\n  "format": {FORMAT},\n  "findings": [\n{lines}\n  ]\n}}\n'
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RecordingError(
-            f"{path}: cannot be written: {(error.strerror or '').lower()}"
-        ) from None
+    replace_file(path, text)
 
 
 def compare(

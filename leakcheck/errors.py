@@ -6,6 +6,7 @@ LeakcheckError
  +- RuleError        a rule folder that cannot be loaded
  +- SourceError      a source file that cannot be parsed
  +- RecordingError   a recording, snapshot or baseline that cannot be read
+ +- WriteError       a file that cannot be written; what was there is as it was
 
 Each is printed as one line, `leakcheck: <message>`; anything else that escapes is a bug and keeps
 its traceback.
@@ -44,3 +45,7 @@ class SourceError(LeakcheckError):
 
 class RecordingError(LeakcheckError):
     """A recorded file is missing, truncated or not what it claims to be."""
+
+
+class WriteError(LeakcheckError):
+    """A file cannot be written; the one that was there is as it was."""

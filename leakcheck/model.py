@@ -15,6 +15,7 @@ from typing import Literal
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
 
 Verdict = Literal["growing", "steady", "unclear"]
+Ended = Literal["finished", "stopped", "failed", "interrupted", "terminated", "cut off"]
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]
 Safety = Literal["safe", "unsafe", "display"]
@@ -187,7 +188,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was run, for how long, and why watching ended."""
+    """What was run, for how long, and why watching ended.
+
+    `ended` is None while it runs and of a loop; the exit status after a signal is 128 + its number.
+    """
 
     command: str
     steps: int
@@ -200,6 +204,7 @@ class Run:
     device: str | None = None
     stopped_by: str = ""
     exit_status: int | None = None
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)

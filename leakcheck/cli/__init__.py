@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
@@ -21,7 +22,7 @@ from leakcheck.errors import EXIT_BISECT_ABORT, EXIT_CLEAN, EXIT_FAILED, Leakche
 COMMANDS = {
     "check": "Find leaks in source files.",
     "rules": "List the rules.",
-    "explain": "Explain a rule: what it finds, why that leaks, what to do.",
+    "explain": "Explain a rule (what it finds, why that leaks, what to do) or a topic.",
     "baseline": "Accept the present findings, so that only new ones are reported.",
     "run": "Run a program under the sentinel and say whether it leaks.",
     "isolate": "Run a program in stages and say which part of it leaks.",
@@ -30,6 +31,10 @@ COMMANDS = {
     "estimate": "Predict the device memory of a training step without the device.",
     "lsp": "Serve an editor: findings as one types.",
 }
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, on its way through click."""
 
 
 class LazyGroup(click.Group):
@@ -57,6 +62,13 @@ class LazyGroup(click.Group):
             hint = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(COMMANDS)}"
             ctx.fail(f'no command is called "{name}"; {hint}')
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the sub-command; at Ctrl-C click would write an empty line, where it can be."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, without importing them."""
@@ -87,17 +99,33 @@ def main() -> None:
         _fail(error.format_message(), error.exit_code)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        raise SystemExit(130) from None  # 128 + SIGINT, as shells count
+    except (Interrupted, KeyboardInterrupt, click.Abort):
+        die_of_ctrl_c()
     except BrokenPipeError:
         # whoever read our output has gone; nothing may be said at interpreter exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(EXIT_FAILED) from None
+    except Exception:  # a bug, and no finding: 1 would be taken for one
+        traceback.print_exc()
+        raise SystemExit(EXIT_BISECT_ABORT if _bisects() else EXIT_FAILED) from None
     raise SystemExit(status if isinstance(status, int) else EXIT_CLEAN)
 
 
+def die_of_ctrl_c() -> NoReturn:
+    """End as a Python program that Ctrl-C interrupts: what is to run at exit runs, then SIGINT.
+
+    A shell goes on with its loop after any exit status, and stops for the signal.
+    """
+    sys.excepthook = lambda *_: None  # what there is to tell was told
+    raise KeyboardInterrupt
+
+
 def _fail(message: str, status: int) -> NoReturn:
-    if status == EXIT_FAILED and "--bisect" in sys.argv:
+    if status == EXIT_FAILED and _bisects():
         status = EXIT_BISECT_ABORT
     print(f"leakcheck: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(status) from None
+
+
+def _bisects() -> bool:
+    return "--bisect" in sys.argv

@@ -12,14 +12,15 @@ import click
 from leakcheck.cli.choice import Choice, Chosen, choose_files, rules_option, split_path_rules
 from leakcheck.cli.findings import Options, conclude, note, without_accepted
 from leakcheck.cli.output import COLORS, emit
-from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND
 from leakcheck.report import FINDING_FORMATS
+from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leakcheck.model import Report
-    from leakcheck.static.checker import Checker, Rewritten
+    from leakcheck.static.checker import Checker
 
 # Fixing a meter in one file can settle a finding in another; more rounds than this do not.
 MOST_ROUNDS = 5
@@ -144,7 +145,7 @@ def _fix(chosen: Chosen, report: Report, options: Options) -> Report:
         for checker, path in _fixable(chosen, report, unsafe):
             rewritten = checker.fix(path, unsafe=unsafe)
             if rewritten is not None:
-                _write(path, rewritten)
+                replace_file(path, rewritten.raw)
                 settled += len(rewritten.settled)
         if not settled:
             break
@@ -179,15 +180,8 @@ def _accept(chosen: Chosen, report: Report, reason: str) -> None:
         for path in group.files:
             rewritten = checker.accept(path, reason) if display_path(path) in paths else None
             if rewritten is not None:
-                _write(path, rewritten)
+                replace_file(path, rewritten.raw)
 
 
 def _unsafe(chosen: Chosen, options: Options) -> bool:
     return options.unsafe_fixes or any(group.located.config.unsafe_fixes for group in chosen.groups)
-
-
-def _write(path: Path, rewritten: Rewritten) -> None:
-    try:
-        path.write_bytes(rewritten.raw)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {(error.strerror or '').lower()}") from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli.output import emit
 from leakcheck.units import format_bytes
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def list_devices(context: click.Context, _: click.Parameter, wanted: bool) -> No
     """Print the table and leave, if the option was given."""
     if not wanted or context.resilient_parsing:
         return
-    click.echo("\n".join(_lines()))
+    emit("\n".join(_lines()))
     context.exit()
 
 

@@ -13,12 +13,13 @@ import click
 from leakcheck.cli import estimate_formula, measured_run
 from leakcheck.cli.device_list import list_devices
 from leakcheck.cli.finite import FiniteRange
-from leakcheck.cli.written import write_file
+from leakcheck.cli.output import emit
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
 from leakcheck.report import device_page
 from leakcheck.report.device import page_lines
 from leakcheck.units import format_bytes
+from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
@@ -155,11 +156,11 @@ def command(
         raise UsageError(f"{target}: the closed forms take --params, not a program")
     if formula:
         formula_of = estimate_formula.as_json if as_json else estimate_formula.table
-        click.echo(formula_of(params, batch_sizes, sequence_length, optimizer, element_bytes))
+        emit(formula_of(params, batch_sizes, sequence_length, optimizer, element_bytes))
         return
     if stage is not None:
         setup = (gpus_per_node, nodes, buffer_factor)
-        click.echo(table(stage, params, largest_layer_params, setup, as_json=as_json))
+        emit(table(stage, params, largest_layer_params, setup, as_json=as_json))
         return
     target = _program(target)
     _need_torch()
@@ -197,12 +198,12 @@ def _write(
     compared = measured_run.compared(recorded, last) if recorded is not None else None
     pictures = measured_run.pictures(last, compared) if svg or html else ()
     if svg is not None:
-        write_file(svg, measured_run.one(pictures))
+        replace_file(svg, measured_run.one(pictures))
     text = "\n\n".join(_text(each) for each in predictions)
     if compared is not None:
         text += "\n\n" + measured_run.text(compared)
     if html is not None:
-        write_file(html, device_page.render(title, pictures, text))
+        replace_file(html, device_page.render(title, pictures, text))
     if as_json:
         told: dict[str, object] = {
             "format": 1,
@@ -210,9 +211,9 @@ def _write(
         }
         if compared is not None:
             told["measured"] = measured_run.told(compared)
-        click.echo(json.dumps(told, indent=2))
+        emit(json.dumps(told, indent=2))
     else:
-        click.echo(text)
+        emit(text)
 
 
 def _no_option(given: str) -> str:

@@ -1,4 +1,4 @@
-"""`leakcheck explain RULE`: the rule's page, and on request the proof that it is right."""
+"""`leakcheck explain`: the page of a rule or a topic; of a rule on request the proof."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from inspect import getdoc, getsourcefile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import leakcheck
 from leakcheck.cli.choice import Choice, complete_rule
 from leakcheck.cli.output import COLORS, emit, wants_color
 from leakcheck.cli.rules import known_rules, rule_as_json
@@ -23,6 +25,12 @@ from leakcheck.units import format_bytes, format_count
 if TYPE_CHECKING:
     from leakcheck.static.rule import Rule
 
+MANUAL = Path(leakcheck.__file__).with_name("manual")
+LISTED = """\
+leakcheck explain RULE   what a rule finds, why that leaks, what to do
+leakcheck explain TOPIC  a topic of the manual; `leakcheck rules` lists the rules
+
+{topics}"""
 PROOF_SECONDS = 300  # a program that has no verdict by then proves nothing
 EXPECTED = {"leaky.py": "growing", "fixed.py": "steady"}
 
@@ -41,26 +49,51 @@ class Proof:
         return self.verdict == EXPECTED[self.program]
 
 
-@click.command()
-@click.argument("rule", shell_complete=complete_rule)
+def topics() -> dict[str, Path]:
+    """Lead from each topic of the manual to its page."""
+    return {page.stem: page for page in sorted(MANUAL.glob("*.md"))}
+
+
+def _topic_lines() -> str:
+    """List the topics, each with what its page says; a page begins "# topic: what it says"."""
+    titles = [page.read_text(encoding="utf-8").splitlines()[0] for page in topics().values()]
+    pairs = [title.removeprefix("# ").split(": ", 1) for title in titles]
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"  {name:<{width}}  {what.replace('`', '')}" for name, what in pairs)
+
+
+def _complete(context: object, option: object, incomplete: str) -> list[str]:
+    named = [topic for topic in topics() if topic.startswith(incomplete)]
+    return [*complete_rule(context, option, incomplete), *named]
+
+
+@click.command(epilog=f"\b\nTopics:\n{_topic_lines()}")
+@click.argument("name", metavar="[RULE|TOPIC]", required=False, shell_complete=_complete)
 @click.option("--prove", is_flag=True, help="Run the rule's leaky and its fixed program.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text")
 @click.option("--config", multiple=True, help="A settings file, or a setting in TOML.")
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
 @click.option("--color", type=click.Choice(COLORS), default="auto", help="Colour the output.")
 def command(
-    rule: str,
+    name: str | None,
     prove: bool,
     output_format: str,
     config: tuple[str, ...],
     isolated: bool,
     color: str,
 ) -> None:
-    """Explain RULE (its name or its code): what it finds, why that leaks, what to do.
+    """Explain RULE (its name or its code): what it finds, why that leaks, what to do. Or TOPIC.
 
     With --prove, exits with 0 when leaky.py grows and fixed.py is steady, else with 1.
     """
-    found = _find(rule, known_rules(Choice(config=config, isolated=isolated)))
+    if name is None or name in topics():
+        if prove:
+            raise UsageError(
+                f"--prove runs the programs of a rule{f', not {name}' if name else ''}"
+            )
+        _explain_topic(name, output_format, color)
+        raise SystemExit(EXIT_CLEAN)
+    found = _find(name, known_rules(Choice(config=config, isolated=isolated)))
     proofs = [_prove(program) for program in _programs(found)] if prove else []
     if output_format == "json":
         shown = {"verdicts": {proof.program: proof.verdict for proof in proofs}} if prove else {}
@@ -71,6 +104,18 @@ def command(
         for proof in proofs:
             emit(f"{proof.program}: {proof.verdict}{proof.rates}")
     raise SystemExit(EXIT_CLEAN if all(proof.holds for proof in proofs) else EXIT_FOUND)
+
+
+def _explain_topic(name: str | None, output_format: str, color: str) -> None:
+    page = LISTED.format(topics=_topic_lines())
+    if name is not None:
+        page = topics()[name].read_text(encoding="utf-8")
+    if output_format == "json":
+        emit(json.dumps({"topic": name, "topics": [*topics()], "page": page}, indent=2))
+    elif name is None:
+        emit(page)
+    else:
+        _show(page, wants_color(color))
 
 
 def page_of(rule: type[Rule]) -> str:
@@ -89,7 +134,15 @@ def folder_of(rule: type[Rule]) -> Path:
 def _find(name: str, rules: tuple[type[Rule], ...]) -> type[Rule]:
     from leakcheck.static.select import slugs_named
 
-    slugs = set(slugs_named([name], rules))
+    try:
+        slugs = set(slugs_named([name], rules))
+    except UsageError:
+        near = get_close_matches(name.lower(), topics(), 1)
+        if not near:
+            raise
+        raise UsageError(
+            f'no rule or topic is called "{name}"; did you mean "{near[0]}"?'
+        ) from None
     matching = [rule for rule in rules if rule.slug in slugs]
     if len(matching) > 1:
         known = ", ".join(rule.slug for rule in matching)

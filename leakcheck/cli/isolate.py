@@ -15,13 +15,13 @@ import click
 
 from leakcheck.cli.run import Size
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.cli.stages import Plan
     from leakcheck.model import StageRun
 
 CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 @click.command(
@@ -106,7 +106,7 @@ def command(
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
         plan = Plan(arguments, module, chosen, steps, tolerance, timeout, Path(folder))
         status = _isolate(plan, path)
-    raise SystemExit(EXIT_CLEAN if exit_zero and status != INTERRUPTED else status)
+    raise SystemExit(EXIT_CLEAN if exit_zero else status)
 
 
 def _isolate(plan: Plan, json_path: Path | None) -> int:
@@ -124,13 +124,13 @@ def _isolate(plan: Plan, json_path: Path | None) -> int:
     finally:
         _clear_progress()
     if not runs:
-        return INTERRUPTED
+        raise KeyboardInterrupt
     name = plan.module or " ".join(plan.args)
     command = f"-m {' '.join((name, *plan.args))}" if plan.module else name
     isolation = Isolation(command, tuple(runs), interrupted + conclude(runs))
     _tell(isolation, plan, json_path)
     if interrupted:
-        return INTERRUPTED
+        raise KeyboardInterrupt
     by_verdict = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
     return by_verdict.get(runs[0].verdict, EXIT_FAILED)
 
@@ -141,9 +141,9 @@ def _tell(isolation: object, plan: Plan, json_path: Path | None) -> None:
     from leakcheck.report import isolation as report
 
     assert isinstance(isolation, Isolation)
-    if json_path is not None:
-        json_path.write_text(report.render_json(isolation) + "\n", encoding="utf-8")
     emit(report.render(isolation))
+    if json_path is not None:
+        replace_file(json_path, report.render_json(isolation) + "\n")
     for run in isolation.stages:
         if "the program failed" in run.reason or "the program was killed" in run.reason:
             tail = "\n".join(f"  {line}" for line in plan.log_tail(run.stage))

@@ -51,6 +51,11 @@ class Notes(msgspec.Struct, frozen=True):
     changed: dict[str, int] = {}
     loader: int | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether the program failed, other than by the signal that we end it with."""
+        return bool(self.status) and self.ended != "terminated"
+
 
 class StagedSession(Session):
     """A session whose program is changed as its stage says."""
@@ -130,7 +135,7 @@ class StagedSession(Session):
     def _joined(self, report: Report) -> Report:
         return report  # where it leaks is the question, not by which rule
 
-    def _print(self, report: Report, outcome: Outcome) -> None:
+    def _print(self, report: Report) -> None:
         pass  # the parent tells; the log is the program's alone
 
     def _note_error(

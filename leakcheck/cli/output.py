@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
 from leakcheck.errors import UsageError
+from leakcheck.writing import replace_file
 
 COLORS = ("auto", "always", "never")
 
@@ -27,17 +27,14 @@ def wants_color(choice: str, *, to_file: bool = False) -> bool:
 
 
 def emit(text: str, file: str | None = None, *, color: bool = False) -> None:
-    """Print a text, or write it to a file; UsageError when it cannot be written.
+    """Print a text, or write it to a file; WriteError when it cannot be written.
 
     What the output's encoding cannot hold is escaped.
     """
     if file is None or file == "-":
         _print(text, color)
         return
-    try:
-        Path(file).write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {(error.strerror or '').lower()}") from None
+    replace_file(file, f"{text}\n")
 
 
 def emit_bytes(raw: bytes) -> None:

@@ -11,10 +11,11 @@ import click
 
 from leakcheck.cli.bounded import bounded_memory
 from leakcheck.cli.finite import FiniteRange
-from leakcheck.cli.written import write_file
+from leakcheck.cli.output import emit
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.report import device_page
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
+from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.memory.policies import Policy
@@ -76,15 +77,15 @@ def command(file: Path, **options: Any) -> None:
     chosen = _policies(options)
     reports = [judge(t, chosen, limit, not options["no_bisect"]) for t in traces]
     if options["svg"]:
-        write_file(options["svg"], _picture(traces[0]))
+        replace_file(options["svg"], _picture(traces[0]))
     text = "\n\n".join(_text(*each) for each in zip(reports, traces, strict=True))
     if options["html"]:
         pictures = [_picture(trace) for trace in traces]
-        write_file(options["html"], device_page.render(str(file), pictures, text))
+        replace_file(options["html"], device_page.render(str(file), pictures, text))
     if options["as_json"]:
-        click.echo(json.dumps({"format": 1, "traces": [asdict(r) for r in reports]}, indent=1))
+        emit(json.dumps({"format": 1, "traces": [asdict(r) for r in reports]}, indent=1))
     else:
-        click.echo(text)
+        emit(text)
     raise SystemExit(max(_exit_code(report) for report in reports))
 
 

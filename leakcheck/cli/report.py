@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from leakcheck.errors import UsageError
+from leakcheck.cli.output import emit, wants_color
+from leakcheck.writing import replace_file
 
 FORMATS = ("text", "html", "markdown", "json", "svg", "junit")
 
@@ -49,26 +49,17 @@ def command(
         read += read_recordings(path) if path.is_dir() else [read_recording(path)]
     report = merge(read)
     if html is not None:
-        _write(html, render(report, "html"))
+        replace_file(html, render(report, "html") + "\n")
     if svg is not None:
-        _write(svg, render(report, "svg"))
+        replace_file(svg, render(report, "svg") + "\n")
     if png is not None:
         from leakcheck.report.png import draw
 
-        _write(png, draw(report))
+        replace_file(png, draw(report))
+    color = output_file is None and wants_color("auto")
     if output_format == "text":
-        text = render_text(report, color=output_file is None and sys.stdout.isatty())
+        text = render_text(report, color=color)
     else:
         text = render(report, output_format)
-    if output_file is not None:
-        _write(output_file, text)
-    else:
-        click.echo(text)
+    emit(text, None if output_file is None else str(output_file), color=color)
     raise SystemExit(0 if exit_zero else report.exit_code)
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    try:
-        path.write_bytes(f"{content}\n".encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

@@ -13,6 +13,7 @@ import click
 from leakcheck.cli.choice import Choice, locate, settings
 from leakcheck.cli.output import COLORS, emit, wants_color
 from leakcheck.errors import UsageError
+from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.static.rule import Rule
@@ -95,10 +96,10 @@ def index(to: Path) -> None:
         text = file.read_text(encoding="utf-8")
         if BEGIN not in text or END not in text:
             raise UsageError(f"{file}: has no lines {BEGIN} and {END}")
-        file.write_text(with_index(text, to), encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise UsageError(f"{file}: {(reason or '').lower()}") from None
+    replace_file(file, with_index(text, to))
 
 
 def with_index(text: str, rule_set: Path) -> str:

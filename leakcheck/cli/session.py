@@ -9,13 +9,21 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from leakcheck.errors import EXIT_BISECT_SKIP, EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
-from leakcheck.model import Report
+from leakcheck.cli import die_of_ctrl_c
+from leakcheck.cli.stderr import FirstStderr
+from leakcheck.errors import (
+    EXIT_BISECT_SKIP,
+    EXIT_CLEAN,
+    EXIT_FAILED,
+    EXIT_FOUND,
+    UsageError,
+    WriteError,
+)
+from leakcheck.model import Ended, Notice, Report
 from leakcheck.proof import proved
 from leakcheck.runtime.attribution.elsewhere import own_codes
 from leakcheck.runtime.clock import loaders, ticks
@@ -26,8 +34,9 @@ from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
-from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program, tell
+from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program, show
 from leakcheck.runtime.sentinel import Sentinel
+from leakcheck.writing import replace_file
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
@@ -68,6 +77,7 @@ class Session:
         self.command = shlex.join(program.argv)
         self.world_size = int(os.environ.get("WORLD_SIZE") or 1)
         self.report: Report | None = None
+        self._stderr = FirstStderr()
         self._recorder = self._make_recorder()
         self._json_path = writable("--json", self._of_rank(settings.json_path))
         self._html_path = writable("--html", self._of_rank(settings.html_path))
@@ -93,13 +103,18 @@ class Session:
         clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
+        os.register_at_fork(after_in_child=self._stderr.forget)
         before_os_exit(lambda status: self._finish(Outcome(status, "exit")))
-        _on_sigterm(lambda: self._finish(Outcome(0, "terminated")))
+        _on_sigterm(lambda: self._finish(Outcome(128 + signal.SIGTERM, "terminated")))
         outcome = run_program(self.program)
         if timer is not None:
             timer.stop()
         clock.stop()
-        return self._finish(outcome)
+        status = self._finish(outcome)
+        if outcome.interrupt is not None:
+            show(outcome.interrupt)
+            die_of_ctrl_c()
+        return status
 
     def _of_rank(self, path: Path | None) -> Path | None:
         """Name this rank in the file it writes, or the ranks would overwrite each other's."""
@@ -134,20 +149,35 @@ class Session:
         if self.report is not None or os.getpid() != self._pid:
             return outcome.status
         self._live.clear()
-        ending = Ending(self.command, self._stopped_by(outcome), outcome.status)
+        stopped_by = self._stopped_by(outcome)
+        ending = Ending(self.command, stopped_by, outcome.status, _ended(outcome))
         self._sentinel.stop(
             cut_short=outcome.ended in ("interrupted", "terminated", "error"),
             exhausted=outcome.ended == "out of memory",
         )
-        self.report = report = self._joined(self._sentinel.report(ending))
-        if self._recorder is not None:
-            self._recorder.finish(report)
+        report = self._joined(self._sentinel.report(ending))
+        self.report = report = self._recorded(report)
         self._write_files(report)
         if self.alone:
-            self._print(report, outcome)
-        elif _rank() == 0 and self._recorder is not None:
-            tell(RECORDED.format(folder=self._recorder.path.parent))
+            self._print(report)
+        elif self._recorder is not None:
+            self._tell_of_rank(self._recorder)
         return self._status(report, outcome)
+
+    def _recorded(self, report: Report) -> Report:
+        """Close the recording; one that could not be written costs a note, not the verdict."""
+        if self._recorder is None:
+            return report
+        self._recorder.finish(report)
+        if not self._recorder.failed:
+            return report
+        return replace(report, notices=(*report.notices, Notice("note", self._recorder.failed)))
+
+    def _tell_of_rank(self, recorder: Recorder) -> None:
+        if recorder.failed:
+            self._stderr.tell(f"leakcheck: rank {_rank()}: {recorder.failed}")
+        elif _rank() == 0:
+            self._stderr.tell(RECORDED.format(folder=recorder.path.parent))
 
     def _write_files(self, report: Report) -> None:
         from leakcheck.report import render
@@ -161,10 +191,10 @@ class Session:
     def _write(self, path: Path, text: str) -> None:
         """Write a file; one that fails costs a line and the status, not the report."""
         try:
-            path.write_text(f"{text}\n", encoding="utf-8")
-        except OSError as error:
+            replace_file(path, f"{text}\n")
+        except WriteError as error:
             self._unwritten = True
-            tell(f"leakcheck: {path}: cannot be written: {error.strerror}")
+            self._stderr.tell(f"leakcheck: {error}")
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
@@ -172,17 +202,13 @@ class Session:
             return replace(report, reason=told.format(program=self.program.path.name))
         return proved(report) if report.verdict == "growing" else report
 
-    def _print(self, report: Report, outcome: Outcome) -> None:
-        from leakcheck.report.terminal import render
+    def _print(self, report: Report) -> None:
+        from leakcheck.report.terminal import failure_text, render
 
-        if outcome.ended in ("error", "out of memory") and (
-            report.run is None or report.run.steps == 0
-        ):
-            return  # the program's own traceback says it all
         if report.run is not None and report.run.steps == 0:
-            tell(f"leakcheck: {report.reason}")
-            return
-        tell(render(report, color=_on_terminal()))
+            self._stderr.tell(f"leakcheck: {failure_text(report.run) or report.reason}")
+        else:
+            self._stderr.tell(render(report, color=self._stderr.on_terminal))
 
     def _stopped_by(self, outcome: Outcome) -> str:
         if outcome.ended == "stopped":
@@ -211,19 +237,25 @@ class Session:
         )
 
     def _make_recorder(self) -> Recorder | None:
-        folder = self.settings.record_folder
-        if folder is None and self.alone:
+        asked = self.settings.record_folder
+        if asked is None and self.alone:
             return None
         name = os.environ.get("TORCHELASTIC_RUN_ID", "run")
-        folder = folder or Path(f"leakcheck-{name}")
-        tolerance = self.settings.tolerance
-        return Recorder(folder, self.command, _rank(), self.world_size, tolerance)
+        return Recorder(
+            asked or Path(f"leakcheck-{name}"),
+            self.command,
+            _rank(),
+            self.world_size,
+            self.settings.tolerance,
+            required=asked is not None,
+        )
 
 
-def _on_terminal() -> bool:
-    with suppress(Exception):
-        return sys.stderr.isatty()
-    return False
+def _ended(outcome: Outcome) -> Ended:
+    match outcome.ended:
+        case "stopped" | "interrupted" | "terminated":
+            return outcome.ended
+    return "failed" if outcome.status else "finished"
 
 
 def _children_did_the_work() -> bool:

@@ -160,11 +160,11 @@ def _death(status: int) -> str:
 
 def _judge(stage: str, report: Report | None, notes: Notes) -> StageRun:
     """Say what a stage showed, before it is compared with the unchanged run."""
-    if stage in NOTHING_CHANGED and notes.ended and not notes.changed and not notes.status:
+    if stage in NOTHING_CHANGED and notes.ended and not notes.changed and not notes.failed:
         return StageRun(stage, NOT_APPLICABLE, NOTHING_CHANGED[stage], report)
     if report is None or report.verdict is None:
         return StageRun(stage, "unclear", "no report came back", report)
-    if notes.status and notes.ended != "terminated" and report.verdict != "growing":
+    if notes.failed and report.verdict != "growing":
         changed = "" if stage == AS_IT_IS else "changed like this, "
         why = notes.error or f"it left with status {notes.status}"
         return StageRun(stage, "unclear", f"{changed}the program failed: {why}", report)

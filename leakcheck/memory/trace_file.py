@@ -26,6 +26,7 @@ from leakcheck.memory.blocks import DEFAULT_POOL, UNMAPPED, SegmentView
 from leakcheck.memory.expandable import address_ranges
 from leakcheck.memory.initial import Span, initial_segments
 from leakcheck.memory.trace import Event, EventKind, Mark, Trace
+from leakcheck.writing import replace_file
 
 KINDS: Final[dict[str, EventKind]] = {
     "a": "alloc",
@@ -73,7 +74,7 @@ def write_traces(path: Path, traces: Iterable[Trace]) -> None:
     """Write traces so that `read_traces` reads them back; gzipped when the name ends in .gz."""
     text = json.dumps({trace.name: _stored(trace) for trace in traces}, separators=(",", ":"))
     content = text.encode()
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    replace_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -20,6 +20,7 @@ from leakcheck.report.plain import escape
 from leakcheck.report.terminal import (
     TITLES,
     cost_text,
+    failure_text,
     growth_text,
     headline,
     link_text,
@@ -84,6 +85,7 @@ def _facts(report: Report) -> str:
         "device": run.device or "",
         "cost": cost_text(run, overhead) if overhead else "",
         "ended": run.stopped_by,
+        "program": failure_text(run).removeprefix("the program "),
     }
     return "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"

@@ -9,6 +9,7 @@ from leakcheck.model import Finding, Report, Suspect
 from leakcheck.report.plain import one_line
 from leakcheck.report.terminal import (
     TITLES,
+    failure_text,
     growth_text,
     headline,
     place_text,
@@ -32,6 +33,8 @@ def render(report: Report, *, color: bool = False) -> str:
             for trend in report.trends
         ]
     lines += ["", *(f"- {_escape(notice.message)}" for notice in report.notices)]
+    failed = failure_text(report.run) if report.run else ""
+    lines += [f"- {failed}"] if failed else []
     lines += [
         f"- not read: {_code(each.path)}: {_escape(each.reason)}" for each in report.unreadable
     ]

@@ -192,6 +192,15 @@ def _footer(report: Report, width: int) -> Iterator[str]:
     if report.overhead:
         yield from _row("cost", cost_text(run, report.overhead), width)
     yield from _row("ended", run.stopped_by, width)
+    yield from filter(None, [failure_text(run)])
+
+
+def failure_text(run: Run) -> str:
+    """Say that the program failed, and how; "" when it did not."""
+    if run.ended != "failed":
+        return ""
+    when = "" if run.steps else " before a step was seen"
+    return f"the program failed (exit status {run.exit_status}){when}"
 
 
 def cost_text(run: Run, overhead: Overhead) -> str:

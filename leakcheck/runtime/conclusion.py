@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from leakcheck.model import Notice, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.model import Ended, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
 from leakcheck.runtime.attribution.guards import LIMITED_AT
 from leakcheck.runtime.explanation import explained
@@ -44,6 +44,7 @@ class Ending:
     command: str = ""
     stopped_by: str = ""
     exit_status: int | None = None
+    ended: Ended | None = None
     running: bool = False
 
 
@@ -80,12 +81,27 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             device=_devices(course),
             stopped_by=ending.stopped_by,
             exit_status=ending.exit_status,
+            ended=ending.ended,
         ),
         overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
         memory=explained(
             watch.slow, watch.quick.newest(), trends, course.span.settled_step, course.memory
         ),
     )
+
+
+def ended(report: Report, ending: Ending) -> Report:
+    """Return the report of a watch that is over, with how the run ended."""
+    if report.run is None:
+        return report
+    run = replace(
+        report.run,
+        command=ending.command or report.run.command,
+        stopped_by=ending.stopped_by,
+        exit_status=ending.exit_status,
+        ended=ending.ended,
+    )
+    return replace(report, run=run)
 
 
 def summary(report: Report) -> str:

@@ -119,6 +119,12 @@ def _notices(reports: Sequence[Report]) -> tuple[Notice, ...]:
         if ranks:
             noun = "rank" if len(ranks) == 1 else "ranks"
             told.append(f"{noun} {', '.join(ranks)} {verdict}")
+    failed = [
+        str(_rank(report)) for report in reports if report.run and report.run.ended == "failed"
+    ]
+    if failed:
+        noun = "rank" if len(failed) == 1 else "ranks"
+        told.append(f"the program failed on {noun} {', '.join(failed)}")
     return (Notice("note", "; ".join(told)), *_divergence(reports))
 
 

@@ -9,7 +9,7 @@
 
 A sample is written when the step reaches the next of a geometric series (every step up to 512,
 then 0.2 % further each time), so a million steps take under 5,000 lines, about 1 MB. Each line is
-flushed. A torn last line, as after SIGKILL, is ignored.
+written at once. A torn last line, as after SIGKILL or on a full disk, is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from leakcheck.errors import RecordingError
 from leakcheck.model import Report, Run, Sample
 from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.readings.watching import Watch
+from leakcheck.writing import Descriptor, reason_of
 
 FORMAT = 1
 DENSE_STEPS = 512
@@ -48,7 +49,11 @@ class Recording:
 
 
 class Recorder:
-    """Writes one rank's file; a disk that fails ends the recording, not the program."""
+    """Writes one rank's file; what fails once it is made ends the recording, and nothing else.
+
+    `failed` says then in one line where it ended and why. RecordingError when it cannot be made,
+    and `required`.
+    """
 
     def __init__(
         self,
@@ -57,15 +62,22 @@ class Recorder:
         rank: int = 0,
         world_size: int = 1,
         tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        *,
+        required: bool = True,
     ) -> None:
         self.path = folder / f"rank-{rank:05d}.jsonl"
         self.failed = ""
+        self._step = 0
         self._next_step = 1
+        self._file: Descriptor | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file: IO[str] | None = self.path.open("w", encoding="utf-8")
+            with self.path.open("wb") as file:
+                self._file = Descriptor(file.fileno())
         except OSError as error:
-            raise RecordingError(f"{self.path}: {error.strerror}") from error
+            if required:
+                raise RecordingError(f"{self.path}: {error.strerror}") from error
+            self._fail(error)
         header = {"type": "run", "format": FORMAT, "command": command, "rank": rank}
         self._write(header | {"world_size": world_size, "tolerance_bytes": tolerance_bytes})
 
@@ -73,6 +85,7 @@ class Recorder:
         """Write the newest readings if it is their turn."""
         if step < self._next_step:
             return
+        self._step = step
         readings = watch.quick.newest() | (
             watch.slow.newest() if watch.slow.last_step == step else {}
         )
@@ -99,11 +112,13 @@ class Recorder:
         if self._file is None:
             return
         try:
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
+            self._file.write(f"{json.dumps(line)}\n".encode())
         except OSError as error:
-            self.failed = f"{self.path}: {error.strerror}"
+            self._fail(error)
             self.close()
+
+    def _fail(self, error: OSError) -> None:
+        self.failed = f"recording stopped at step {self._step}: {self.path}: {reason_of(error)}"
 
 
 def read_recording(path: Path) -> Recording:
@@ -186,6 +201,7 @@ def _recording(entries: list[dict[str, object]]) -> Recording:
         rank=msgspec.convert(header.get("rank"), int | None),
         world_size=msgspec.convert(header.get("world_size"), int | None),
         stopped_by="cut off",
+        ended="cut off",
     )
     leaks = [entry["report"] for entry in entries if entry["type"] == "leak"]
     if not leaks:
@@ -205,4 +221,5 @@ def _cut_off(known: Run, end: Run) -> Run:
         rank=end.rank,
         world_size=end.world_size,
         stopped_by=end.stopped_by,
+        ended=end.ended,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -41,10 +42,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the program ended: its exit status, and "stopped" when it was us who ended it."""
+    """How the program ended: its exit status, and "stopped" when it was us who ended it.
+
+    What interrupted it is kept: it is shown once the report is out.
+    """
 
     status: int
     ended: str  # "exit", "stopped", "error", "out of memory", "interrupted", "terminated"
+    interrupt: KeyboardInterrupt | None = None
 
 
 def find_script(script: str, args: tuple[str, ...]) -> Program:
@@ -91,8 +96,9 @@ def run_program(program: Program) -> Outcome:
         return Outcome(0, "stopped")
     except SystemExit as exit:
         return Outcome(0, "stopped") if _by_our_stop(exit) else Outcome(_status(exit), "exit")
-    except KeyboardInterrupt:
-        return Outcome(130, "interrupted")
+    except KeyboardInterrupt as error:
+        caught = error.with_traceback(_until_ours(_theirs(error.__traceback__)))
+        return Outcome(128 + signal.SIGINT, "interrupted", caught)
     except BaseException as error:
         if _by_our_stop(error):
             return Outcome(0, "stopped")
@@ -129,7 +135,7 @@ def before_os_exit(act: Callable[[int], int]) -> None:
     def leave_after_report(status: int) -> None:
         if os.getpid() == pid:
             with suppress(Exception):  # whatever goes wrong here, the program leaves
-                status = act(status)
+                status = act(status & 0xFF)
         leave(status)
 
     os._exit = leave_after_report  # type: ignore[assignment]
@@ -166,25 +172,32 @@ def _status(exit: SystemExit) -> int:
         return 0
     if isinstance(exit.code, int):
         return exit.code & 0xFF
-    tell(exit.code)
+    _print(exit.code)
     return 1
 
 
 def _show(error: BaseException) -> int:
-    """Have the program's hook show what ended it, as Python does; returns the exit status."""
+    try:
+        show(error)
+    except SystemExit as exit:
+        return _status(exit)
+    return 1
+
+
+def show(error: BaseException) -> None:
+    """Have the program's hook show what ended it, as Python does; SystemExit is the hook's."""
     shown = error.with_traceback(_theirs(error.__traceback__))
     try:
         sys.excepthook(type(shown), shown, shown.__traceback__)
-    except SystemExit as exit:
-        return _status(exit)
+    except SystemExit:
+        raise
     except BaseException as failed:
-        tell("Error in sys.excepthook:")
+        _print("Error in sys.excepthook:")
         failed = failed.with_traceback(_theirs(failed.__traceback__))
         failed.__suppress_context__ = failed.__cause__ is None
         sys.__excepthook__(type(failed), failed, failed.__traceback__)
-        tell("\nOriginal exception was:")
+        _print("\nOriginal exception was:")
         sys.__excepthook__(type(shown), shown, shown.__traceback__)
-    return 1
 
 
 def _theirs(trace: TracebackType | None) -> TracebackType | None:
@@ -193,12 +206,25 @@ def _theirs(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def tell(text: object) -> None:
-    """Write to standard error if it can be: the program may have closed or replaced it."""
+def _until_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Cut a traceback where the program was in a function of ours, as at the end of a step."""
+    shown = []
+    while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(_OUR_FOLDER):
+        shown.append(trace)
+        trace = trace.tb_next
+    inner: TracebackType | None = None
+    for each in reversed(shown):
+        inner = TracebackType(inner, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return inner
+
+
+def _print(text: object) -> None:
+    """Write to the program's standard error, as Python does; it may have closed it."""
     if sys.stderr is not None:
         with suppress(Exception):
             print(text, file=sys.stderr, flush=True)
 
 
+_OUR_FOLDER = os.path.join(os.path.dirname(__file__), "")
 # a syntax error is raised inside ast.parse, called by us
 _OUR_FRAMES = (__file__, ticks.__file__, ast.__file__)

@@ -19,7 +19,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, TracebackType
@@ -29,7 +28,7 @@ from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
-from leakcheck.runtime.conclusion import Ending, conclude
+from leakcheck.runtime.conclusion import Ending, conclude, ended
 from leakcheck.runtime.guard import Guard
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
@@ -280,7 +279,7 @@ class Sentinel:
     def report(self, ending: Ending | None = None) -> Report:
         """Say what is known so far; after `stop`, what was known then."""
         if self._report is not None:
-            return _ended(self._report, ending) if ending else self._report
+            return ended(self._report, ending) if ending else self._report
         self.start()
         return self._conclude(ending or Ending(running=True))
 
@@ -368,15 +367,3 @@ def _check(steps: object, tolerance_bytes: object, on_leak: object) -> None:
             raise ValueError(f"Sentinel({name}={value!r}): at least {least} is needed")
     if on_leak is not None and not callable(on_leak):
         raise TypeError(f"Sentinel(on_leak={on_leak!r}): a function of the report is needed")
-
-
-def _ended(report: Report, ending: Ending) -> Report:
-    if report.run is None:
-        return report
-    run = replace(
-        report.run,
-        command=ending.command or report.run.command,
-        stopped_by=ending.stopped_by,
-        exit_status=ending.exit_status,
-    )
-    return replace(report, run=run)

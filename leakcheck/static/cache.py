@@ -8,9 +8,7 @@ that imports led to. Times are not looked at: a checkout changes them, and not t
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +16,10 @@ from pathlib import Path
 import msgspec
 
 from leakcheck import __version__
+from leakcheck.errors import WriteError
 from leakcheck.model import Finding
 from leakcheck.static.workspace import Workspace, digest_of
+from leakcheck.writing import replace_file
 
 CACHEDIR_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"  # bford.info/cachedir
 _FILES = {"CACHEDIR.TAG": CACHEDIR_TAG, ".gitignore": "*\n"}
@@ -68,11 +68,8 @@ class Cache:
             self._usable = self._prepare()
         if not self._usable:
             return
-        with contextlib.suppress(OSError):
-            handle, name = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(self._encoder.encode(_Entry(key, outcome)))
-            os.replace(name, self._file(path))
+        with contextlib.suppress(WriteError):
+            replace_file(self._file(path), self._encoder.encode(_Entry(key, outcome)))
 
     def _file(self, path: str) -> Path:
         return self._folder / f"{digest_of(path.encode('utf-8', 'surrogateescape'))[:32]}.json"

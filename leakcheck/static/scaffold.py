@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from string import Template
 
-from leakcheck.errors import UsageError
+from leakcheck.errors import UsageError, WriteError
 from leakcheck.static.registry import CODE, SLUG, builtin_rules, rule_folders
+from leakcheck.writing import reason_of, replace_file
 
 FIRST_CODE, LAST_CODE = 901, 999  # LK9xx is kept for rules that are being written
 
@@ -144,10 +146,14 @@ def scaffold(slug: str, rule_set: Path, code: str | None = None) -> Path:
     }
     try:
         folder.mkdir(parents=True)
-        for file, text in files.items():
-            (folder / file).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {(error.strerror or '').lower()}") from None
+        raise UsageError(f"{folder}: cannot be written: {reason_of(error)}") from None
+    try:
+        for file, text in files.items():
+            replace_file(folder / file, text)
+    except WriteError:
+        shutil.rmtree(folder, ignore_errors=True)  # half a rule would stand in the way of the next
+        raise
     return folder
 
 

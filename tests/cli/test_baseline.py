@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from leakcheck.baseline import Entry, compare, make_baseline, read_baseline, write_baseline
-from leakcheck.errors import RecordingError
+from leakcheck.errors import WriteError
 from leakcheck.model import Finding, Location
 
 TOY_RULES = Path(__file__).parent.parent / "toy_rules"
@@ -142,5 +142,5 @@ def test_an_entry_for_a_file_that_is_gone_is_stale(tmp_path):
 
 
 def test_a_baseline_that_cannot_be_written_is_told(tmp_path):
-    with pytest.raises(RecordingError, match=r"cannot be written: no such file or directory$"):
+    with pytest.raises(WriteError, match=r"cannot be written: no such file or directory$"):
         write_baseline(tmp_path / "no" / "b.json", ())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,20 @@ def test_add_ignore_takes_no_path_for_a_reason(run):
         "leakcheck: Invalid value for '--add-ignore': \"train.py\" is a path; "
         "write the reason as --add-ignore=REASON\n"
     )
+
+
+@pytest.mark.parametrize("option", ["--fix", "--add-ignore"])
+def test_a_disk_that_is_full_costs_one_line_and_not_the_source(run, option):
+    text = "keep(loss)\n" + "pass\n" * 400
+    path = write("train.py", text)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # a longer write fails half-way
+    try:
+        status, out, err = run(option, "--no-cache")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert (status, out) == (2, "")
+    assert err == f"leakcheck: {path.absolute()}: cannot be written: file too large\n"
+    assert path.read_text() == text
+    assert {each.name for each in Path().iterdir()} == {"leakcheck.toml", "train.py"}

@@ -54,7 +54,10 @@ def test_the_page_is_there_for_programs(run):
                            "calls-keeper"),
         (["LK001", "--prove"],
          "unused-suppression has no leaky.py to run, so nothing can be proved"),
-        ([], "Missing argument 'RULE'."),
+        (["exit-status"],
+         'no rule or topic is called "exit-status"; did you mean "exit-statuses"?'),
+        (["harm", "--prove"], "--prove runs the programs of a rule, not harm"),
+        (["--prove"], "--prove runs the programs of a rule"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_explained_is_told_in_one_line(run, args, message):

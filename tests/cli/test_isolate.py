@@ -270,6 +270,6 @@ def test_ctrl_c_ends_the_running_stage(tmp_path):
 
     _, stderr = process.communicate(timeout=60)
 
-    assert (process.returncode, stderr) == (130, "")
+    assert (process.returncode, stderr) == (-signal.SIGINT, "")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

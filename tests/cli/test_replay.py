@@ -133,7 +133,7 @@ def test_a_picture_is_drawn(leaking: Path, tmp_path: Path):
         (["--max-split", "1MiB"], "max_split_size must be more than 20 MiB"),
         (["--roundup", "3"], "3 is not a power of two"),
         (["--trace", "other"], "no trace named other"),
-        (["--svg", "/absent/x.svg"], "/absent/x.svg: cannot be written: No such file or directory"),
+        (["--svg", "/absent/x.svg"], "/absent/x.svg: cannot be written: no such file or directory"),
     ],
 )
 def test_a_wrong_option_is_one_line_and_exits_2(arguments: list[str], message: str, steady: Path):

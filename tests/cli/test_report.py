@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from leakcheck.cli import leakcheck
 from leakcheck.errors import LeakcheckError
+from leakcheck.model import Report, Run
 
 
 def write_rank(folder: Path, rank: int, nodes_per_step: int, *, torn: bool = False) -> Path:
@@ -50,6 +52,19 @@ def test_ranks_are_merged_and_the_one_that_grows_is_named(tmp_path):
     assert done.exit_code == 1
     assert "note: rank 1 growing; rank 0 steady" in done.output
     assert "ranks diverge, growing on 1 of 2: graph.nodes up to 11 a step" in done.output
+
+
+def test_the_ranks_on_which_the_program_failed_are_named(tmp_path):
+    for rank, ended in enumerate(["finished", "failed", "failed"]):
+        run = Run("train.py", 200, 1.0, rank=rank, world_size=3, exit_status=1, ended=ended)
+        told = {"type": "report", "report": msgspec.to_builtins(Report(verdict="steady", run=run))}
+        with write_rank(tmp_path, rank, 0).open("a") as file:
+            file.write(json.dumps(told) + "\n")
+
+    done = report(tmp_path)
+
+    assert done.exit_code == 0
+    assert "note: ranks 0, 1, 2 steady; the program failed on ranks 1, 2\n" in done.output
 
 
 def test_a_recording_torn_by_a_kill_is_read_up_to_the_tear(tmp_path):
@@ -138,4 +153,4 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
 
     done = report(path, "--html", tmp_path / "missing" / "page.html")
 
-    assert "cannot be written: No such file or directory" in str(done.exception)
+    assert "cannot be written: no such file or directory" in str(done.exception)

@@ -74,7 +74,8 @@ def test_a_syntax_error_looks_as_python_prints_it(run, tmp_path):
         [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True
     )
 
-    assert (watched.returncode, watched.stderr) == (1, alone.stderr)
+    told = "leakcheck: the program failed (exit status 1) before a step was seen\n"
+    assert (watched.returncode, watched.stderr) == (1, alone.stderr + told)
 
 
 def test_the_program_sees_its_own_arguments_and_is_main(run):
@@ -205,7 +206,7 @@ def test_a_page_that_cannot_be_written_costs_one_line_and_the_status(run):
     done = run("for i in range(100):\n    pass\n", "--html", "/dev/full", "--exit-zero")
 
     first, second, *_ = done.stderr.splitlines()
-    assert first == "leakcheck: /dev/full: cannot be written: No space left on device"
+    assert first == "leakcheck: /dev/full: cannot be written: no space left on device"
     assert " steps of program.py" in second
     assert done.returncode == 2
 
@@ -260,10 +261,14 @@ def test_ctrl_c_ends_the_program_with_the_report_so_far(tmp_path):
 
     _, stderr = process.communicate(timeout=60)
 
-    assert process.returncode == 130  # 128 + SIGINT, as shells count
-    assert stderr.startswith("leakcheck: ")
-    assert "Ctrl-C" in stderr
-    assert "Traceback" not in stderr
+    report, _, trace = stderr.partition("Traceback (most recent call last):\n")
+    program = tmp_path / "program.py"
+    assert process.returncode == -signal.SIGINT
+    assert report.startswith("leakcheck: ")
+    assert report.endswith("  ended    Ctrl-C\n")
+    assert trace.startswith(f'  File "{program}", line ')
+    assert trace.endswith("\nKeyboardInterrupt\n")
+    assert trace.count("File") == 1
 
 
 def test_without_torch_installed_host_memory_is_watched_all_the_same(tmp_path):

@@ -79,3 +79,95 @@ def test_what_grows_until_memory_is_exhausted_is_named_though_a_condition_guards
     assert (done.returncode, report["verdict"]) == (1, "growing")
     assert report["suspects"][0]["holder"] == "global `kept`"
     assert report["run"]["stopped_by"] == "running out of memory"
+
+
+# the first are not counted: they tell which loop it is
+STEPS = "for step in range({steps}):\n    bytearray(100)\n"
+
+
+def ending(folder) -> tuple[str, int, str]:
+    run = json.loads((folder / "report.json").read_text())["run"]
+    return run["ended"], run["exit_status"], run["stopped_by"]
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "ended", "last"),
+    [
+        ("", 0, ("finished", 0, ""), ""),
+        ("import sys; sys.exit(3)", 3, ("failed", 3, ""), "the program failed (exit status 3)"),
+        ("import sys; sys.exit('no data')", 1, ("failed", 1, ""),
+         "the program failed (exit status 1)"),
+        ("import os; os._exit(256 + 9)", 9, ("failed", 9, ""),
+         "the program failed (exit status 9)"),
+        ("1 / 0", 1, ("failed", 1, "an error"), "the program failed (exit status 1)"),
+    ],
+)  # fmt: skip
+def test_a_program_that_fails_keeps_its_status_and_is_told_from_one_that_grows(
+    run, tmp_path, end, status, ended, last
+):
+    done = run(STEPS.format(steps=100) + end, "--json", "report.json", "--to-end")
+    footer = done.stderr[done.stderr.index("watched 92 steps") :].splitlines()
+
+    assert done.returncode == status
+    assert ending(tmp_path) == ended
+    assert ([""] + [line for line in footer if "failed" in line])[-1] == last
+    assert not last or footer[-1] == last
+
+
+def test_a_program_that_grows_and_is_stopped_has_not_failed(run, tmp_path):
+    done = run(
+        "kept = []\nwhile True:\n    kept.append(bytearray(2000))\n", "--json", "report.json"
+    )
+
+    assert done.returncode == 1
+    assert ending(tmp_path) == ("stopped", 0, "the verdict is certain")
+    assert "failed" not in done.stderr
+
+
+def test_a_program_that_fails_before_its_first_step_says_so_last(run):
+    done = run("import sys\nsys.exit(2)\n")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "leakcheck: the program failed (exit status 2) before a step was seen\n"
+
+
+@pytest.mark.parametrize(
+    "rid",
+    [
+        "import io, sys; sys.stderr = io.StringIO()",
+        "import sys; sys.stderr = None",
+        "import sys; sys.stderr.close()",
+        "import os; os.close(2)",
+        "import os; os.dup2(os.open('log.txt', os.O_WRONLY | os.O_CREAT), 2)",
+    ],
+)
+def test_the_report_comes_out_whatever_the_program_does_with_standard_error(run, tmp_path, rid):
+    done = run(f"{rid}\n{STEPS.format(steps=100)}", "--to-end")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("leakcheck: steady in 92 steps of program.py\n")
+
+
+def test_a_report_never_goes_into_a_file_that_the_program_opened_under_our_number(run, tmp_path):
+    source = (
+        "import os\nos.closerange(2, 4096)\n"
+        "files = [os.open('data', os.O_WRONLY | os.O_CREAT | os.O_APPEND) for _ in range(300)]\n"
+    )
+
+    done = run(source + STEPS.format(steps=100), "--to-end", "--record", "recorded")
+
+    assert done.returncode == 0
+    assert (tmp_path / "data").read_text() == ""
+
+
+def test_a_child_that_outlives_the_program_does_not_keep_the_readers_of_the_report_waiting(run):
+    source = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.closerange(0, 3)\n"  # as a daemon does
+        "    time.sleep(600)\n"
+    )
+
+    done = run(source + STEPS.format(steps=100), "--to-end")  # reads until the pipe is closed
+
+    assert done.stderr.startswith("leakcheck: steady in 92 steps")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from leakcheck.report import render
 
 EXPECTED = """\
@@ -39,3 +41,11 @@ def test_odd_names_break_neither_code_nor_table(growing_run):
     lines = render(replace(growing_run, trends=(odd,)), "markdown").splitlines()
 
     assert r"| ``` a\|`b``c\u202e ``` | growing | +11 a step" in "\n".join(lines)
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_program_that_failed_is_told_in_every_form(growing_run, form):
+    run = replace(growing_run.run, ended="failed", exit_status=3)
+
+    assert "failed (exit status 3)" in render(replace(growing_run, run=run), form)
+    assert "failed (exit status" not in render(growing_run, form)

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import leakcheck.report
-from leakcheck.model import Report, Suspect, Trend, Unreadable
+from leakcheck.model import Report, Run, Suspect, Trend, Unreadable
 from leakcheck.report import render
 
 SCHEMA = json.loads((Path(leakcheck.report.__file__).parent / "schema.json").read_text())
@@ -35,7 +35,7 @@ def test_ranks_are_reports_too(growing_run):
     VALIDATOR.validate(json.loads(render(report, "json")))
 
 
-@pytest.mark.parametrize(("name", "value"), [("suspect", Suspect), ("trend", Trend)])
+@pytest.mark.parametrize(("name", "value"), [("suspect", Suspect), ("trend", Trend), ("run", Run)])
 def test_the_schema_knows_every_member_of_the_values(name, value):
     known = set(SCHEMA["$defs"][name]["properties"])
 

@@ -99,3 +99,18 @@ def test_what_comes_rarely_is_told_with_the_steps_between():
     suspect = Suspect("tensor", "tensors pile up", objects_per_step=1 / 300, bytes_per_step=4096.0)
 
     assert terminal.growth_text(suspect) == "1 tensor in 300 steps, 4.0 KiB a step"
+
+
+def test_a_program_that_failed_is_told_last(growing_run):
+    run = replace(growing_run.run, ended="failed", exit_status=1, stopped_by="an error")
+
+    text = terminal.render(replace(growing_run, run=run))
+
+    assert text.endswith("\n  ended    an error\nthe program failed (exit status 1)")
+
+
+def test_a_program_that_failed_before_its_first_step_is_told_so():
+    assert terminal.failure_text(Run("train.py", 0, 1.0, exit_status=2, ended="failed")) == (
+        "the program failed (exit status 2) before a step was seen"
+    )
+    assert terminal.failure_text(Run("train.py", 0, 1.0, exit_status=2, ended="finished")) == ""

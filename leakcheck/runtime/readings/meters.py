@@ -24,7 +24,7 @@ from types import ModuleType
 
 import psutil
 
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import Guard, is_of_program
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
@@ -106,10 +106,10 @@ class GarbageMeter:
         self.guard = Guard()
         self._heap: Callable[[], int] = heap or int
         self._before = 0
+        self.listens = heap is None  # nothing to hear then
         self.start_over()
-        self._listener = self.guard.guarded(self._collecting)
-        if heap is not None:
-            gc.callbacks.append(self._listener)
+        self._listener = self._called
+        self._owed: BaseException | None = None
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
@@ -137,10 +137,33 @@ class GarbageMeter:
         recurs = LEAST_HALF <= early / self._freed_bytes <= 1 - LEAST_HALF
         return self._freed_bytes if recurs else 0
 
+    def listen(self) -> None:
+        """Listen to the collector from now on.
+
+        What a signal's handler raises during a collection comes up in the first function that runs
+        then, ours, and Python drops it. So not while a program imports: much of that is collecting,
+        and Ctrl-C was lost in every second try. What comes later is raised at the next step.
+        """
+        if not self.listens:
+            self.listens = True
+            gc.callbacks.append(self._listener)
+        if self._owed is not None:
+            owed, self._owed = self._owed, None
+            raise owed
+
     def close(self) -> None:
         """Listen to the collector no more."""
-        others = [each for each in gc.callbacks if each is not self._listener]
-        gc.callbacks[:] = others
+        gc.callbacks[:] = [each for each in gc.callbacks if each is not self._listener]
+
+    def _called(self, phase: str, info: dict[str, int]) -> None:
+        try:
+            if not self.guard.broken:
+                self._collecting(phase, info)
+        except BaseException as error:
+            if isinstance(error, Exception) and not is_of_program(error):
+                self.guard.keep(error)
+            else:  # the program's, which the interpreter would drop here
+                self._owed = error
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if self.ours:

@@ -111,6 +111,7 @@ class Watch:
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
         self._garbage.step, self._garbage.thread = step, get_ident()
+        self._garbage.listen()
         if self._census is not None:
             self._census.boundary(step)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from leakcheck.runtime.readings.meters import LEAST_FREED_BYTES, USUALLY_LITTLE, GarbageMeter
+from leakcheck.runtime.readings.watching import Watch
 
 
 class Heap:
@@ -26,6 +27,7 @@ def collections(monkeypatch):
     monkeypatch.setattr(gc, "callbacks", listening)
     heap = Heap()
     meter = GarbageMeter(heap)
+    meter.listen()
 
     def collect(generation: int, collected: int, freed_bytes: int, times: int = 1) -> None:
         for _ in range(times):
@@ -68,3 +70,16 @@ def test_a_young_collection_of_more_objects_has_the_next_ones_measured(collectio
     collect(0, 13, LEAST_FREED_BYTES, times=99)
 
     assert meter.freed_bytes == 99 * LEAST_FREED_BYTES
+
+
+def test_collections_before_the_first_step_are_not_listened_to():
+    before = list(gc.callbacks)
+    watch = Watch()
+    assert gc.callbacks == before
+
+    watch.boundary(1)
+    watch.boundary(2)
+    assert len(gc.callbacks) == len(before) + 1
+
+    watch.close()
+    assert gc.callbacks == before
