@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from leakcheck.cli.output import emit
 from leakcheck.units import format_bytes
 
 if TYPE_CHECKING:
@@ -20,12 +17,9 @@ itself: torch.cuda.mem_get_info(). Where no context was measured, the T4's is ta
 """
 
 
-def list_devices(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Print the table and leave, if the option was given."""
-    if not wanted or context.resilient_parsing:
-        return
-    emit("\n".join(_lines()))
-    context.exit()
+def table() -> str:
+    """Return the devices, a line each, with what their numbers rest on."""
+    return "\n".join(_lines())
 
 
 def _lines() -> Iterator[str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from leakcheck.cli import estimate_formula, measured_run
-from leakcheck.cli.device_list import list_devices
+from leakcheck.cli import device_list, estimate_formula, measured_run, questions
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
 from leakcheck.cli.zero_tables import Count, table
@@ -30,10 +28,7 @@ MOST_SITES = 8
 _MOST_TIMEOUT_S = 7 * 86_400
 
 
-@click.command(
-    "estimate",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
+@click.command("estimate", cls=questions.Command)
 @click.option(
     "--device",
     default="h200",
@@ -41,12 +36,7 @@ _MOST_TIMEOUT_S = 7 * 86_400
     help="t4, a100, h100, h200, ...; only the t4 was measured, see --devices.",
 )
 @click.option(
-    "--devices",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=list_devices,
-    help="List the devices, with what is measured of each and what is not.",
+    "--devices", is_flag=True, help="List the devices, with what is measured of each and what not."
 )
 @click.option(
     "--batch-size",
@@ -81,15 +71,9 @@ _MOST_TIMEOUT_S = 7 * 86_400
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a page with the picture into this file."
 )
-@click.option(
-    "--zero1", "stage", flag_value=1, type=int, help="ZeRO-1 model states in closed form."
-)
-@click.option(
-    "--zero2", "stage", flag_value=2, type=int, help="ZeRO-2 model states in closed form."
-)
-@click.option(
-    "--zero3", "stage", flag_value=3, type=int, help="ZeRO-3 model states in closed form."
-)
+@click.option("--zero1", is_flag=True, help="ZeRO-1 model states in closed form.")
+@click.option("--zero2", is_flag=True, help="ZeRO-2 model states in closed form.")
+@click.option("--zero3", is_flag=True, help="ZeRO-3 model states in closed form.")
 @click.option(
     "--formula", is_flag=True, help="A transformer's training step in closed form, roughly."
 )
@@ -116,31 +100,14 @@ _MOST_TIMEOUT_S = 7 * 86_400
 @click.option("--nodes", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--buffer-factor", type=FiniteRange(min=0), default=1.5, show_default=True)
 @click.argument("target", required=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGUMENT ...]")
+@click.pass_context
 def command(
-    device: str,
-    batch_sizes: tuple[int, ...],
-    largest_batch: bool,
-    policy: str,
-    steps: int,
-    timeout_s: float,
-    on_cpu: bool,
-    as_json: bool,
-    measured: Path | None,
-    svg: Path | None,
-    html: Path | None,
-    stage: int | None,
-    formula: bool,
-    params: int | None,
-    sequence_length: int | None,
-    optimizer: str,
-    element_bytes: int,
-    largest_layer_params: int | None,
-    gpus_per_node: int,
-    nodes: int,
-    buffer_factor: float,
+    context: click.Context,
+    /,
     target: str | None,
     arguments: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Predict the device memory of TARGET: a script, module:function or file.py:function.
 
@@ -150,39 +117,54 @@ def command(
     estimate is the closed form for model states alone; with --formula that for a whole step of a
     transformer.
 
+    Options stand before or after TARGET. What is meant for the program comes after --, as in
+    `leakcheck estimate train.py --device a100 -- --lr 0.1`; a function takes NAME=VALUE. An option
+    that would change nothing is refused.
+
     Exits 0 when it fits the device, 1 when it does not, and 2 when there is no estimate.
     """
-    if (stage is not None or formula) and target is not None:
-        raise UsageError(f"{target}: the closed forms take --params, not a program")
-    if formula:
-        formula_of = estimate_formula.as_json if as_json else estimate_formula.table
-        emit(formula_of(params, batch_sizes, sequence_length, optimizer, element_bytes))
-        return
-    if stage is not None:
-        setup = (gpus_per_node, nodes, buffer_factor)
-        emit(table(stage, params, largest_layer_params, setup, as_json=as_json))
-        return
-    target = _program(target)
+    question = questions.asked(context, target)
+    if question == "--devices":
+        emit(device_list.table())
+    elif question == "--formula":
+        emit(_formula(options))
+    elif question in questions.CLOSED_FORMS:
+        emit(_model_states(int(question[-1]), options))
+    else:
+        assert target is not None
+        raise SystemExit(_predict(question, target, arguments, options))
+
+
+def _formula(options: dict[str, Any]) -> str:
+    answer = estimate_formula.as_json if options["as_json"] else estimate_formula.table
+    names = ("params", "batch_sizes", "sequence_length", "optimizer", "element_bytes")
+    return answer(*(options[name] for name in names))
+
+
+def _model_states(stage: int, options: dict[str, Any]) -> str:
+    setup = (options["gpus_per_node"], options["nodes"], options["buffer_factor"])
+    sizes = (options["params"], options["largest_layer_params"])
+    return table(stage, *sizes, setup, as_json=options["as_json"])
+
+
+def _predict(
+    question: str, target: str, arguments: tuple[str, ...], options: dict[str, Any]
+) -> int:
     _need_torch()
     from leakcheck.memory.prediction import Request
 
+    measured, batch_sizes = options["measured"], options["batch_sizes"]
     if measured is not None and len(batch_sizes) > 1:
         raise UsageError("--measured is one run; give one --batch-size")
     recorded = measured_run.read(measured) if measured is not None else None
-    request = Request(target, arguments, device, policy, steps, on_cpu=on_cpu)
-    predictions = _predictions(request, batch_sizes, largest_batch, timeout_s)
-    _write(predictions, recorded, f"{target} on {device}", svg, html, as_json=as_json)
-    raise SystemExit(EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND)
-
-
-def _program(target: str | None) -> str:
-    if target is None:
-        raise UsageError(
-            "name a script or module:function, or --zero1/2/3 or --formula with --params"
-        )
-    if target.startswith("-"):
-        raise UsageError(_no_option(target))
-    return target
+    chosen = {name: options[name] for name in ("device", "policy", "steps", "on_cpu")}
+    request = Request(target, arguments, **chosen)
+    largest = question == "--largest-batch"
+    predictions = _predictions(request, batch_sizes, largest, options["timeout_s"])
+    title = f"{target} on {options['device']}"
+    pages = (options["svg"], options["html"])
+    _write(predictions, recorded, title, *pages, as_json=options["as_json"])
+    return EXIT_CLEAN if all(each.fits for each in predictions) else EXIT_FOUND
 
 
 def _write(
@@ -216,15 +198,6 @@ def _write(
         emit(text)
 
 
-def _no_option(given: str) -> str:
-    """Name the nearest option; what follows the target belongs to the program and is not read."""
-    name = given.partition("=")[0]
-    known = [each for param in command.params for each in param.opts if each.startswith("--")]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"No such option '{name}'.{hint}"
-
-
 def _predictions(
     request: Request, batch_sizes: tuple[int, ...], largest: bool, timeout_s: float
 ) -> tuple[Prediction, ...]:
@@ -256,7 +229,10 @@ def _told(prediction: Prediction) -> dict[str, object]:
 
 
 def _text(prediction: Prediction) -> str:
+    from leakcheck.memory.predict import LARGEST_BATCH_SIZE
+
     batch = f", batch size {prediction.batch_size}" if prediction.batch_size else ""
+    batch += " (no larger one is tried)" if prediction.batch_size == LARGEST_BATCH_SIZE else ""
     fits = "fits" if prediction.fits else "does not fit"
     allocated, reserved = prediction.peak_allocated_bytes, prediction.peak_reserved_bytes
     context = "" if prediction.context_measured else " (that of a T4, assumed)"

@@ -23,6 +23,7 @@ from leakcheck.memory.profiles import profile
 
 DEFAULT_TIMEOUT_S = 300.0
 LARGEST_BATCH_SIZE = 1 << 20
+_MUST_DIFFER_AT = 1024  # a byte a sample is more than a block of 512 bytes hides
 _AGAIN = "run again, for real and from its start, as fake tensors failed at {}"
 # `-m` would put the working directory first, where a user's cuda.py takes the place of torch's
 _WORKER = """
@@ -67,12 +68,17 @@ def sweep(
 def largest_batch(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Prediction | None:
     """Find the largest batch size that fits the device, by doubling and bisection.
 
-    None when not even one sample fits.
+    None when not even one sample fits. Raises UsageError for a target whose memory does not depend
+    on the batch size.
     """
     best: Prediction | None = None
+    least: Prediction | None = None
     size, failed = 1, LARGEST_BATCH_SIZE * 2
     while size < failed:
         prediction = predict(replace(request, batch_size=size), timeout_s)
+        least = least or prediction
+        if size == 2 and _needs(prediction) == _needs(least):
+            _check_growth(request, least, timeout_s)
         if prediction.fits:
             best = prediction
         else:
@@ -82,6 +88,20 @@ def largest_batch(request: Request, timeout_s: float = DEFAULT_TIMEOUT_S) -> Pre
             break
         size = size * 2 if failed > LARGEST_BATCH_SIZE else (low + failed) // 2
     return best
+
+
+def _check_growth(request: Request, least: Prediction, timeout_s: float) -> None:
+    """Refuse a target that needs as much for many samples as for one."""
+    many = predict(replace(request, batch_size=_MUST_DIFFER_AT), timeout_s)
+    if _needs(many) == _needs(least):
+        raise UsageError(
+            f"{request.target}: needs the same memory for 1 and {_MUST_DIFFER_AT:,} samples; "
+            "make the tensors of a step with as many rows as its parameter batch_size says"
+        )
+
+
+def _needs(prediction: Prediction) -> tuple[int, dict[str, int]]:
+    return prediction.peak_allocated_bytes, prediction.phase_peaks
 
 
 def _check(request: Request) -> None:
@@ -95,6 +115,12 @@ def _check(request: Request) -> None:
         return
     if not Path(place).is_file():
         raise UsageError(f"{place}: there is no such file")
+    if place == request.target and request.batch_size is not None:
+        raise UsageError(
+            f"{place}: a script takes no batch size; name a function with the parameter batch_size "
+            f"that makes or returns a step, such as {place}:build with "
+            "`def build(device, batch_size)`, or hand the script an option of its own after --"
+        )
 
 
 def _ask(request: Request, timeout_s: float) -> dict[str, object]:

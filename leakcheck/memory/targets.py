@@ -85,7 +85,10 @@ def _keywords(function: Callable[..., Any], request: Request) -> dict[str, objec
     offered: dict[str, object] = {"device": "cuda"}
     if request.batch_size is not None:
         if "batch_size" not in parameters:
-            raise UsageError(f"{request.target}: the function takes no batch_size")
+            raise UsageError(
+                f"{request.target}: the function takes no batch_size; give it that parameter, as "
+                f"`def {request.target.rpartition(':')[2]}(device, batch_size)`"
+            )
         offered["batch_size"] = request.batch_size
     given = _given(request)
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())

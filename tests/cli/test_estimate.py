@@ -5,12 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from leakcheck.cli import leakcheck
-from leakcheck.errors import LeakcheckError
-from leakcheck.memory.prediction import Prediction
+from leakcheck.cli.estimate import command
+from leakcheck.cli.questions import PROGRAM, TAKES
+from leakcheck.errors import LeakcheckError, UsageError
+from leakcheck.memory.prediction import Prediction, Request
 from leakcheck.memory.profiles import profile
 from leakcheck.model import LedgerPage, LedgerRow
 
@@ -163,7 +166,177 @@ def test_a_buffer_factor_that_is_no_factor_is_refused(factor: str):
 @pytest.mark.parametrize(("given", "near"), [("--polcy", "--policy"), ("--devise=t4", "--device")])
 def test_a_misspelt_option_is_named_with_the_nearest(given: str, near: str):
     told = str(estimate(given, "train.py").exception)
-    assert told == f"No such option '{given.partition('=')[0]}'. Did you mean '{near}'?"
+
+    name = given.partition("=")[0]
+    assert told == (
+        f"No such option '{name}'. Did you mean '{near}'? Options of the program's own go after "
+        f"--: leakcheck estimate TARGET -- {name}"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--lr", "0.1"), ("--lr=0.1",), ("-lr", "0.1")])
+def test_an_option_of_the_program_is_told_how_to_reach_it(arguments: tuple[str, ...]):
+    told = str(estimate("train.py", *arguments).exception)
+
+    name = arguments[0].partition("=")[0]
+    assert told == (
+        f"No such option '{name}'. Options of the program's own go after --: "
+        f"leakcheck estimate TARGET -- {name}"
+    )
+
+
+@pytest.fixture
+def requests(predicted: Prediction, monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What the predictor is asked."""
+    seen: list[Request] = []
+
+    def predict(request: Request, timeout_s: float) -> Prediction:
+        seen.append(request)
+        return predicted
+
+    monkeypatch.setattr("leakcheck.memory.predict.predict", predict)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--device", "a100", "--steps", "5", "train.py", "--", "--lr", "0.1", "--steps", "9"),
+        ("train.py", "--device", "a100", "--steps=5", "--", "--lr", "0.1", "--steps", "9"),
+        ("--steps", "5", "train.py", "--device=a100", "--", "--lr", "0.1", "--steps", "9"),
+        ("--steps", "5", "--device=a100", "--", "train.py", "--lr", "0.1", "--steps", "9"),
+    ],
+)
+def test_options_stand_on_both_sides_and_the_programs_own_after_two_dashes(
+    arguments: tuple[str, ...], requests: list[Request]
+):
+    done = estimate(*arguments)
+
+    assert done.exit_code == 0
+    own = ("--lr", "0.1", "--steps", "9")
+    assert requests == [Request("train.py", own, device="a100", steps=5)]
+
+
+def test_a_function_takes_its_arguments_beside_options(requests: list[Request]):
+    estimate("train.py:build", "width=8", "--device", "a100", "depth=2", "--batch-size", "4")
+
+    given = ("width=8", "depth=2")
+    assert requests == [Request("train.py:build", given, device="a100", batch_size=4)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("train.py", "--params", "1e9"),
+            "--params has no effect with a program; it goes with --formula, --zero1, --zero2 or "
+            "--zero3",
+        ),
+        (
+            ("train.py:build", "--largest-batch", "--measured", "run.pickle"),
+            "--measured has no effect with --largest-batch; ask for one of them",
+        ),
+        (
+            ("train.py:build", "--largest-batch", "--batch-size", "8"),
+            "--batch-size has no effect with --largest-batch; it goes with --formula, --measured "
+            "or a program",
+        ),
+        (
+            ("--formula", "--params", "1e9", "--sequence-length", "8", "--html", "page.html"),
+            "--html has no effect with --formula; it goes with --largest-batch, --measured or a "
+            "program",
+        ),
+        (
+            ("--zero2", "--params", "1e9", "--largest-layer-params", "1e6"),
+            "--largest-layer-params has no effect with --zero2; it goes with --zero3",
+        ),
+        (
+            ("--zero1", "--zero3", "--params", "1e9"),
+            "--zero3 has no effect with --zero1; ask for one of them",
+        ),
+        (
+            ("--zero1", "--params", "1e9", "--steps", "3"),  # the default, but given
+            "--steps has no effect with --zero1; it goes with --largest-batch, --measured or a "
+            "program",
+        ),
+        (
+            ("--devices", "--svg", "devices.svg"),
+            "--svg has no effect with --devices; it goes with --largest-batch, --measured or a "
+            "program",
+        ),
+        (("--devices", "train.py"), "train.py: --devices lists what is known and takes no program"),
+        (("--", "--lr"), "--lr: name a script or module:function before --"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    arguments: tuple[str, ...], message: str, requests: list[Request]
+):
+    done = estimate(*arguments)
+
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == message
+    assert requests == []
+
+
+def test_every_option_goes_with_some_question():
+    named = {param.opts[0] for param in command.params if isinstance(param, click.Option)}
+
+    assert set().union(TAKES, *TAKES.values()) == named | {PROGRAM}
+
+
+@pytest.mark.parametrize("sized", ["--largest-batch", "--batch-size=8"])
+def test_a_script_takes_no_batch_size(sized: str, tmp_path: Path):
+    script = tmp_path / "train.py"
+    script.write_text("import torch\ntorch.ones(9, device='cuda')\n")
+
+    told = estimate(script, sized).exception
+
+    assert isinstance(told, UsageError)
+    assert str(told) == (
+        f"{script}: a script takes no batch size; name a function with the parameter batch_size "
+        f"that makes or returns a step, such as {script}:build with `def build(device, "
+        "batch_size)`, or hand the script an option of its own after --"
+    )
+
+
+FUNCTIONS = """\
+import torch
+
+
+def without(device):
+    torch.ones(9, device=device)
+
+
+def regardless(device, batch_size):
+    torch.ones(9, device=device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            "without",
+            "the function takes no batch_size; give it that parameter, as "
+            "`def without(device, batch_size)`",
+        ),
+        (
+            "regardless",
+            "needs the same memory for 1 and 1,024 samples; make the tensors of a step with as "
+            "many rows as its parameter batch_size says",
+        ),
+    ],
+)
+def test_a_function_whose_memory_knows_no_batch_size_has_no_largest(
+    function: str, message: str, tmp_path: Path
+):
+    (tmp_path / "train.py").write_text(FUNCTIONS)
+    target = f"{tmp_path}/train.py:{function}"
+
+    told = estimate(target, "--largest-batch").exception
+
+    assert isinstance(told, LeakcheckError)
+    assert str(told) == f"{target}: {message}"
 
 
 def test_broken_source_is_named_by_its_own_line(tmp_path: Path):
