@@ -12,7 +12,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -50,6 +50,11 @@ class LineTracer:
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
         return self._events * _EVENT_S
+
+    @property
+    def called(self) -> Set[CodeType]:
+        """The functions that were called so far; one that has run since `start` is not."""
+        return self._own.keys()
 
     def start(self) -> bool:
         """Begin; False when something else traces this thread."""

@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +55,7 @@ class Local:
     path: str = ""
     suspended: bool = False
     in_thread: bool = False  # the function runs in another thread
+    passing: bool = False  # the function is called anew in each step
 
 
 @lru_cache(maxsize=4096)
@@ -156,20 +157,27 @@ def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
         yield from locals_of(frame).values()
 
 
-def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
-    """Return id -> local name for everything a running function names; the user's names win."""
+def named_values(
+    suspended: Iterable[Any], called: Container[CodeType] = frozenset()
+) -> dict[int, Local]:
+    """Return id -> local name for everything a running function names; the user's names win.
+
+    Of those the ones win that outlast a step: not of functions that were `called` within it. Else
+    who holds a thing would depend on where in the step one looks.
+    """
     found: dict[int, Local] = {}
     now = {id(frame) for frame in running()}
     elsewhere = {id(frame) for frame in every(but_thread=threading.get_ident())}
     for frame in running(suspended):
         waits, in_thread = id(frame) not in now, id(frame) in elsewhere
         function = frame.f_code.co_name
-        own = is_own(frame.f_code.co_filename)
+        path = frame.f_code.co_filename
+        own, passing = is_own(path), not waits and frame.f_code in called
         for name, value in locals_of(frame).items():
             known = found.get(id(value))
-            if not name.startswith(".") and (known is None or (own and not known.own)):
-                path = frame.f_code.co_filename
-                found[id(value)] = Local(name, function, own, path, waits, in_thread)
+            better = known is None or (own, not passing) > (known.own, not known.passing)
+            if not name.startswith(".") and better:
+                found[id(value)] = Local(name, function, own, path, waits, in_thread, passing)
     return found
 
 
