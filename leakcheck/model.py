@@ -131,10 +131,15 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LeakTrace:
-    """The references from a root, said in words, down to a leaking object."""
+    """The references from a root, said in words, down to a leaking object.
+
+    `origin` names a global's root by its file, for the id: the module that a script is called
+    `__main__` and what imports it knows it by another name; "" where `root` says it as well.
+    """
 
     root: str
     links: tuple[Link, ...] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +173,7 @@ class Suspect:
     def fingerprint(self) -> str:
         """Kind and holder path with indices folded, so the same leak keeps its name across runs."""
         edges = tuple(link.edge for link in self.trace.links) if self.trace else ()
-        root = self.trace.root if self.trace else self.holder
+        root = (self.trace.origin or self.trace.root) if self.trace else self.holder
         return fingerprint(self.kind, root, *edges)
 
     @property

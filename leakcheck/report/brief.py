@@ -13,7 +13,8 @@ def render(report: Report, *, color: bool = False) -> str:
     """Write the verdict and the first suspects: rate, line, holder, fix, rule."""
     lines = [headline(report)]
     for suspect in report.suspects[:MOST_SUSPECTS]:
-        lines.append(f"  {suspect.kind}: {growth_text(suspect)}: {suspect.what}")
+        what = f"{growth_text(suspect)}: {suspect.what}, id {suspect.fingerprint}"
+        lines.append(f"  {suspect.kind}: {what}")
         lines += [f"    line: {place_text(place)}" for place in suspect.locations[:1]]
         lines += [f"    held by: {suspect.holder}"] if suspect.holder else []
         lines += _remedy(suspect)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Set
+from collections.abc import Container, Set
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from time import thread_time
-from types import FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from leakcheck.runtime.attribution.hidden import Hidden
@@ -48,6 +48,7 @@ class Root:
     own: bool
     path: str = ""
     kept: bool = False  # by something: a local's function is suspended, a class has no name
+    passing: bool = False  # a local of what is called in each step: it does not outlast one
 
     @property
     def text(self) -> str:
@@ -66,11 +67,14 @@ class Chain:
 
 
 class Roots:
-    """Every root of the process at one moment, by the id of what it names."""
+    """Every root of the process at one moment, by the id of what it names.
 
-    def __init__(self, heap: Heap) -> None:
+    `called`: the functions that were called in the steps before.
+    """
+
+    def __init__(self, heap: Heap, called: Container[CodeType] = frozenset()) -> None:
         suspended = heap.pick({id(kind) for kind in frames.SUSPENDABLE})
-        self._locals: dict[int, Local] = frames.named_values(suspended)
+        self._locals: dict[int, Local] = frames.named_values(suspended, called)
         self._modules: dict[int, ModuleType] = {}
         for module in list(sys.modules.values()):
             if is_of(module, ModuleType):
@@ -85,7 +89,8 @@ class Roots:
         """Return the shortest chain to `target`; no root when nothing in Python holds it.
 
         A local of a suspended function, or a class made at run time, is the root unless a container
-        that grows, whose id is in `growing`, keeps it.
+        that grows, whose id is in `growing`, keeps it; a local of what is called in each step,
+        unless there is a root that outlasts it.
         """
         chain = self._search(target, until_s, growing)
         if chain.root is None and self._hidden.is_in_array(target):
@@ -126,7 +131,7 @@ class Roots:
         local = self._locals.get(id(thing))
         if local is not None:
             of_whom = (local.name, local.function, local.own, local.path)
-            return Root("local", *of_whom, local.suspended)
+            return Root("local", *of_whom, local.suspended, local.passing)
         if id(thing) in self._in_context:
             return Root("context variable", "", self._in_context[id(thing)], own=True)
         if id(thing) in self._modules:
@@ -163,9 +168,11 @@ class Roots:
 
 def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
     """Say whether no better root need be looked for than that of `chain`."""
-    if chain.root is None or not chain.root.own or chain.root.kept:
+    if chain.root is None or not chain.root.own or chain.root.kept or chain.root.passing:
         return False
-    return best is None or not _is_own(best) or not growing.isdisjoint(map(id, chain.objects))
+    if best is None or not _is_own(best) or best.root is None or best.root.passing:
+        return True
+    return not growing.isdisjoint(map(id, chain.objects))
 
 
 def _is_own(chain: Chain) -> bool:
@@ -173,7 +180,7 @@ def _is_own(chain: Chain) -> bool:
 
 
 def _levels_beyond(root: Root) -> int:
-    return LEVELS_AROUND_KEPT if root.kept else LEVELS_AFTER_LIBRARY_ROOT
+    return LEVELS_AROUND_KEPT if root.kept or root.passing else LEVELS_AFTER_LIBRARY_ROOT
 
 
 def _part_in(holder: Any, level: set[int]) -> int | None:

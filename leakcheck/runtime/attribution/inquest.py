@@ -89,7 +89,7 @@ class Inquest:
         self.taken: dict[str, str] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
-        self._follower = Follower(Roots(heap), self._grower_ids, places)
+        self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
         self.filling = Filling(rates, growth.steps)
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor

@@ -12,9 +12,9 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from time import perf_counter
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from leakcheck.runtime.guard import Guard
@@ -41,6 +41,7 @@ class LineTracer:
         self._numbers = array("Q")
         self._made_by: list[Site] = []
         self._own: dict[str, bool] = {}  # by path
+        self._codes: dict[int, CodeType] = {}  # that were called, by id: to hash one takes its time
         self._number = 0
         self._site: Site | None = None
         self._next_number: Callable[[], int] = graph.sequence_number
@@ -58,6 +59,11 @@ class LineTracer:
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
         return self._count * _EVENT_S
+
+    @property
+    def called(self) -> Set[CodeType]:
+        """The functions that were called so far; one that has run since `start` is not."""
+        return set(self._codes.values())
 
     def start(self) -> bool:
         """Begin; False when something else traces this thread."""
@@ -133,7 +139,9 @@ class LineTracer:
     def _called(self, frame: FrameType) -> None:
         if not self._on:  # it was switched off by another thread
             self._events.stop()
-        elif self._is_own(frame):
+            return
+        self._codes.setdefault(id(frame.f_code), frame.f_code)
+        if self._is_own(frame):
             self._settle()
             self._site = _site(frame)
         else:

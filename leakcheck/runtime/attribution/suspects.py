@@ -218,4 +218,4 @@ def _underlined(trace: LeakTrace) -> LeakTrace:
         return trace
     last = trace.links[-1]
     marked = Link(last.edge, last.holder, last.retained_bytes, suspect=True)
-    return LeakTrace(trace.root, (*trace.links[:-1], marked))
+    return replace(trace, links=(*trace.links[:-1], marked))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import (
     BuiltinMethodType,
     CellType,
@@ -63,7 +64,7 @@ class Told:
         """Return the chain with one more reference."""
         if link is None:
             return self
-        return replace(self, trace=LeakTrace(self.trace.root, (*self.trace.links, link)))
+        return replace(self, trace=replace(self.trace, links=(*self.trace.links, link)))
 
     def weighed(self, retained_bytes: int) -> Told:
         """Return the chain with what is kept alive by the reference that leaks."""
@@ -71,7 +72,7 @@ class Told:
             replace(link, retained_bytes=retained_bytes) if link.suspect else link
             for link in self.trace.links
         )
-        return replace(self, trace=LeakTrace(self.trace.root, links))
+        return replace(self, trace=replace(self.trace, links=links))
 
 
 class _Hop(NamedTuple):
@@ -88,15 +89,16 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
         holder = next((hop.name for hop in reversed(hops) if hop.name), "no Python object refers")
         told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
         return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
-    root = chain.root.text
+    root, origin = chain.root.text, ""
     if chain.root.kind in ("module", "class") and hops:
-        root = _named_root(chain.root, hops.pop(0))
+        name = hops.pop(0).edge.lstrip(".")
+        root, origin = _named_root(chain.root, name), _origin(chain.root, name)
     links = _folded(hops, chain.objects)
     grows = [index for index, hop in enumerate(hops, start=1) if hop.grows]
     named = [hop.name for hop in hops[: grows[-1] if grows else None] if hop.name]
     names = [name for name in named if not name.startswith(A_KIND)] or named
     holder = f"{names[-1]}, from {root}" if names else root
-    return Told(LeakTrace(root, links), holder, not chain.root.own)
+    return Told(LeakTrace(root, links, origin), holder, not chain.root.own)
 
 
 def describe(thing: Any) -> str:
@@ -125,11 +127,15 @@ def _starts_in_globals(chain: Chain) -> bool:
     return chain.root is not None and chain.root.kind == "module"
 
 
-def _named_root(root: Root, first: _Hop) -> str:
-    name = first.edge.lstrip(".")
+def _named_root(root: Root, name: str) -> str:
     if root.kind == "module":
         return f"global `{name}`" if root.owner == "__main__" else f"global `{root.owner}.{name}`"
     return f"class attribute `{root.owner}.{name}`"
+
+
+def _origin(root: Root, name: str) -> str:
+    """Name a global by its file: a script and what imports it call its module differently."""
+    return f"global `{Path(root.path).stem}.{name}`" if root.kind == "module" else ""
 
 
 def _hops(chain: Chain, growing: Set[int]) -> list[_Hop]:

@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +55,7 @@ class Local:
     own: bool
     path: str = ""
     suspended: bool = False
+    passing: bool = False  # the function is called anew in each step
 
 
 @lru_cache(maxsize=4096)
@@ -157,16 +158,24 @@ def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
         yield from locals_of(frame, owner).values()
 
 
-def named_values(suspended: Iterable[Any]) -> dict[int, Local]:
-    """Return id -> local name for everything such a function names; the user's names win."""
+def named_values(
+    suspended: Iterable[Any], called: Container[CodeType] = frozenset()
+) -> dict[int, Local]:
+    """Return id -> local name for everything such a function names; the user's names win.
+
+    Of those the ones win that outlast a step: not of functions that were `called` within it. Else
+    who holds a thing would depend on where in the step one looks.
+    """
     found: dict[int, Local] = {}
     for frame, owner in _readable(suspended):
         function, path = frame.f_code.co_name, frame.f_code.co_filename
-        own = is_own(path)
+        own, passing = is_own(path), owner is None and frame.f_code in called
         for name, value in locals_of(frame, owner).items():
             known = found.get(id(value))
-            if not name.startswith(".") and (known is None or (own and not known.own)):
-                found[id(value)] = Local(name, function, own, path, suspended=owner is not None)
+            better = known is None or (own, not passing) > (known.own, not known.passing)
+            if not name.startswith(".") and better:
+                waits = owner is not None
+                found[id(value)] = Local(name, function, own, path, waits, passing)
     return found
 
 
