@@ -30,20 +30,24 @@ def sifted(
     sift: Callable[..., Iterable[Any]],
     copies: int = 2,
     into: Callable[[Iterable[Any]], Any] = list,
-    listing: Callable[..., list[Any]] = get_objects,
-    of: tuple[Any, ...] = (),
+    listed: Iterator[list[Any]] | None = None,
 ) -> Any:
-    """Return `into(sift(...))` for iterators, as many as `copies`, over what `listing(*of)` lists.
+    """Return `into(sift(...))` for iterators, as many as `copies`, over what is in a list.
 
+    `listed` makes the one list when it is asked for it, of all that is tracked if it is not given.
     `sift` only puts iterators of C's together, and `into` uses them up without a line of Python.
     Of the iterators the first must be asked first: at its end it clears the list, which has in it
     what holds it, and would stay until the next collection.
     """
-    first, last, *others = tee(starmap(listing, (of,)), copies + 1)
+    first, last, *others = tee(listed or _all_listed(), copies + 1)
     was_enabled: list[bool] = []
     cleared = _silent(map(list.clear, last))
     things = _uncollected(was_enabled, chain.from_iterable(first), cleared)
     return _used_up(into, sift(things, *map(chain.from_iterable, others)), was_enabled)
+
+
+def _all_listed() -> Iterator[list[Any]]:
+    return starmap(get_objects, _CALLED_ONCE)
 
 
 def _uncollected(was_enabled: list[bool], *parts: Iterable[Any]) -> Iterator[Any]:
@@ -97,17 +101,28 @@ def of_kinds(kinds: Set[int]) -> list[Any]:
 
 def finished() -> dict[int, Any]:
     """Return id -> tuple or frozenset, of those that something tracked refers to."""
-    parts = referents_of_all()
-    chosen = compress(parts, map(_IS_UNFINISHED, map(id, map(type, parts))))
-    return {id(part): part for part in chosen}
+    found: list[Any] = sifted(
+        lambda parts, same: compress(parts, map(_IS_UNFINISHED, map(id, map(type, same)))),
+        listed=starmap(get_referents, _all_listed()),
+    )
+    return dict(zip(map(id, found), found, strict=True))
 
 
 def referents_of_all() -> list[Any]:
     """Return what everything that the collector tracks refers to: all complete tuples, too."""
-    was_enabled: list[bool] = []
-    listed = starmap(get_referents, starmap(get_objects, _CALLED_ONCE))
-    found: list[list[Any]] = _used_up(list, _uncollected(was_enabled, listed), was_enabled)
-    return found[0]
+    found: list[Any] = sifted(lambda parts, _: parts, listed=starmap(get_referents, _all_listed()))
+    return found
+
+
+def referents_but_for(kinds: Set[int], holders: list[Any]) -> list[Any]:
+    """Return what some objects refer to, but for what is of the types with these ids."""
+    found: list[Any] = sifted(
+        lambda parts, same: compress(
+            parts, map(not_, map(kinds.__contains__, map(id, map(type, same))))
+        ),
+        listed=starmap(get_referents, (holders,)),
+    )
+    return found
 
 
 class Referrers:
@@ -146,7 +161,6 @@ class Referrers:
                 ),
             ),
             copies=3,
-            listing=get_referrers,
-            of=tuple(things),
+            listed=starmap(get_referrers, (tuple(things),)),
         )
         return found

@@ -25,12 +25,12 @@ from leakcheck.errors import (
 )
 from leakcheck.model import Ended, Notice, Report
 from leakcheck.proof import proved
-from leakcheck.runtime.attribution.elsewhere import own_codes
 from leakcheck.runtime.clock import loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
+from leakcheck.runtime.introspection.frames import own_codes_elsewhere
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
@@ -312,7 +312,7 @@ def _others_run() -> bool:
     stopped_by_python = getattr(executor, "_threads_queues", {})
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
     waited_for = any(not each.daemon and each not in stopped_by_python for each in others)
-    return waited_for or bool(own_codes())
+    return waited_for or bool(own_codes_elsewhere())
 
 
 def writable(option: str, path: Path | None) -> Path | None:

@@ -11,6 +11,7 @@ from leakcheck.runtime.attribution import elsewhere
 from leakcheck.runtime.attribution.following import Found
 from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.lines import culprit
+from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 
 
@@ -21,7 +22,7 @@ class Credits:
         self._credited = credited
         self._growers = growers  # a list of the containers themselves would be another holder
         self._grower_ids = {id(grower.container) for grower in growers}
-        self._codes_elsewhere = elsewhere.own_codes()
+        self._codes_elsewhere = frames.own_codes_elsewhere()
 
     def of(self, container: Any, found: Found) -> Counter[Site]:
         """Return the lines that add to a container, of which `found` tells who holds it."""

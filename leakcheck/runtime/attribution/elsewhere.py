@@ -19,11 +19,6 @@ _ATTRIBUTE = re.compile(r"\.\w+")
 _ADDS = r"\b{name}\s*(\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\(|\[|\+=)"
 
 
-def own_codes() -> list[CodeType]:
-    """Return the user's functions that other threads are in."""
-    return [code for code in frames.codes_elsewhere() if frames.is_own(code.co_filename)]
-
-
 def checked(
     lines: Counter[Site], holder: str, codes: Iterable[CodeType], edges: Iterable[str] = ()
 ) -> Counter[Site]:

@@ -44,6 +44,8 @@ class Hidden:
         """Search for arrays of tensors (0.2 s, once); say whether one may hold this."""
         if not objects.is_tensor(type(thing)) or "numpy" not in sys.modules:
             return False
+        if frames.own_codes_elsewhere():  # which may resize an array that nobody else refers to
+            return False
         if self._around is None:
             self._around, self.in_arrays = _around_arrays()
             self.ids |= {id(self._around), id(self.in_arrays)}

@@ -109,6 +109,11 @@ def codes_elsewhere() -> list[CodeType]:
     ]
 
 
+def own_codes_elsewhere() -> list[CodeType]:
+    """Return the user's functions that other threads are in."""
+    return [code for code in codes_elsewhere() if is_own(code.co_filename)]
+
+
 def _codes(frame: FrameType | None) -> Iterator[CodeType]:
     while frame is not None:
         yield frame.f_code

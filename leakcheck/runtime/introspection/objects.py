@@ -18,8 +18,8 @@ from itertools import compress, filterfalse, repeat
 from types import BuiltinMethodType, CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
-from leakcheck.runtime.introspection.buffers import Buffers, large, size_readers
-from leakcheck.runtime.introspection.frames import is_own
+from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.buffers import Buffers, large, resized_in_place, size_readers
 from leakcheck.runtime.introspection.kinds import (
     ByKind,
     attribute_of_class,
@@ -31,7 +31,7 @@ from leakcheck.runtime.introspection.kinds import (
     namespace_of,
 )
 from leakcheck.runtime.introspection.tables import FEWEST_PLACES
-from leakcheck.tracked import UNFINISHED, sifted
+from leakcheck.tracked import UNFINISHED, referents_but_for, sifted
 
 LruCache = type(lru_cache(lambda: None))
 # kind of container -> its length, read past any override of the program's
@@ -113,11 +113,13 @@ class Heap:
             for key, kind in self.kinds.items()
             if kind in _HOLDERS or _FLAGS(kind) & (_HEAP_TYPE | _TYPE_SUBCLASS) == _HEAP_TYPE
         }
-        parts = gc.get_referents(*self.pick(holders))
-        parts.extend(local_values)
+        refusing = resized_in_place() if frames.own_codes_elsewhere() else []
+        shared = set(map(id, refusing))
+        parts = referents_but_for(shared, self.pick(holders))
+        parts.extend(each for each in local_values if id(type(each)) not in shared)
         untracked = list(filterfalse(gc.is_tracked, parts))
         parts.clear()
-        wanted = {id(kind) for kind in (dict, *size_readers())}
+        wanted = {id(kind) for kind in (dict, *size_readers()) if id(kind) not in shared}
         found: defaultdict[type, list[Any]] = defaultdict(list)
         for part in compress(untracked, map(wanted.__contains__, map(id, map(type, untracked)))):
             found[type(part)].append(part)
@@ -318,7 +320,7 @@ def _is_by_index(kept: dict[Any, Any], limit: int | None) -> bool:
 def length_of_dataset(dataset: Any) -> int:
     """Return the length of a dataset, 0 if it takes a method of the user's to say it."""
     method = attribute_of_class(type(dataset), "__len__")
-    own = type(method) is FunctionType and is_own(method.__code__.co_filename)
+    own = type(method) is FunctionType and frames.is_own(method.__code__.co_filename)
     return 0 if own else len(dataset)
 
 
