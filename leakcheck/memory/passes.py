@@ -26,6 +26,7 @@ _LAST_FIRST: Final = -0.8  # rank correlation of making and freeing
 _FEWEST_LAYERS: Final = 3
 _SAME_LAYER: Final = 0.9
 _LAGS_TRIED: Final = 24
+_TIMES_IN_A_PERIOD: Final = {1: _LAGS_TRIED, 2: 6, 3: 6, 4: 6}  # of a key -> lags tried
 
 Key = tuple[str, int]
 
@@ -82,14 +83,17 @@ def lags(keys: Sequence[Key]) -> Iterator[int]:
     """Candidate periods: the distances between requests of the rarest repeating keys."""
     counts = Counter(keys)
     rare = {key for _, key in sorted((n, k) for k, n in counts.items() if n >= 2)[:_LAGS_TRIED]}
-    found: Counter[int] = Counter()
-    before: dict[Key, int] = {}
+    places: dict[Key, list[int]] = {key: [] for key in rare}
     for at, key in enumerate(keys):
         if key in rare:
-            if key in before:
-                found[at - before[key]] += 1
-            before[key] = at
-    yield from sorted(lag for lag, _ in found.most_common(_LAGS_TRIED) if lag * 2 <= len(keys))
+            places[key].append(at)
+    found: set[int] = set()
+    for times, tried in _TIMES_IN_A_PERIOD.items():
+        gaps = Counter(
+            b - a for each in places.values() for a, b in zip(each, each[times:], strict=False)
+        )
+        found.update(gap for gap, _ in gaps.most_common(tried))
+    yield from sorted(lag for lag in found if lag * 2 <= len(keys))
 
 
 def _outliving(lives: Lives, begin: int, end: int) -> list[int]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
-from operator import eq
+from operator import ne
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -176,8 +176,12 @@ def _periods(
     The requests of the second half must repeat; the least period that they have comes first.
     """
     late = keys[len(keys) // 2 :]
+    unlike: dict[int, int] = {}  # lag -> requests that are not repeated
     for lag in lags(late):
-        if sum(map(eq, late, late[lag:])) >= share * (len(late) - lag):
+        differ = sum(map(ne, late, late[lag:]))
+        explained = any(lag % least == 0 and differ * 2 >= unlike[least] for least in unlike)
+        if differ <= (1 - share) * (len(late) - lag) and not explained:
+            unlike[lag] = differ
             yield _repeat(lives, places, lag)
 
 
@@ -186,9 +190,9 @@ def _repeat(lives: Lives, places: Sequence[int], lag: int) -> tuple[int, ...]:
     phase = min(last, key=lambda at: lives.level[places[at] + 1])
     rhythm = lives.rhythm(places)
     boundaries = [phase]
-    for at in range(phase - lag, -1, -lag):
-        this, following = rhythm[at + 1 : at + 1 + lag], rhythm[at + 1 + lag : at + 1 + 2 * lag]
-        if sum(map(eq, this, following)) < _STILL_REPEATS * len(following):
+    for at in range(phase - lag, -1, -lag):  # each ends a step
+        ended, following = rhythm[max(at + 1 - lag, 0) : at + 1], rhythm[at + 1 : at + 1 + lag]
+        if (Counter(ended) & Counter(following)).total() < _STILL_REPEATS * lag:
             break
         boundaries.append(at)
     return tuple(places[at] + 1 for at in reversed(boundaries))
