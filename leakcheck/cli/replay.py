@@ -63,7 +63,8 @@ def command(file: Path, **options: Any) -> None:
     limit on reserved bytes that each policy can live with.
 
     Exits 0 when steady, 1 for a leak, for fragmentation, or when it does not fit under --limit, and
-    2 when it could not tell (too few steps) or the file cannot be read.
+    2 when it could not tell (no steps or too few; the layers of one pass are none) or the file
+    cannot be read.
     """
     from leakcheck.memory.snapshot import load
     from leakcheck.memory.verdict import judge

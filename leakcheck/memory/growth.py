@@ -67,7 +67,8 @@ def excess_grows(reserved: Sequence[int], live_peaks: Sequence[int]) -> Growth:
     """Whether reserved bytes outgrow the highest live bytes so far: fragmentation.
 
     A longer input raises both once; only what no live byte ever needed is counted. The excess must
-    grow by a large segment and by 2 % of what is reserved, and still in the later half.
+    grow by a large segment and by 2 % of what is reserved, and still in the later half. One jump is
+    one longer input, whose blocks do not fit where the others were: without it, it must grow, too.
     """
     excess = [r - top for r, top in zip(reserved, accumulate(live_peaks, max), strict=True)]
     settled = excess[WARMUP_STEPS:]
@@ -77,6 +78,8 @@ def excess_grows(reserved: Sequence[int], live_peaks: Sequence[int]) -> Growth:
     worth = max(LARGE_SEGMENT_BYTES, _WORTH_A_WORD * reserved[-1])
     if total < worth:
         return Growth(False, slope, total, len(settled), "reserved follows the live bytes")
+    if total - max(b - a for a, b in pairwise(settled)) < worth:
+        return Growth(False, slope, total, len(settled), "reserved rose once")
     late = settled[len(settled) // 2 :]
     if late[-1] - late[0] < LARGE_SEGMENT_BYTES:
         return Growth(False, slope, total, len(settled), "reserved rose, then stayed")

@@ -1,7 +1,8 @@
 """Where one training step ends and the next begins in an allocation trace.
 
 Asked in this order: marks somebody set, the optimizer's annotations, the stacks of its requests,
-the period of all requests, the valleys of the live bytes. Boundaries are event numbers, at equal
+the period of all requests, the valleys of the live bytes, the period of how long blocks live. The
+last three count only where what repeats are whole passes. Boundaries are event numbers, at equal
 phase.
 """
 
@@ -12,16 +13,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import ne
 from statistics import median
 from typing import Any, Final, NamedTuple
 
+from leakcheck.memory.passes import Key, Lives, lags, whole_passes
 from leakcheck.memory.sites import is_user_file, site_of
 from leakcheck.memory.trace import Event, Mark, Trace
 
 FEWEST_STEPS: Final = 3
 SAME_SHARE: Final = 0.98  # of the requests one period apart are equal in a repeating step
-_LAGS_TRIED: Final = 24
+_SAME_LIVES: Final = 0.95  # 0.97 to 0.99 measured: what the last step leaves lives otherwise
+_STILL_REPEATS: Final = 0.5  # of a step's requests; what comes before is no step
 _DEEP_VALLEY: Final = 0.5  # of the deepest fall; one step has one
 # steps are alike: so many of them have, within a quarter, as many events as the median; in recorded
 # single steps, whose layers fall into valleys too, it was at most half of them
@@ -39,39 +43,42 @@ class Annotation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Boundaries as event numbers, and how they were found, for people."""
+    """Boundaries as event numbers, and how they were found, for people.
+
+    Without any, `layers` are the boundaries of what repeats and is not known to be a whole pass.
+    """
 
     boundaries: tuple[int, ...]
     found_by: str
-    marked: bool = False
+    layers: tuple[int, ...] = ()
 
 
 def find_steps(trace: Trace) -> Steps:
     """Find the steps of a trace; no boundaries when it shows none."""
     marked = _marked(trace.marks)
     if len(marked) >= FEWEST_STEPS:
-        return Steps(marked, f'marks "{_step_label(trace.marks)}"', marked=True)
-    period = _period(trace.events)
-    if len(period) >= FEWEST_STEPS:
-        return Steps(period, "the repeating requests")
-    valleys = _valleys(trace)
+        return Steps(marked, f'marks "{_step_label(trace.marks)}"')
+    lives = Lives(trace.events)
+    refused: tuple[int, ...] = ()
+    for found_by, boundaries in _repetitions(trace, lives):
+        if len(boundaries) < FEWEST_STEPS:
+            continue
+        if whole_passes(lives, boundaries):
+            return Steps(boundaries, found_by)
+        refused = refused or boundaries
+    return Steps((), "", refused)
+
+
+def _repetitions(trace: Trace, lives: Lives) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What repeats in a trace, the surest first; it may be the layers of one pass."""
+    places = _places(trace.events)
+    for boundaries in _periods(lives, places, lives.requests(places), SAME_SHARE):
+        yield "the repeating requests", boundaries
+    valleys = _valleys(lives.level[1:])
     if len(valleys) >= FEWEST_STEPS and _alike(valleys):
-        return Steps(valleys, "the valleys of the live bytes")
-    return Steps((), "")
-
-
-def kept_share(trace: Trace, boundaries: Sequence[int]) -> float:
-    """The share of what a step allocates at most that is still there at its end, the median of all.
-
-    A training step gives back nearly all of it; the layers of one forward pass, whose requests
-    repeat like steps, keep theirs (0.25 to 1 in recorded passes).
-    """
-    curve = [0, *_live_curve(trace.events)]
-    shares = []
-    for begin, end in pairwise(boundaries):
-        rise = max(curve[begin : end + 1]) - curve[begin]
-        shares.append((curve[end] - curve[begin]) / rise if rise else 0.0)
-    return median(shares) if shares else 0.0
+        yield "the valleys of the live bytes", valleys
+    for boundaries in _periods(lives, places, lives.rhythm(places), _SAME_LIVES):
+        yield "the repeating lives of blocks", boundaries
 
 
 def annotation_marks(annotations: Sequence[Annotation], times: Sequence[int]) -> tuple[Mark, ...]:
@@ -151,48 +158,48 @@ def _marked(marks: Sequence[Mark]) -> tuple[int, ...]:
     return tuple(mark.at for mark in marks if mark.label == label)
 
 
-def _period(events: Sequence[Event]) -> tuple[int, ...]:
+def _places(events: Sequence[Event]) -> list[int]:
+    """The requests, without the run of frees in which a program that ends gives all back."""
+    places = [at for at, event in enumerate(events) if event.kind in ("alloc", "free")]
+    kinds = ((kind, len(list(run))) for kind, run in groupby(events[at].kind for at in places))
+    frees = [length for kind, length in kinds if kind == "free"]
+    longest, last = max(frees[:-1], default=0), frees[-1] if frees else 0
+    ends = bool(longest) and events[places[-1]].kind == "free" and last > 2 * longest
+    return places[: longest - last] if ends else places
+
+
+def _periods(
+    lives: Lives, places: Sequence[int], keys: Sequence[Key], share: float
+) -> Iterator[tuple[int, ...]]:
     """Boundaries one period apart, back from the end, each at the least live bytes.
 
-    The requests of the second half must repeat; the step is the least period that they have.
+    The requests of the second half must repeat; the least period that they have comes first.
     """
-    half = len(events) // 2
-    places = [at for at in range(half, len(events)) if events[at].kind in ("alloc", "free")]
-    keys = [(events[at].kind, events[at].size) for at in places]
-    for lag in _lags(keys):
-        same = sum(map(_equal, keys, keys[lag:]))
-        if same >= SAME_SHARE * (len(keys) - lag):
-            return _repeat(events, lag)
-    return ()
+    late = keys[len(keys) // 2 :]
+    unlike: dict[int, int] = {}  # lag -> requests that are not repeated
+    for lag in lags(late):
+        differ = sum(map(ne, late, late[lag:]))
+        explained = any(lag % least == 0 and differ * 2 >= unlike[least] for least in unlike)
+        if differ <= (1 - share) * (len(late) - lag) and not explained:
+            unlike[lag] = differ
+            yield _repeat(lives, places, lag)
 
 
-def _equal(one: object, other: object) -> bool:
-    return one == other
-
-
-def _lags(keys: Sequence[tuple[str, int]]) -> Iterator[int]:
-    """Candidate periods: the distances between requests of the rarest repeating sizes."""
-    counts = Counter(keys)
-    rare = sorted((n, key) for key, n in counts.items() if n >= 2)[:_LAGS_TRIED]
-    lags: Counter[int] = Counter()
-    for _, key in rare:
-        places = [at for at, other in enumerate(keys) if other == key]
-        lags.update(b - a for a, b in pairwise(places))
-    fitting = (lag for lag, _ in lags.most_common(_LAGS_TRIED) if lag * 2 <= len(keys))
-    yield from sorted(fitting)
-
-
-def _repeat(events: Sequence[Event], lag: int) -> tuple[int, ...]:
-    places = [at for at, event in enumerate(events) if event.kind in ("alloc", "free")]
-    live = _live_curve([events[at] for at in places])
+def _repeat(lives: Lives, places: Sequence[int], lag: int) -> tuple[int, ...]:
     last = range(len(places) - lag, len(places))
-    phase = min(last, key=live.__getitem__)
-    return tuple(sorted(places[at] + 1 for at in range(phase, -1, -lag)))
+    phase = min(last, key=lambda at: lives.level[places[at] + 1])
+    rhythm = lives.rhythm(places)
+    boundaries = [phase]
+    for at in range(phase - lag, -1, -lag):  # each ends a step
+        ended, following = rhythm[max(at + 1 - lag, 0) : at + 1], rhythm[at + 1 : at + 1 + lag]
+        if (Counter(ended) & Counter(following)).total() < _STILL_REPEATS * lag:
+            break
+        boundaries.append(at)
+    return tuple(places[at] + 1 for at in reversed(boundaries))
 
 
-def _valleys(trace: Trace) -> tuple[int, ...]:
+def _valleys(live: Sequence[int]) -> tuple[int, ...]:
     """The lowest points between rises and falls of at least half the deepest fall."""
-    live = _live_curve(trace.events)
     reversal = _deepest_fall(live) * _DEEP_VALLEY
     if reversal <= 0:
         return ()
@@ -209,20 +216,6 @@ def _valleys(trace: Trace) -> tuple[int, ...]:
         elif not falling and live[high] - level >= reversal:
             falling, low = True, at
     return tuple(valleys[1:])  # the first is only where the recording began
-
-
-def _live_curve(events: Sequence[Event]) -> list[int]:
-    """Requested bytes after each event, from 0; a free need not repeat the size."""
-    level, curve = 0, []
-    sizes: dict[int, int] = {}
-    for event in events:
-        if event.kind == "alloc":
-            sizes[event.block] = event.size
-            level += event.size
-        elif event.kind == "free":
-            level -= sizes.pop(event.block, event.size)
-        curve.append(level)
-    return curve
 
 
 def _deepest_fall(curve: Sequence[int]) -> int:

@@ -18,16 +18,19 @@ from leakcheck.memory.growth import (
 from leakcheck.memory.policies import CURES, POLICIES, Policy, expandable, native
 from leakcheck.memory.replay import Fidelity, Replay, replay, reproduce, smallest_limit
 from leakcheck.memory.rounding import LARGE_SEGMENT_BYTES, UNLIMITED, NativeConfig, round_size
-from leakcheck.memory.steps import Steps, find_steps, kept_share
+from leakcheck.memory.steps import Steps, find_steps
 from leakcheck.memory.trace import Trace
 from leakcheck.units import format_bytes
 
 _NO_STEPS: Final = "the trace shows no steps; record six or more, or mark phases in it"
 _LAYERS: Final = (
+    "the requests repeat, and what each time makes lives on through much of the next: the layers "
+    "of one pass, or steps that keep their output; mark the steps to tell"
+)
+_GROWING_LAYERS: Final = (
     "live bytes grow {} each time the requests repeat, and that is much of what each time "
     "allocates: steps that leak, or the layers of one pass; mark the steps to tell"
 )
-MOST_KEPT: Final = 0.25  # of what a step allocates, by steps that nobody marked
 _LEAST_BLOCKS_PER_STEP: Final = 0.5
 _WORTH_CURING: Final = 0.05  # of the reserved bytes
 _MOST_SITES: Final = 10
@@ -104,9 +107,7 @@ def judge(
     first = next(iter(runs.values()))
     live = _live_growth(trace, steps.boundaries)
     if not steps.boundaries:
-        live = replace(live, reason=_NO_STEPS)
-    elif live.grows and not steps.marked and kept_share(trace, steps.boundaries) >= MOST_KEPT:
-        live = replace(live, grows=None, reason=_LAYERS.format(format_bytes(live.per_step)))
+        live = replace(live, reason=_why_no_steps(trace, steps.layers))
     excess = excess_grows(
         [m.reserved_bytes for m in first.moments], [m.peak_requested_bytes for m in first.moments]
     )
@@ -125,6 +126,13 @@ def judge(
         fidelity=_fidelity(trace, config),
         limit_bytes=limit,
     )
+
+
+def _why_no_steps(trace: Trace, layers: Sequence[int]) -> str:
+    if not layers:
+        return _NO_STEPS
+    live = _live_growth(trace, layers)
+    return _GROWING_LAYERS.format(format_bytes(live.per_step)) if live.grows else _LAYERS
 
 
 def default_policies(trace: Trace, config: NativeConfig) -> dict[str, Policy]:

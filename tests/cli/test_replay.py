@@ -177,6 +177,25 @@ def test_too_few_steps_exit_2_and_still_print_the_table(tmp_path: Path):
     assert done.returncode == 2
 
 
+def test_one_pass_of_equal_layers_exits_2_with_its_numbers(tmp_path: Path):
+    events = [Event("alloc", 0, 8 * MIB)]
+    for layer in range(24):
+        events += [Event("alloc", layer + 1, 8 * MIB), Event("free", layer)]
+    write_traces(tmp_path / "pass.json", [Trace(tuple(events), name="pass")])
+
+    done = replay(tmp_path / "pass.json", "--policy", "native")
+
+    assert done.stdout == (
+        "pass: 49 events, no steps found\n"
+        "unclear: the requests repeat, and what each time makes lives on through much of the next: "
+        "the layers of one pass, or steps that keep their output; mark the steps to tell\n"
+        "\n"
+        "policy        peak reserved  peak allocated  smallest limit\n"
+        "native             20.0 MiB        16.0 MiB        20.0 MiB\n"
+    )
+    assert done.returncode == 2
+
+
 @pytest.mark.parametrize("option", ["--gc-threshold", "--fraction"])
 @pytest.mark.parametrize("share", ["nan", "inf"])
 def test_a_share_that_is_no_share_is_refused(option: str, share: str):

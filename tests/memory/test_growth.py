@@ -74,6 +74,18 @@ def test_a_longer_input_raises_reserved_once_and_is_no_fragmentation():
     assert excess_grows(reserved, peaks).grows is False
 
 
+def test_one_jump_beyond_the_live_bytes_is_no_fragmentation_and_two_are():
+    once = [100 * MIB] * 8 + [300 * MIB] * 4
+    twice = [100 * MIB] * 5 + [200 * MIB] * 4 + [300 * MIB] * 3
+
+    found = [excess_grows(each, [90 * MIB] * 12) for each in (once, twice)]
+
+    assert [(each.grows, each.reason) for each in found] == [
+        (False, "reserved rose once"),
+        (True, "reserved outgrows live"),
+    ]
+
+
 def test_reserved_that_outgrows_flat_live_bytes_is_fragmentation():
     reserved = [1000 * MIB + 60 * MIB * n for n in range(12)]
     live, excess = grows([5 * MIB] * 12), excess_grows(reserved, [900 * MIB] * 12)
