@@ -8,6 +8,7 @@ line that called it. A program that traces itself (a debugger, coverage) is left
 
 from __future__ import annotations
 
+import ast
 import sys
 from array import array
 from bisect import bisect_left
@@ -17,6 +18,7 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
 
+from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.guard import Guard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
@@ -24,6 +26,9 @@ from leakcheck.runtime.introspection.line_events import LineEvents
 
 Probe = Callable[[], int]
 _NOWHERE = Site("", 0)
+# while a thread is traced, each call of a method of C's binds it: one reference more to its object,
+# with which numpy refuses to resize an array
+BINDS_METHODS = sys.version_info < (3, 12)
 BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
@@ -66,8 +71,8 @@ class LineTracer:
         return set(self._codes.values())
 
     def start(self) -> bool:
-        """Begin; False when something else traces this thread."""
-        if sys.gettrace() is not None:
+        """Begin; False when something else traces this thread, or nothing may."""
+        if sys.gettrace() is not None or (BINDS_METHODS and _arrays_are_resized()):
             return False
         self._next_number = graph.sequence_reader()
         self._number = self._next_number()
@@ -148,7 +153,9 @@ class LineTracer:
             frame.f_trace_lines = False
 
     def _line(self, frame: FrameType) -> None:
-        if self._on and self._is_own(frame):
+        if not self._on:
+            self._events.stop()
+        elif self._is_own(frame):
             self._settle()
             self._site = site = _site(frame)
             line = (site.path, site.line)
@@ -187,6 +194,18 @@ class LineTracer:
         if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
             self._on = False
             self._events.stop()
+
+
+def _arrays_are_resized() -> bool:
+    """Say whether the user's code resizes in place, as by `rows.resize(n)`, which gives nothing."""
+    return "numpy" in sys.modules and any(
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr == "resize"
+        for path in frames.own_files_with(".resize(")
+        for node in ast.walk(parsed(path))
+    )
 
 
 def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
