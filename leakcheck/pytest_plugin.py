@@ -5,135 +5,43 @@
         for batch in leak_sentinel.watch(loader):
             train(batch)
 
-The marker alone, or `--leakcheck` for every test, watches each step of an optimizer. At pytest's
-start neither torch nor libcst nor the sentinel is imported.
+The marker alone, or `--leakcheck` for every test, watches each step of an optimizer, those in the
+set-up and the tear-down of fixtures too. What leaks there is an error of that phase; what fails for
+itself keeps its failure, and is told its leak beside it. At pytest's start neither torch nor libcst
+nor the sentinel is imported.
 """
 
 from __future__ import annotations
 
-import sys
+import re
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, Settings, Watched
+
 if TYPE_CHECKING:
     from leakcheck.model import Report
-    from leakcheck.runtime.clock.steps import StepClock
-    from leakcheck.runtime.sentinel import Sentinel
 
-Item = TypeVar("Item")
 MARKER = (
     "leakcheck(max_host=None, max_device=None, steps=None, warmup=0): watch the test's training "
     'steps; fail if memory grows, or grows faster than the sizes given ("4 KiB/step")'
 )
 UNCLEAR = ("warn", "fail", "ignore")
-DEFAULT_STEPS = 300
+SET_UP, TEAR_DOWN = "the set-up", "the tear-down"
 
 
 class LeakcheckWarning(pytest.PytestWarning):
     """A watched test whose verdict is unclear, e.g. because it made too few steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What one test allows: bytes a step on host and device (None: no leak at all), and steps."""
-
-    max_host_bytes: int | None = None
-    max_device_bytes: int | None = None
-    steps: int = DEFAULT_STEPS
-    warmup: int = 0
-
-
-class LeakSentinel:
-    """The fixture's value: put it round the loop of the test in one of three ways."""
-
-    def __init__(self, settings: Settings) -> None:
-        from leakcheck.runtime.sentinel import Sentinel
-
-        self._settings = settings
-        self._sentinel: Sentinel = Sentinel(steps=settings.steps)
-        self._warmup_left = settings.warmup
-
-    def watch(self, loop: Iterable[Item]) -> Iterator[Item]:
-        """Yield the items of `loop`, each a step; judged at its end, while all is still alive.
-
-        Called again, as in every epoch, it goes on with the steps of before, and what the epoch
-        before released is no leak.
-        """
-        from leakcheck.runtime.attribution.loops import loops_around
-
-        around = list(loops_around(sys._getframe(1)))
-        self._sentinel.loop_begins(around)
-        for item in loop:
-            yield item
-            del item
-            self.step()
-        if not around:
-            self._sentinel.pause()
-
-    def step(self) -> None:
-        """Note that a step is over."""
-        if self._warmup_left > 0:
-            self._warmup_left -= 1
-            return
-        self._sentinel.step()
-
-    def repeat(self, function: Callable[[], object], times: int | None = None) -> None:
-        """Call `function` as one step, `times` times; stops when the verdict is certain."""
-        for _ in range(times or self._settings.steps + self._settings.warmup):
-            function()
-            self.step()
-            if self._sentinel.certain:
-                break
-        self._sentinel.stop()
-
-    def report(self) -> Report:
-        """Return what is known now."""
-        return self._sentinel.report()
-
-    def stop(self) -> Report:
-        """End the watch and return its report; it never raises, whatever goes wrong in here."""
-        from leakcheck.model import Report
-
-        if self._sentinel.state[0] == 0:
-            return Report(verdict="unclear", reason="no steps seen")
-        try:
-            self._sentinel.stop()
-            return self._sentinel.report()
-        except Exception as error:
-            reason = f"leakcheck failed: {type(error).__name__}: {error}"
-            return Report(verdict="unclear", reason=reason)
-
-
-class _OptimizerSteps:
-    """torch's global optimizer hook, handed on to the clock of the test that runs now."""
-
-    def __init__(self) -> None:
-        self._hooked = False
-        self._clock: StepClock | None = None
-
-    def count_for(self, sentinel: Sentinel) -> None:
-        from leakcheck.runtime.clock.optimizers import hook_optimizers
-        from leakcheck.runtime.clock.steps import StepClock
-
-        if not self._hooked:
-            hook_optimizers(self._stepped)
-            self._hooked = True
-        self._clock = StepClock(sentinel, lambda: None)
-
-    def stop(self) -> None:
-        self._clock = None
-
-    def _stepped(self, *arguments: object) -> None:
-        if self._clock is not None:
-            self._clock.optimizer_stepped(*arguments)
-
-
 _WATCHER = pytest.StashKey[LeakSentinel]()
-_STEPS = pytest.StashKey[_OptimizerSteps]()
+_PHASES = pytest.StashKey[Phases]()
+_OF_CLASS = re.compile(r"_(?:unittest|xunit)_\w+?_fixture_(.+)")  # what pytest makes of setUpClass
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -161,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getini("leakcheck_unclear") not in UNCLEAR:
         told = config.getini("leakcheck_unclear")
         raise pytest.UsageError(f'leakcheck_unclear is one of {", ".join(UNCLEAR)}, not "{told}"')
-    config.stash[_STEPS] = _OptimizerSteps()
+    config.stash[_PHASES] = Phases()
     _settings_of(config, {}, "the ini file")
 
 
@@ -174,37 +82,152 @@ def leak_sentinel(request: pytest.FixtureRequest) -> LeakSentinel:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Run the test under watch, and fail it if it passed and leaks."""
-    marked = item.get_closest_marker("leakcheck") is not None
-    steps = item.config.stash[_STEPS]
-    watcher = item.stash.get(_WATCHER, None)
-    by_optimizer = watcher is None and (marked or item.config.getoption("--leakcheck"))
-    if by_optimizer:
-        watcher = LeakSentinel(_settings_of_item(item))
-        steps.count_for(watcher._sentinel)
-    try:
-        result = yield
-    finally:
-        steps.stop()
-        report = watcher.stop() if watcher is not None else None
-    if report is not None:
-        _judge(item, report, told_to=marked or not by_optimizer)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Set the test up; an error if a fixture leaks meanwhile."""
+    phases = _begun(item)
+    result = yield
+    _fail_for(phases)
     return result
 
 
-def _judge(item: pytest.Item, report: Report, *, told_to: bool) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Run the test under watch, and fail it if it passed and leaks."""
+    phases = _begun(item)
+    with _watching(item):
+        result = yield
+    _fail_for(phases)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Tear the test down; an error if a fixture leaks meanwhile."""
+    phases = _begun(item)
+    result = yield
+    _fail_for(phases)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Watch a fixture's set-up, and later its tear-down."""
+    item = request.config.stash[_PHASES].item
+    if item is None or not (_is_watched(item) or _WATCHER in item.stash):
+        return (yield)
+    name = _name_of(fixturedef)
+    tear_down = _watching(item, f"{TEAR_DOWN} of {name}")
+    # finalizers run from the last to the first: the fixture's own are between these two
+    begun: list[object] = []
+    fixturedef.addfinalizer(lambda: tear_down.__exit__(None, None, None) if begun else None)
+    with _watching(item, f"{SET_UP} of {name}"):
+        result = yield
+    fixturedef.addfinalizer(lambda: begun.append(tear_down.__enter__()))
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell beside a failure of the test's own what it has leaked."""
+    report = yield
+    phases = item.config.stash[_PHASES]
+    own = call.excinfo is not None and call.excinfo.value is not phases.failure
+    if own and report.failed and phases.told:
+        told = "\n\n".join(phases.told)
+        add_section = getattr(report.longrepr, "addsection", None)
+        if add_section is not None:
+            add_section("leakcheck", told, "-")
+        else:  # what has no traceback, as of pytest.fail
+            report.longrepr = f"{report.longrepr}\n\n{told}"
+    return report
+
+
+def _begun(item: pytest.Item) -> Phases:
+    phases = item.config.stash[_PHASES]
+    phases.item, phases.told, phases.failure = item, [], None
+    return phases
+
+
+def _fail_for(phases: Phases) -> None:
+    if phases.told:
+        phases.failure = pytest.fail.Exception("\n\n".join(phases.told), pytrace=False)
+        raise phases.failure
+
+
+@contextmanager
+def _watching(item: pytest.Item, phase: str = "") -> Iterator[None]:
+    """Watch what runs meanwhile and note what it leaks; `phase`: of a fixture, not the test."""
+    phases = item.config.stash[_PHASES]
+    counts = _is_watched(item) and (bool(phase) or _WATCHER not in item.stash)
+    before = item.stash.get(_WATCHER, None) if phase else None
+    within = before is not None and before.stepped  # a fixture that the test asked for in its loop
+    watched = Watched(
+        lambda: None if within else item.stash.get(_WATCHER, None),
+        _settings_for(item, phase) if counts else None,
+    )
+    if counts:
+        phases.hook_optimizers()
+    phases.watched.append(watched)
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        phases.watched.remove(watched)
+        report = watched.end(cut_short=failed, goes_on=phase.startswith(SET_UP))
+        if report is not None:
+            _judge(item, report, phase, passed=not failed)
+        elif not (phase or failed):
+            _tell_unclear(item, "no steps seen")
+
+
+def _settings_for(item: pytest.Item, phase: str) -> Settings | None:
+    try:
+        return _settings_of_item(item)
+    except pytest.fail.Exception:  # a wrong marker is told once, by the test
+        if phase:
+            return None
+        raise
+
+
+def _is_watched(item: pytest.Item) -> bool:
+    return _is_marked(item) or bool(item.config.getoption("--leakcheck"))
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("leakcheck") is not None
+
+
+def _name_of(fixture: pytest.FixtureDef[object]) -> str:
+    of_class = _OF_CLASS.fullmatch(fixture.argname)
+    return f"`{of_class[1]}`" if of_class else f"fixture `{fixture.argname}`"
+
+
+def _judge(item: pytest.Item, report: Report, phase: str, *, passed: bool) -> None:
+    """Note a leak, and of a test that passed also an unclear verdict that it asked for."""
     from leakcheck.proof import proved
     from leakcheck.report.brief import render
 
-    item.user_properties.append(("leakcheck", report.verdict))
-    if report.verdict == "growing" and not _allowed(report, _settings_of_item(item)):
-        pytest.fail(render(_named(proved(report), item.nodeid)), pytrace=False)
-    if report.verdict != "unclear" or not told_to:
+    phases = item.config.stash[_PHASES]
+    grows = report.verdict == "growing"
+    if grows or not phase:
+        item.user_properties.append(("leakcheck", report.verdict))
+    if grows and not _allowed(report, _settings_of_item(item)):
+        phases.told.append(render(_named(proved(report), phase or item.nodeid)))
+    if report.verdict == "unclear" and passed and not phase:
+        _tell_unclear(item, report.reason)
+
+
+def _tell_unclear(item: pytest.Item, reason: str) -> None:
+    if not (_is_marked(item) or _WATCHER in item.stash):
         return
-    message = f"leakcheck: unclear: {report.reason}"
+    message = f"leakcheck: unclear: {reason}"
     if item.config.getini("leakcheck_unclear") == "fail":
-        pytest.fail(message, pytrace=False)
+        item.config.stash[_PHASES].told.append(message)
     if item.config.getini("leakcheck_unclear") == "warn":
         warnings.warn(LeakcheckWarning(message), stacklevel=1)
 

@@ -53,7 +53,8 @@ def bars_svg(
         if at % every == 0:
             x = _LEFT + (at + 0.5) * slot
             parts.append(_text(x, _HEIGHT - _BOTTOM + 16, label, "middle"))
-    return _page(title, top, parts, _legend([*layers, *(["measured"] if measured else [])]))
+    legend = _legend([*layers, *(["measured"] if measured else [])])
+    return _page(title, top, parts, legend, "step: moment in it")
 
 
 def areas_svg(
@@ -83,7 +84,7 @@ def areas_svg(
         colour = _colour(number)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
     parts += [part for share, name in ends for part in _end(share, name)]
-    return _page(title, top, parts, _legend([*thin, *above]))
+    return _page(title, top, parts, _legend([*thin, *above]), "allocations and frees, in order")
 
 
 def timeline_svg(title: str, timeline: Timeline, least_top: float = 1) -> str:
@@ -244,8 +245,9 @@ def _legend(names: Sequence[str]) -> list[str]:
     return parts
 
 
-def _page(title: str, top: float, parts: Sequence[str], legend: Sequence[str]) -> str:
-    ticks = []
+def _page(title: str, top: float, parts: Sequence[str], legend: Sequence[str], across: str) -> str:
+    """Put a picture together; `across` names its horizontal axis."""
+    ticks = [_text(_LEFT + _plot_width() / 2, _HEIGHT - 12, across, "middle")]
     for quarter in range(5):
         value = top * quarter / 4
         y = _y(value, top)

@@ -11,24 +11,38 @@ from itertools import accumulate
 from statistics import median
 
 from leakcheck.memory.ledger import CATEGORIES, CATEGORY_MARK
-from leakcheck.model import Report, Sample, Trend
+from leakcheck.model import Kind, Report, Sample, Trend
 from leakcheck.report.device import category_name
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count
 
 MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be seen
 
-# title, unit, and which resources belong in it; devices get a chart each
+# title, unit, and which resources belong in it; devices get a chart each, behind the graph's
+_GRAPH = ("Autograd graph", "Nodes", ("graph.nodes",))
 _GROUPS = (
-    ("Host memory", "B", ("host.rss", "host.uss")),
     ("Heap in use", "B", ("host.heap",)),  # beside RSS, ten times as high, it would look flat
-    ("Resident, not in use by the heap", "B", ("host.rss-heap",)),
-    ("Autograd graph", "Nodes", ("graph.nodes",)),
     ("Tensors", "tensors", ("tensors", "tensors.grad")),
     ("Python blocks", "blocks", ("python.blocks",)),
     ("Hooks of modules", "hooks", ("hooks",)),
     ("Threads, descriptors, processes", "", ("threads", "descriptors", "processes")),
+    ("Resident, not in use by the heap", "B", ("host.rss-heap",)),
 )
+_RESIDENT = ("Resident memory (not judged)", "B", ("host.rss", "host.uss"))
+
+# what a leak of each kind is established by; "." is any device's
+_EVIDENCE: dict[Kind, tuple[str, ...]] = {
+    "graph": ("graph.nodes",),
+    "tensor": ("tensors",),
+    "object": ("python.blocks", "host.heap"),
+    "native": ("host.heap", "host.rss-heap"),
+    "device": (".allocated",),
+    "fragmentation": (".reserved", "host.rss-heap"),
+    "external": (".external", ".outside"),
+    "threads": ("threads",),
+    "descriptors": ("descriptors",),
+    "processes": ("processes",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +56,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves over the same steps; `warmup` is the last step that was not judged."""
+    """Curves over the same steps; `warmup` is the last step that was not judged.
+
+    `beside`: what is told beside the counters that are judged, and says nothing of a leak.
+    """
 
     title: str
     unit: str
@@ -50,6 +67,7 @@ class Chart:
     series: tuple[Curve, ...]
     warmup: int = 0
     stacked: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ _HOST_LAYERS = (
 
 
 def charts_of(report: Report) -> tuple[Chart, ...]:
-    """Return the charts of one run that have anything to show, most telling first."""
+    """Return the charts of one run that have anything to show, the evidence first, RSS last."""
     samples = thinned(report.samples)
     if len(samples) < 2:
         return ()
@@ -86,9 +104,19 @@ def charts_of(report: Report) -> tuple[Chart, ...]:
         Chart(title, unit, steps, _curves(samples, resources, trends, warmup), warmup)
         for title, unit, resources in _groups(samples)
     ]
-    charts += _stacked(samples, steps, warmup)
     charts += _categories(report.samples, warmup)
-    return tuple(sorted((c for c in charts if c.series), key=lambda c: not _grows(c)))
+    charts += _stacked(samples, steps, warmup)
+    title, unit, resident = _RESIDENT
+    curves = _curves(samples, resident, trends, warmup)
+    charts.append(Chart(title, unit, steps, curves, warmup, beside=True))
+    names = tuple(name for each in report.suspects[:1] for name in _EVIDENCE[each.kind])
+    shown = (chart for chart in charts if chart.series)
+    return tuple(sorted(shown, key=lambda chart: _telling(chart, names)))
+
+
+def is_beside(resource: str) -> bool:
+    """Say whether a resource is told beside the judged ones: it creeps on correct programs."""
+    return resource in _RESIDENT[2]
 
 
 def thinned(samples: Sequence[Sample], most: int = MOST_POINTS) -> tuple[Sample, ...]:
@@ -100,13 +128,13 @@ def thinned(samples: Sequence[Sample], most: int = MOST_POINTS) -> tuple[Sample,
 
 
 def _groups(samples: Sequence[Sample]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    yield _GROUPS[0]
+    yield _GRAPH
     for device in _devices(samples):
         yield f"{device} memory, allocated", "B", (f"{device}.allocated",)
         # beside these, often far higher, what is allocated would look flat
         others = (f"{device}.reserved", f"{device}.external", f"{device}.outside")
         yield f"{device} memory, reserved and external", "B", others
-    yield from _GROUPS[1:]
+    yield from _GROUPS
 
 
 def _devices(samples: Sequence[Sample]) -> tuple[str, ...]:
@@ -205,7 +233,8 @@ def _stack(
     curves = [Curve(layer.label, values) for layer, values in zip(read, columns, strict=True)]
     # the tallest layer is drawn first, so that the ones below it stay visible
     drawn = tuple(reversed(curves)) if len(read) > 1 and any(heights) else ()
-    return Chart(f"{title} by category", "B", steps, drawn, warmup, stacked=True)
+    beside = title == "Host memory"  # it is RSS, in parts
+    return Chart(f"{title} by category", "B", steps, drawn, warmup, stacked=True, beside=beside)
 
 
 def _heights(layers: Sequence[int | None]) -> tuple[float | None, ...]:
@@ -214,5 +243,8 @@ def _heights(layers: Sequence[int | None]) -> tuple[float | None, ...]:
     return tuple(accumulate(known)) if len(known) == len(layers) else ()
 
 
-def _grows(chart: Chart) -> bool:
-    return any(curve.fit for curve in chart.series)
+def _telling(chart: Chart, evidence: tuple[str, ...]) -> tuple[bool, bool, bool]:
+    """Order charts: by what a leak is established, then what grows with it, then all others."""
+    grows = any(curve.fit for curve in chart.series)
+    decides = any(curve.label.endswith(evidence) for curve in chart.series if not curve.fit)
+    return chart.beside, not (decides and evidence), not grows

@@ -23,7 +23,7 @@ body { max-width: 62rem; margin: 1.5rem auto; padding: 0 1rem; font: 16px/1.5 sy
 h1 { font-size: 1.3rem; overflow-wrap: anywhere; }
 figure { margin: 1rem 0; }
 figure { overflow-x: auto; }
-svg { width: 100%; min-width: 40rem; height: auto; border: 1px solid #ddd; }
+svg { box-sizing: border-box; width: 100%; min-width: 40rem; height: auto; border: 1px solid #ddd; }
 pre { padding: 1rem; overflow-x: auto; background: #f6f6f6; font-size: 0.85rem; }
 @media (prefers-color-scheme: dark) {
   body { color: #ddd; background: #181818; }

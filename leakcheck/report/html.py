@@ -6,6 +6,8 @@ The page holds the report's text as HTML and its charts as JSON, drawn by uPlot 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from html import escape as verbatim
 from pathlib import Path
@@ -14,7 +16,7 @@ from string import Template
 from leakcheck import __version__
 from leakcheck.model import DeviceMemory, Finding, Notice, Report, Suspect, Trend
 from leakcheck.report import terminal
-from leakcheck.report.charts import Chart, charts_of
+from leakcheck.report.charts import Chart, charts_of, is_beside
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import escape
 from leakcheck.report.terminal import (
@@ -25,6 +27,7 @@ from leakcheck.report.terminal import (
     headline,
     link_text,
     place_text,
+    rate_text,
     rule_text,
     slope_text,
 )
@@ -47,7 +50,7 @@ def render(report: Report, *, color: bool = False) -> str:
         uplot_js=_file("uPlot.iife.min.js"),
         page_js=_file("page.js"),
         verdict=verdict,
-        headline=escape(headline(report).removeprefix(f"leakcheck: {verdict}").lstrip(": ")),
+        headline=_marked(headline(report).removeprefix(f"leakcheck: {verdict}").lstrip(": ")),
         facts=_facts(report),
         suspects="".join(_suspect(suspect, report.findings) for suspect in report.suspects),
         findings=_section("In the source", [_finding(f) for f in report.findings]),
@@ -71,6 +74,11 @@ def _embedded(charts: list[dict[str, object]]) -> str:
     return text.replace("<", "\\u003c")
 
 
+def _marked(text: str) -> str:
+    """Escape a text, with what stands between backticks drawn as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def _facts(report: Report) -> str:
     run, overhead = report.run, report.overhead
     if run is None:
@@ -80,7 +88,7 @@ def _facts(report: Report) -> str:
         "warm-up": format_count(run.warmup_steps),
         "time": format_duration(run.seconds),
         "clock": run.clock,
-        "rank": f"{run.rank} of {run.world_size}" if run.rank is not None else "",
+        "rank": _rank_fact(report),
         "torch": run.torch or "",
         "device": run.device or "",
         "cost": cost_text(run, overhead) if overhead else "",
@@ -100,14 +108,14 @@ def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
         for place in suspect.locations[:3]
     )
     rows = {
-        "what": escape(suspect.what),
+        "what": _marked(suspect.what),
         "grows": escape(growth_text(suspect)),
         "line": places,
-        "held by": escape(suspect.holder),
+        "held by": _marked(suspect.holder),
         "fix": f"<code>{escape(suspect.fix)}</code>" if suspect.fix else "",
         "rule": ", ".join(escape(rule_text(rule, findings)) for rule in suspect.rules),
-        "evidence": escape(suspect.evidence),
-        "fingerprint": f"<code>{suspect.fingerprint}</code>",
+        "evidence": _marked(suspect.evidence),
+        "id": f"<code>{suspect.fingerprint}</code>",
     }
     owner = "Library leak" if suspect.library else "Leak"
     listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in rows.items() if value)
@@ -119,7 +127,7 @@ def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
 def _trace(suspect: Suspect) -> str:
     if suspect.trace is None or not suspect.trace.links:
         return ""
-    lines = [escape(suspect.trace.root)]
+    lines = [_marked(suspect.trace.root)]
     for depth, link in enumerate(suspect.trace.links):
         edge, rest = escape(link.edge), escape(link_text(link).removeprefix(link.edge))
         edge = f'<span class="suspect">{edge}</span>' if link.suspect else edge
@@ -134,21 +142,21 @@ def _finding(finding: Finding) -> str:
     return (
         f'<div class="panel"><p><code>{escape(where)}</code> {escape(finding.rule)}{proved}</p>'
         f'<p class="source"><code>{escape(finding.context.strip())}</code></p>'
-        f"<p>{escape(finding.message)}</p><p>{escape(finding.help)}</p></div>"
+        f"<p>{_marked(finding.message)}</p><p>{_marked(finding.help)}</p></div>"
     )
 
 
 def _notice(notice: Notice) -> str:
-    return f'<p class="panel">{escape(notice.message)}</p>'
+    return f'<p class="panel">{_marked(notice.message)}</p>'
 
 
 def _trends(trends: tuple[Trend, ...]) -> str:
     if not trends:
         return ""
     rows = "".join(
-        f'<tr><td>{escape(trend.resource)}</td><td class="{trend.verdict}">{trend.verdict}</td>'
-        f'<td class="reason">{escape(slope_text(trend))}</td></tr>'
-        for trend in trends
+        f"<tr><td>{escape(trend.resource)}</td>{_verdict(trend)}"
+        f'<td class="reason">{_marked(slope_text(trend))}</td></tr>'
+        for trend in sorted(trends, key=_last)
         if trend.verdict != "steady" or trend.reason
     )
     quiet = ", ".join(t.resource for t in trends if t.verdict == "steady" and not t.reason)
@@ -162,6 +170,16 @@ def _trends(trends: tuple[Trend, ...]) -> str:
     )
 
 
+def _last(trend: Trend) -> tuple[bool, bool]:
+    return is_beside(trend.resource), trend.verdict != "growing"
+
+
+def _verdict(trend: Trend) -> str:
+    if is_beside(trend.resource):
+        return f'<td class="beside">{trend.verdict}, not judged</td>'
+    return f'<td class="{trend.verdict}">{trend.verdict}</td>'
+
+
 def _memory(memory: DeviceMemory) -> str:
     text = "\n".join(map(escape, memory_lines(memory)))
     return f'<pre class="panel trace wrapped" tabindex="0" aria-label="device memory">{text}</pre>'
@@ -172,14 +190,40 @@ def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
     panels = "".join(
         _panel(index, str(chart["title"]), str(chart["unit"])) for index, chart in enumerate(charts)
     )
-    return charts, f'<h2>Over the steps</h2><div class="charts">{panels}</div>' if panels else ""
+    run = report.run
+    of = f" of rank {run.rank}" if report.ranks and run and run.rank is not None else ""
+    title = f"<h2>Over the steps{of}</h2>"
+    return charts, f'{title}<div class="charts">{panels}</div>' if panels else ""
 
 
 def _ranks(report: Report, charts: list[dict[str, object]]) -> str:
-    if not report.ranks or not charts:
+    if not report.ranks:
+        return ""
+    order = sorted(enumerate(report.ranks), key=lambda each: each[1].verdict != "growing")
+    rows = "".join(_rank_row(number, rank) for number, rank in order)
+    return (
+        '<h2>Ranks</h2><div class="scroll" tabindex="0" role="region" aria-label="Ranks">'
+        "<table><thead><tr><th>rank</th><th>verdict</th><th>steps</th><th>what grows</th>"
+        f"<th>id</th></tr></thead><tbody>{rows}</tbody></table></div>{_rank_charts(order, charts)}"
+    )
+
+
+def _rank_row(number: int, rank: Report) -> str:
+    grows = (t for t in rank.trends if t.verdict == "growing" and not is_beside(t.resource))
+    ids = ", ".join(f"<code>{suspect.fingerprint}</code>" for suspect in rank.suspects)
+    verdict = rank.verdict or "unclear"
+    told = ", ".join(f"{trend.resource} {rate_text(trend)}" for trend in grows)
+    return (
+        f'<tr><td>{_rank_number(number, rank)}</td><td class="{verdict}">{verdict}</td>'
+        f"<td>{format_count(rank.run.steps) if rank.run else ''}</td>"
+        f'<td class="reason">{_marked(told or rank.reason or "nothing")}</td><td>{ids}</td></tr>'
+    )
+
+
+def _rank_charts(order: Sequence[tuple[int, Report]], charts: list[dict[str, object]]) -> str:
+    if not charts:
         return ""
     title = str(charts[0]["title"])  # the same of every rank, and on one scale, to be compared
-    order = sorted(enumerate(report.ranks), key=lambda each: each[1].verdict != "growing")
     drawn = [
         (_rank_name(number, rank), chart)
         for number, rank in order[:MOST_RANKS]
@@ -195,14 +239,22 @@ def _ranks(report: Report, charts: list[dict[str, object]]) -> str:
         charts.append({**asdict(_small(chart)), "small": [min(values), max(values)]})
     more = len(order) - MOST_RANKS
     rest = f"<p>{more} more ranks are not drawn; growing ones come first.</p>" if more > 0 else ""
-    return (
-        f'<h2>Ranks</h2><div class="charts ranks">{"".join(panels)}</div>{rest}' if panels else ""
-    )
+    return f'<div class="charts ranks">{"".join(panels)}</div>{rest}' if panels else ""
 
 
 def _rank_name(number: int, rank: Report) -> str:
-    name = rank.run.rank if rank.run and rank.run.rank is not None else number
-    return f"rank {name}: {rank.verdict or 'unclear'}"
+    return f"rank {_rank_number(number, rank)}: {rank.verdict or 'unclear'}"
+
+
+def _rank_number(number: int, rank: Report) -> int:
+    return rank.run.rank if rank.run and rank.run.rank is not None else number
+
+
+def _rank_fact(report: Report) -> str:
+    run = report.run
+    if run is None or run.rank is None:
+        return ""
+    return f"{run.rank} of {run.world_size}{', the worst, is shown' if report.ranks else ''}"
 
 
 def _small(chart: Chart) -> Chart:

@@ -8,7 +8,7 @@ from typing import Any
 from leakcheck.errors import UsageError
 from leakcheck.model import Report
 from leakcheck.report.charts import Chart, charts_of
-from leakcheck.report.svg import FIT_COLOR, PALETTE
+from leakcheck.report.svg import PALETTE, color_of_fit
 from leakcheck.report.terminal import headline
 
 WIDTH_INCHES, CHART_INCHES = 7.6, 2.4
@@ -46,7 +46,7 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
             (s, v / scale) for s, v in zip(chart.steps, curve.values, strict=True) if v is not None
         ]
         steps, values = zip(*points, strict=True)
-        color = FIT_COLOR if curve.fit else PALETTE[index % len(PALETTE)]
+        color = color_of_fit(chart) if curve.fit else PALETTE[index % len(PALETTE)]
         look = "--" if curve.fit else "-"
         axes.plot(steps, values, look, color=color, lw=1.2, label=_plain(curve.label))
         if chart.stacked:
@@ -58,6 +58,7 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
     axes.set_title(_plain(f"{chart.title} ({unit})" if unit else chart.title), **TITLE)
     axes.ticklabel_format(useOffset=False, style="plain")
     axes.tick_params(labelsize=7, labelbottom=True)
+    axes.set_xlabel("step", fontsize=7)
     axes.grid(color="#dddddd", lw=0.5)
     axes.legend(fontsize=7, frameon=False)
 

@@ -14,7 +14,7 @@ WIDTH = 760
 CHART_HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 90, 16, 34, 34
 PALETTE = ("#1f77d0", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285", "#a61e4d", "#5f6b00")
-FIT_COLOR = "#b3261e"
+FIT_COLOR, BESIDE_COLOR = "#b3261e", "#5c5f66"
 TICKS = 4
 MOST_SEGMENTS = 400  # more than two points a pixel only make the file larger
 
@@ -50,8 +50,8 @@ def _chart(chart: Chart) -> Iterator[str]:
     yield f'<text x="{LEFT}" y="18" font-weight="bold">{escape(chart.title)}</text>'
     yield from _axes(frame, chart.unit)
     for index, curve in enumerate(chart.series):
-        yield from _curve(curve, chart.steps, frame, index)
-    yield from _legend(chart.series)
+        yield from _curve(curve, chart.steps, frame, _color(chart, index))
+    yield from _legend(chart)
 
 
 class _Frame:
@@ -79,13 +79,15 @@ def _axes(frame: _Frame, unit: str) -> Iterator[str]:
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{write(value)}</text>'
         anchor = "end" if tick == TICKS else "middle"
         yield f'<text x="{x:.1f}" y="{frame.bottom + 16}" text-anchor="{anchor}">{step:,.0f}</text>'
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    yield f'<text x="{middle:.1f}" y="{frame.bottom + 30}" text-anchor="middle">step</text>'
 
 
 def _whole(count: float) -> str:
     return f"{count:,.0f}"
 
 
-def _curve(curve: Curve, steps: Sequence[int], frame: _Frame, index: int) -> Iterator[str]:
+def _curve(curve: Curve, steps: Sequence[int], frame: _Frame, color: str) -> Iterator[str]:
     points = [
         (step, value) for step, value in zip(steps, curve.values, strict=True) if value is not None
     ]
@@ -93,16 +95,21 @@ def _curve(curve: Curve, steps: Sequence[int], frame: _Frame, index: int) -> Ite
     kept = [*points[::stride], points[-1]]
     path = "L".join(f"{frame.x(step):.1f} {frame.y(value):.1f}" for step, value in kept)
     look = 'stroke-dasharray="6 4"' if curve.fit else 'stroke-linejoin="round"'
-    yield f'<path d="M{path}" fill="none" stroke="{_color(curve, index)}" {look}/>'
+    yield f'<path d="M{path}" fill="none" stroke="{color}" {look}/>'
 
 
-def _legend(curves: Sequence[Curve]) -> Iterator[str]:
+def _legend(chart: Chart) -> Iterator[str]:
     x = WIDTH - RIGHT
-    for index, curve in reversed(list(enumerate(curves))):
-        fill = _color(curve, index)
+    for index, curve in reversed(list(enumerate(chart.series))):
+        fill = _color(chart, index)
         yield f'<text x="{x}" y="18" text-anchor="end" fill="{fill}">{escape(curve.label)}</text>'
         x -= 7 * len(curve.label) + 14
 
 
-def _color(curve: Curve, index: int) -> str:
-    return FIT_COLOR if curve.fit else PALETTE[index % len(PALETTE)]
+def _color(chart: Chart, index: int) -> str:
+    return color_of_fit(chart) if chart.series[index].fit else PALETTE[index % len(PALETTE)]
+
+
+def color_of_fit(chart: Chart) -> str:
+    """Return the colour of a fitted trend: the alarm's, but not of what is never the judge."""
+    return BESIDE_COLOR if chart.beside else FIT_COLOR

@@ -168,13 +168,18 @@ def slope_text(trend: Trend) -> str:
     if trend.verdict == "steady" or trend.reason:
         return trend.reason
     low, high = _amount(trend.low, trend.unit), _amount(trend.high, trend.unit)
-    text = f"+{_amount(trend.per_step, trend.unit)} a step (95 %: {low} to {high})"
+    text = f"{rate_text(trend)} (95 %: {low} to {high})"
     text += f" over {format_count(trend.steps)} steps"
     if trend.per_hour is not None:
         text += f", {_amount(trend.per_hour, trend.unit)}/h"
     if trend.exhausts_in_s is not None:
         text += f", full in {format_duration(trend.exhausts_in_s)}"
     return text
+
+
+def rate_text(trend: Trend) -> str:
+    """Write how fast a trend rises."""
+    return f"+{_amount(trend.per_step, trend.unit)} a step"
 
 
 def _amount(value: float, unit: str) -> str:

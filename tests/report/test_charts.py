@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,10 +27,27 @@ def test_thinning_keeps_both_ends_and_the_order(count, most):
 def test_the_growing_resource_is_drawn_first_with_its_trend(growing_run):
     charts = charts_of(growing_run)
 
-    assert [chart.title for chart in charts] == ["Autograd graph", "Host memory"]
+    assert [chart.title for chart in charts] == ["Autograd graph", "Resident memory (not judged)"]
     labels = [curve.label for curve in charts[0].series]
     assert labels == ["graph.nodes", "graph.nodes +11 a step"]
     assert charts[0].series[1].values[-1] == 40 + 11 * 990
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [("graph", "graph.nodes"), ("tensor", "tensors"), ("object", "host.heap")]
+)
+def test_the_counter_that_decided_is_drawn_first_and_rss_last(growing_run, kind, first):
+    names = ("host.rss", "host.heap", "tensors", "graph.nodes")
+    samples = tuple(Sample(step, step, dict.fromkeys(names, step)) for step in range(9))
+    trends = tuple(replace(growing_run.trends[0], resource=name) for name in names)
+    suspect = replace(growing_run.suspects[0], kind=kind)
+
+    charts = charts_of(replace(growing_run, samples=samples, trends=trends, suspects=(suspect,)))
+
+    drawn = [chart.series[0].label for chart in charts if not chart.stacked]
+    assert (drawn[0], drawn[-1]) == (first, "host.rss")
+    beside = [chart.title for chart in charts if chart.beside]
+    assert beside == ["Host memory by category", "Resident memory (not judged)"]
 
 
 def test_each_device_has_a_chart_of_its_own():
@@ -65,9 +83,13 @@ def test_a_stack_has_gaps_where_its_layers_overlap():
     told = ({"host.heap": 60, "host.rss": 90}, {"host.heap": 99, "host.rss": 90}, {})
     report = Report(samples=tuple(Sample(step, 0.1, each) for step, each in enumerate(told)))
 
-    stack = charts_of(report)[-1]
+    heap, stack, resident = charts_of(report)
 
-    assert stack.title == "Host memory by category"
+    assert [heap.title, stack.title, resident.title] == [
+        "Heap in use",
+        "Host memory by category",
+        "Resident memory (not judged)",
+    ]
     assert [curve.values for curve in stack.series] == [(90, None, None), (60, None, None)]
 
 
@@ -102,7 +124,7 @@ def test_categories_are_drawn_over_the_checkpoints_that_read_them():
     ]
     report = Report(samples=tuple(Sample(step, 0.1, each) for step, each in enumerate(told)))
 
-    assert charts_of(report)[-1] == Chart(
+    assert charts_of(report)[0] == Chart(
         "host tensors by category",
         "B",
         (0, 2),

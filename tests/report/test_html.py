@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leakcheck.model import Report, Sample
+from leakcheck.model import Notice, Report, Sample
 from leakcheck.report import render, terminal
 
 if TYPE_CHECKING:
@@ -77,6 +77,23 @@ def test_ranks_are_drawn_beside_each_other(growing_run):
 
     assert "rank 0: growing, Autograd graph" in page
     assert "rank 1: growing, Autograd graph" in page
+    order = ["<h2>Ranks</h2>", "<h2>Resources</h2>", "<h2>Over the steps"]
+    assert sorted(order, key=page.index) == order
+    mark = growing_run.suspects[0].fingerprint
+    row = '<td class="growing">growing</td><td>1,000</td><td class="reason">graph.nodes +11 a step'
+    assert page.count(f"{row}</td><td><code>{mark}</code></td></tr>") == 2
+
+
+def test_what_stands_between_backticks_is_drawn_as_code(growing_run):
+    notice = Notice("note", "`<kept>` grows, as does `b`")
+
+    page, _, _ = render(replace(growing_run, notices=(notice,)), "html").partition("<details>")
+
+    assert '<p class="panel"><code>&lt;kept&gt;</code> grows, as does <code>b</code></p>' in page
+    assert "local <code>total_loss</code> in main()" in page
+    body = page[page.index("<main>") :]
+    assert "`" not in body
+    assert "fingerprint" not in body
 
 
 def test_of_many_ranks_the_growing_ones_are_drawn_and_all_on_one_scale(growing_run):
@@ -185,6 +202,73 @@ def test_the_page_fits_and_is_accessible(page, size, scheme):
     assert violations == []
 
 
+def read(browser: Chrome, report: Report, folder: Path) -> Chrome:
+    file = folder / "report.html"
+    file.write_text(render(report, "html"), encoding="utf-8")
+    browser.get(file.as_uri())
+    return browser
+
+
+def test_both_axes_of_every_chart_are_named(page):
+    named = page.execute_script(
+        "return window.leakcheckPlots.map(plot => plot.axes.map(axis => axis.label))"
+    )
+
+    assert named == [["step", "Nodes"], ["step", "memory"]]
+
+
+def test_what_a_legend_tells_has_the_digits_of_the_axis(browser, growing_run, tmp_path):
+    samples = tuple(
+        Sample(step, step, {"host.heap": (300 << 20) + (step << 10)}) for step in range(0, 100, 9)
+    )
+
+    page = read(browser, replace(growing_run, samples=samples, trends=()), tmp_path)
+
+    labels = page.execute_script("return window.leakcheckPlots[0].axes[1]._values")
+    assert len(labels) == len(set(labels))
+    digits = max(len(label.split()[0].partition(".")[2]) for label in labels)
+    assert legends(page, 0) == ["step 99", f"host.heap {300 + 99 / 1024:.{digits}f} MiB"]
+
+
+def test_a_chart_writes_numbers_as_the_text_does(browser, growing_run, tmp_path):
+    page = read(browser, growing_run, tmp_path)
+
+    assert legends(page, 0) == ["step 990", "graph.nodes 10,930", "graph.nodes +11 a step 10,930"]
+
+
+def test_a_chart_whose_reading_ended_early_tells_the_last_one(browser, growing_run, tmp_path):
+    early = tuple(
+        replace(each, readings=each.readings if each.step <= 500 else {"host.heap": 1})
+        for each in growing_run.samples
+    )
+
+    page = read(browser, replace(growing_run, samples=early, trends=()), tmp_path)
+
+    assert legends(page, 0) == ["step 500", "graph.nodes 5,540"]
+
+
+def test_only_what_is_judged_is_in_the_colour_of_alarm(browser, growing_run, tmp_path):
+    resident = replace(growing_run.trends[0], resource="host.rss", unit="B", per_step=8000)
+    report = replace(growing_run, trends=(resident, *growing_run.trends))
+
+    page = read(browser, report, tmp_path)
+
+    alarm, *colors = page.execute_script(
+        "return [getComputedStyle(document.documentElement).getPropertyValue('--growing').trim(),"
+        "...window.leakcheckPlots.map(plot => plot.series[2].stroke())]"
+    )
+    assert [color == alarm for color in colors] == [True, False]
+    rows = page.execute_script(
+        "return [...document.querySelectorAll('.scroll tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.innerText).slice(0, 2))"
+    )
+    assert rows == [
+        ["graph.nodes", "growing"],
+        ["tensors", "steady"],
+        ["host.rss", "growing, not judged"],
+    ]
+
+
 def legends(page: Chrome, chart: int) -> list[str]:
     return page.execute_script(
         'return [...document.querySelectorAll(`[data-chart="${arguments[0]}"] .u-series`)]'
@@ -201,7 +285,7 @@ def test_a_stack_tells_each_layer_by_its_own_height(browser, growing_run, tmp_pa
 
     browser.get(file.as_uri())
 
-    assert legends(browser, 0) == ["step 90", "activations 1.00 MiB", "parameters 3.00 MiB"]
+    assert legends(browser, 0) == ["step 90", "activations 1.0 MiB", "parameters 3.0 MiB"]
 
 
 def test_the_report_is_copied_as_text(page):

@@ -13,6 +13,7 @@ def test_the_plot_is_well_formed_and_names_every_curve(growing_run):
 
     texts = [element.text for element in root.iter(f"{SVG}text")]
     assert {"graph.nodes", "graph.nodes +11 a step", "host.rss"} <= set(texts)
+    assert texts.count("step") == 2  # the axis of each chart
     assert texts[0] == "leakcheck: growing: 1 leak in 1,000 steps of train.py"
 
 

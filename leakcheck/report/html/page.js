@@ -8,16 +8,30 @@
   const DARK_PALETTE = ["#74b0ff", "#ff9a5c", "#7fd6a2", "#d9a0ee", "#66d9e8", "#ff9bb8", "#d3dc6a", "#c1c7d0", "#f783ac"];
 
   const BINARY_STEPS = Array.from({ length: 48 }, (_, power) => 2 ** power);
+  const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+  const HEIGHT = 280, SMALL_HEIGHT = 170;
 
-  // `apart` is the distance to the next label, so that no two of an axis read the same
-  const bytes = (value, apart = Infinity) => {
+  // what is drawn is written as in the text of the report; between labels of an axis that are
+  // `apart` it has as many digits as tell them apart, as they are
+  const digitsOf = (apart) => {
+    let digits = 0;
+    while (digits < 4 && Math.abs(apart * 10 ** digits - Math.round(apart * 10 ** digits)) > 1e-9) digits += 1;
+    return digits;
+  };
+  const bytes = (value, apart = 0) => {
     let size = Math.abs(value), unit = 0;
     while (size >= 1000 && unit < UNITS.length - 1) { size /= 1024; unit += 1; }
-    const usual = unit === 0 || size >= 100 ? 0 : size >= 10 ? 1 : 2;
-    const digits = Math.max(usual, Math.min(4, Math.ceil(-Math.log10(apart / 1024 ** unit))));
+    const usual = size >= 100 || (unit === 0 && Number.isInteger(size)) ? 0 : 1;
+    const digits = Math.max(usual, digitsOf(apart / 1024 ** unit));
     return (value < 0 ? "-" : "") + size.toFixed(digits) + " " + UNITS[unit];
   };
-  const count = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
+  const count = (value, apart = 0) => {
+    const whole = Math.abs(value) >= 1000 || Math.abs(value - Math.round(value)) < 0.005;
+    const digits = Math.max(whole ? 0 : 2, digitsOf(apart));
+    return value.toLocaleString("en", { maximumFractionDigits: digits });
+  };
+  const writer = (chart) => (chart.unit === "B" ? bytes : count);
+  const apartOf = (splits) => (splits && splits.length > 1 ? splits[1] - splits[0] : 0);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   // layers lie on each other: an opaque fill keeps the colour that the legend shows
@@ -45,33 +59,36 @@
         ctx.fillStyle = style("--soft");
         ctx.fillRect(to, bbox.top, ratio, bbox.height);
         ctx.font = 11 * ratio + "px system-ui, sans-serif";
-        ctx.textBaseline = "top";
+        ctx.textBaseline = "bottom";
         ctx.textAlign = "left";
-        ctx.fillText("settled \u2192", to + 5 * ratio, bbox.top + 2 * ratio);
+        ctx.fillText("judged \u2192", to + 2 * ratio, bbox.top - 2 * ratio);
       }],
     },
   });
 
   // without the pointer over it, a chart tells its newest values
   const tellLatest = (plot) => {
-    if (plot.cursor.idx == null && plot.legend) plot.setLegend({ idx: plot.data[0].length - 1 }, false);
+    if (plot.cursor.idx != null || !plot.legend) return;
+    const read = plot.data.slice(1).map((values) => values.findLastIndex((value) => value != null));
+    plot.setLegend({ idx: Math.max(0, ...read) }, false);
   };
   const latest = { hooks: { ready: [tellLatest], setCursor: [tellLatest] } };
 
   const series = (chart) => {
     const palette = dark.matches ? DARK_PALETTE : PALETTE;
-    const write = chart.unit === "B" ? bytes : count;
+    const write = writer(chart);
     return [
-      { label: "step" },
+      { label: "step", value: (_, step) => (step == null ? "" : count(step)) },
       ...chart.series.map((each, index) => ({
         label: each.label,
-        stroke: each.fit ? style("--growing") : palette[index % palette.length],
+        stroke: each.fit ? style(chart.beside ? "--soft" : "--growing") : palette[index % palette.length],
         width: each.fit ? 2 : 1.5,
         dash: each.fit ? [6, 4] : undefined,
         fill: chart.stacked ? faded(palette[index % palette.length]) : undefined,
         points: { show: false },
         spanGaps: true,
-        value: (_, value, __, at) => (value == null ? "" : write(ownHeight(chart, index, value, at))),
+        value: (plot, value, __, at) =>
+          value == null ? "\u2013" : write(ownHeight(chart, index, value, at), apartOf(plot.axes[1]._splits)),
       })),
     ];
   };
@@ -83,21 +100,26 @@
     return { range: [low - room, high + room] };
   };
 
+  const axis = (label) => ({
+    label, labelSize: 20, labelGap: 0, labelFont: "12px system-ui, sans-serif", stroke: style("--soft"),
+    grid: { stroke: style("--line") }, ticks: { stroke: style("--line") },
+  });
+
   const options = (chart, box) => ({
     width: box.clientWidth,
-    height: chart.small ? 150 : 260,
+    height: chart.small ? SMALL_HEIGHT : HEIGHT,
+    padding: [18, null, null, null],
     cursor: { sync: { key: "steps" }, drag: { x: true, y: false } },
     scales: { x: { time: false }, y: range(chart) },
     legend: { show: !chart.small },
     drawOrder: chart.stacked ? ["series", "axes"] : ["axes", "series"],
     series: series(chart),
     axes: [
-      { stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") } },
+      { ...axis("step"), size: 32, incrs: WHOLE_STEPS, values: (_, steps) => steps.map((step) => count(step)) },
       {
-        stroke: style("--soft"), grid: { stroke: style("--line") }, ticks: { stroke: style("--line") },
-        size: 84, incrs: chart.unit === "B" ? BINARY_STEPS : undefined, values: (_, values) => values.map(
-          (value) => (chart.unit === "B" ? bytes(value, values[1] - values[0] || undefined) : count(value))
-        ),
+        ...axis(chart.unit === "B" ? "memory" : chart.unit || "number"),
+        size: 92, incrs: chart.unit === "B" ? BINARY_STEPS : WHOLE_STEPS,
+        values: (_, values) => values.map((value) => writer(chart)(value, apartOf(values))),
       },
     ],
     plugins: [shadeWarmup(chart), latest],
@@ -125,7 +147,7 @@
   addEventListener("resize", () => {
     cancelAnimationFrame(pending);
     pending = requestAnimationFrame(() => {
-      for (const each of plots) each.plot.setSize({ width: each.box.clientWidth, height: each.chart.small ? 150 : 260 });
+      for (const each of plots) each.plot.setSize({ width: each.box.clientWidth, height: each.chart.small ? SMALL_HEIGHT : HEIGHT });
     });
   });
   dark.addEventListener("change", draw);
