@@ -17,7 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -96,10 +96,8 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
     except subprocess.TimeoutExpired:
         return None
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # children that outlive it, too
-        except ProcessLookupError:
-            pass
         process.wait()
 
 
@@ -125,11 +123,11 @@ class Usual:
 
     def first_difference(self, lines: Lines) -> str:
         """Tell the first line that is not as usual, "" if there is none."""
+        if not self.is_known:
+            return ""
         for number, (expected, line) in enumerate(zip_longest(self._expected, lines), 1):
-            if not self.is_known or (expected is not None and line is not None):
-                if not self.is_known or _is_like(expected, line):
-                    continue
-            return f"line {number}: {_quoted(expected and expected[0])} -> {_quoted(line)}"
+            if not _is_like(expected, line):
+                return f"line {number}: {_quoted(expected and expected[0])} -> {_quoted(line)}"
         return ""
 
 
