@@ -36,6 +36,7 @@ from leakcheck.runtime.introspection.objects import Heap, Sieve, is_node, is_ten
 SWITCH_INTERVALS_S = (0.005, 0.0005, 0.00002)
 WINDOW_STEPS = 14  # the heap is looked at twice between the ends of a window
 MOST_TOLD = 20
+SIEVE = Sieve(is_tensor, is_node)  # it remembers kinds from look to look
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 Pair = namedtuple("Pair", "left right")
 
@@ -140,13 +141,16 @@ def _deeper(depth: int, *values: object) -> int:
         expect(kept["depth"], depth)
 
 
+def _error_from(depth: int) -> LookupError:
+    try:
+        _deeper(depth)
+    except LookupError as error:
+        return error
+    raise AssertionError("no error was raised")
+
+
 def make_frames_and_errors() -> None:
-    kept = []
-    for depth in range(12):
-        try:
-            _deeper(depth)
-        except LookupError as error:
-            kept.append(error)
+    kept = [_error_from(depth) for depth in range(12)]
     expect([each.args[0] for each in kept], list(range(1, 13)))
     expect(len(traceback.extract_tb(kept[-1].__traceback__)), 13)
     expect(sys._getframe().f_code.co_name, "make_frames_and_errors")
@@ -173,19 +177,18 @@ def make_classes() -> None:
         expect(Pair._make((number, [number]))._replace(left=0), (0, [number]))
 
 
-def make_cycles_and_weak_references() -> None:
-    alive = [set() for _ in range(0)]
-    table: weakref.WeakValueDictionary[int, object] = weakref.WeakValueDictionary()
-    for number in range(40):
-        thing = type(alive).__new__(Linked)
-        thing.me, thing.number = thing, number
-        table[number] = thing
-        alive.append(thing)
-    expect(sorted(each.number for each in table.values()), list(range(40)))
-
-
 class Linked(list):
-    """A list that may refer to itself and may be referred to weakly."""
+    """A list that is in itself."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__([self])
+        self.me, self.number = self, number
+
+
+def make_cycles_and_weak_references() -> None:
+    alive = [Linked(number) for number in range(40)]
+    table = weakref.WeakValueDictionary({each.number: each for each in alive})
+    expect(sorted(each.number for each in table.values()), list(range(40)))
 
 
 def make_graphs() -> None:
@@ -236,8 +239,8 @@ def look_by_kind(kept: list[object]) -> None:
     expect(len(tracked.referents_of_all()) > 1000, True)
 
 
-def look_through_sieve(kept: list[object], sieve: Sieve = Sieve(is_tensor, is_node)) -> None:
-    tensors, nodes = sieve.sort()
+def look_through_sieve(kept: list[object]) -> None:
+    tensors, nodes = SIEVE.sort()
     expect(any(each is kept[0] for each in tensors), True)
     expect(len(nodes) < 10_000, True)
 

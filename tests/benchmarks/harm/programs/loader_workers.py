@@ -32,10 +32,10 @@ def main():
     torch.manual_seed(0)
     batches, failed, losses, counts = queue.Queue(4), [], [], [0, 0]
     loader = DataLoader(Rows(), batch_size=8, num_workers=2)
+    model = nn.Linear(10, 2)  # before the loader draws a random number, too
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     thread = threading.Thread(target=collate_on, args=(loader, batches, failed))
     thread.start()
-    model = nn.Linear(10, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     while (batch := batches.get()) is not None:
         rows, labels, epoch = batch
         loss = nn.functional.cross_entropy(model(rows), torch.tensor(labels))

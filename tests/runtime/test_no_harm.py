@@ -1,0 +1,62 @@
+"""What threads do while leakcheck looks closer comes out as it does alone.
+
+A handful of the programs and a short form of the stress of tests/benchmarks/harm, which has both
+at full length. A failure by chance is a failure: none is repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HARM = Path(__file__).parents[1] / "benchmarks" / "harm"
+LOOKS = 42  # each of the seven ways six times, about ten seconds
+RISKIEST = (
+    "prefetch_queue",
+    "sets_and_strings",
+    "generator_shared",
+    "nonlocal_flag",
+    "locals_as_config",
+    "collector_off",
+    "own_tracers",
+    "trainer_thread",
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.flaky(reruns=0)]
+
+
+def alone(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("name", RISKIEST)
+def test_threads_do_beside_a_closer_look_what_they_do_alone(leakcheck_run, tmp_path, name):
+    pytest.importorskip("torch")
+    program = str(HARM / "programs" / f"{name}.py")
+
+    expected = alone(program, folder=tmp_path)
+    watched = leakcheck_run("--to-end", "--exit-zero", program, folder=tmp_path)
+
+    assert (watched.stdout, watched.returncode) == (expected.stdout, expected.returncode)
+
+
+def test_looks_at_the_heap_disturb_no_thread_and_no_thread_disturbs_them(tmp_path):
+    pytest.importorskip("torch")
+
+    done = alone(str(HARM / "stress.py"), "--looks", str(LOOKS), folder=tmp_path)
+
+    assert done.stdout.splitlines()[-1:] == ["0 errors"], done.stdout + done.stderr
+    assert done.returncode == 0
