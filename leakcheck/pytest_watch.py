@@ -127,8 +127,9 @@ class Watched:
             from leakcheck.runtime.clock.steps import StepClock
 
             self._counting = LeakSentinel(self._settings)
-            self._clock = StepClock(self._counting._sentinel, lambda: None)
-        self._clock.optimizer_stepped(*arguments)
+            sentinel = self._counting._sentinel
+            self._clock = StepClock(sentinel, lambda: None, sentinel.guard)
+        self._clock.guard.guarded(self._clock.optimizer_stepped)(*arguments)
 
     def end(self, *, cut_short: bool, goes_on: bool = False) -> Report | None:
         """Return what was seen, None without a step.

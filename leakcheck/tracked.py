@@ -15,8 +15,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Set
 from gc import disable, enable, get_objects, get_referents, get_referrers, isenabled
-from itertools import chain, compress, starmap, tee
-from operator import not_, or_
+from itertools import chain, compress, repeat, starmap, tee
+from operator import is_not, not_, or_
 from typing import Any
 
 _HAS_GIL: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
@@ -48,6 +48,14 @@ def sifted(
 
 def _all_listed() -> Iterator[list[Any]]:
     return starmap(get_objects, _CALLED_ONCE)
+
+
+def _referents_listed() -> Iterator[list[Any]]:
+    """List what all refers to; but for `_asyncio`, of which CPython 3.12.1 never comes to an end."""
+    first, same, last = tee(_all_listed(), 3)
+    others = map(is_not, chain.from_iterable(same), repeat(sys.modules.get("_asyncio")))
+    holders = chain(compress(chain.from_iterable(first), others), _silent(map(list.clear, last)))
+    return starmap(get_referents, (holders,))
 
 
 def _uncollected(was_enabled: list[bool], *parts: Iterable[Any]) -> Iterator[Any]:
@@ -103,14 +111,14 @@ def finished() -> dict[int, Any]:
     """Return id -> tuple or frozenset, of those that something tracked refers to."""
     found: list[Any] = sifted(
         lambda parts, same: compress(parts, map(_IS_UNFINISHED, map(id, map(type, same)))),
-        listed=starmap(get_referents, _all_listed()),
+        listed=_referents_listed(),
     )
     return dict(zip(map(id, found), found, strict=True))
 
 
 def referents_of_all() -> list[Any]:
     """Return what everything that the collector tracks refers to: all complete tuples, too."""
-    found: list[Any] = sifted(lambda parts, _: parts, listed=starmap(get_referents, _all_listed()))
+    found: list[Any] = sifted(lambda parts, _: parts, listed=_referents_listed())
     return found
 
 
