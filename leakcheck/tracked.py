@@ -50,14 +50,6 @@ def _all_listed() -> Iterator[list[Any]]:
     return starmap(get_objects, _CALLED_ONCE)
 
 
-def _referents_listed() -> Iterator[list[Any]]:
-    """List what all refers to; but for `_asyncio`, of which CPython 3.12.1 never comes to an end."""
-    first, same, last = tee(_all_listed(), 3)
-    others = map(is_not, chain.from_iterable(same), repeat(sys.modules.get("_asyncio")))
-    holders = chain(compress(chain.from_iterable(first), others), _silent(map(list.clear, last)))
-    return starmap(get_referents, (holders,))
-
-
 def _uncollected(was_enabled: list[bool], *parts: Iterable[Any]) -> Iterator[Any]:
     """Chain iterators of C's between switching the collector off and back to what it was."""
     note = map(was_enabled.append, starmap(isenabled, _CALLED_ONCE))
@@ -109,17 +101,28 @@ def of_kinds(kinds: Set[int]) -> list[Any]:
 
 def finished() -> dict[int, Any]:
     """Return id -> tuple or frozenset, of those that something tracked refers to."""
-    found: list[Any] = sifted(
-        lambda parts, same: compress(parts, map(_IS_UNFINISHED, map(id, map(type, same)))),
-        listed=_referents_listed(),
-    )
+
+    def sift(things: Iterator[Any], same: Iterator[Any]) -> Iterable[Any]:
+        parts, again = tee(_referents(things, same))
+        return compress(parts, map(_IS_UNFINISHED, map(id, map(type, again))))
+
+    found: list[Any] = sifted(sift)
     return dict(zip(map(id, found), found, strict=True))
 
 
 def referents_of_all() -> list[Any]:
     """Return what everything that the collector tracks refers to: all complete tuples, too."""
-    found: list[Any] = sifted(lambda parts, _: parts, listed=_referents_listed())
+    found: list[Any] = sifted(_referents)
     return found
+
+
+def _referents(things: Iterator[Any], same: Iterator[Any]) -> Iterator[Any]:
+    """Chain what each of some things refers to.
+
+    But for the module `_asyncio`, of which CPython 3.12.1 never comes to an end.
+    """
+    others = map(is_not, same, repeat(sys.modules.get("_asyncio")))
+    return chain.from_iterable(map(get_referents, compress(things, others)))
 
 
 def referents_but_for(kinds: Set[int], holders: list[Any]) -> list[Any]:
