@@ -31,6 +31,8 @@ NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 TROUBLE = re.compile(r"Traceback|Exception ignored|Fatal Python error|Segmentation fault")
 # programs that cannot come out alike, each with the reason
 DIFFERENT_BY_NATURE = {
+    "freed_at_once": "a thread sees that what it drops during a look lives until its end",
+    "weak_caches": "a thread sees that what it drops during a look lives until its end",
     "p_gc_debug": "counts the collector's callbacks, of which one is leakcheck's",
     "p_gc_state": "counts what was made since the last collection",
     "p_introspect": "shows the names that count turns of loops, and leakcheck's callback",
