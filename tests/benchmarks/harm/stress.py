@@ -235,7 +235,7 @@ def look_at_names(kept: list[object]) -> None:
 def look_by_kind(kept: list[object]) -> None:
     expect(any(each is kept for each in tracked.instances(list)), True)
     expect(any(each is kept for each in tracked.of_kinds({id(list), id(tuple)})), True)
-    expect(any(each is kept for each in tracked.referring_to([kept[0]])), True)
+    expect(any(each is kept for each in tracked.Referrers().of([kept[0]])), True)
     expect(len(tracked.referents_of_all()) > 1000, True)
 
 
