@@ -37,8 +37,8 @@ from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
 WINDOW_STEPS = 24
-LOOKS_S = 1.5  # of processor time, for a window's looks and lines; its end takes half a second more
-LONG_LOOKS_S = 2.0  # where additions are far apart, and a short one may see none
+LOOKS_S = 2.5  # of processor time, for a window's looks and lines; its end takes half a second more
+LONG_LOOKS_S = 3.0  # where additions are far apart, and a short one may see none
 FEWEST_WINDOW_STEPS = 8
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # so that one of them is in the first third of the window wherever the window begins, and none of

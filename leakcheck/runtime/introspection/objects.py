@@ -115,7 +115,8 @@ class Heap:
         }
         refusing = resized_in_place() if frames.own_codes_elsewhere() else []
         shared = set(map(id, refusing))
-        parts = referents_but_for(shared, self.pick(holders))
+        holding = self.pick(holders)
+        parts = referents_but_for(shared, holding) if shared else gc.get_referents(*holding)
         parts.extend(each for each in local_values if id(type(each)) not in shared)
         untracked = list(filterfalse(gc.is_tracked, parts))
         parts.clear()
