@@ -93,6 +93,8 @@ RUN = {
     "leakcheck check train.py src/": 1,
     "leakcheck check --fix src/": 0,
     "leakcheck explain undetached-accumulator": 0,
+    "leakcheck explain exit-statuses": 0,
+    "leakcheck explain harm": 0,
     "leakcheck rules": 0,
     "leakcheck baseline": 0,
     "pipx run torch-leakcheck check --output-format sarif --output-file leakcheck.sarif"

@@ -21,7 +21,7 @@ from leakcheck.runtime.judgement.judge import (
     counts_since,
 )
 from leakcheck.runtime.judgement.patience import WORTH_A_NOTICE
-from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, stair_rates
+from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, is_even, stair_rates
 from leakcheck.runtime.readings.categories import resource_of
 from leakcheck.runtime.readings.meters import (
     COUNTED_EXACTLY,
@@ -90,6 +90,11 @@ class Confirmation:
         """Return what was read at the begin, in the middle and at the end; () before that."""
         _, levels = self.taken.column(resource)
         return (levels[0], *levels[-2:]) if len(levels) == len(self._due) else ()
+
+    def _halves(self, resource: str) -> tuple[int, int]:
+        """Return how many steps lie between those readings: each may come later than it is due."""
+        steps, _ = self.taken.column(resource)
+        return steps[-2] - steps[0], steps[-1] - steps[-2]
 
     def read(self, watch: Watch, step: int) -> bool:
         """Take a collected reading; True when it was the last."""
@@ -219,8 +224,11 @@ class Confirmation:
     def rates_at_first(self) -> dict[str, float]:
         """Return what was gained a step in the first half, by resource."""
         levels = {one.resource: self._levels(one.resource) for one in self.suspected}
-        steps = self._middle - self.begin
-        return {name: (read[1] - read[0]) / steps for name, read in levels.items() if read}
+        return {
+            name: (read[1] - read[0]) / self._halves(name)[0]
+            for name, read in levels.items()
+            if read
+        }
 
     def _measured(self, reading: Reading, watch: Watch) -> Reading:
         if reading.stairs is not None:
@@ -231,11 +239,9 @@ class Confirmation:
         ):  # which collections shift by themselves
             return reading
         begin, middle, end = self._levels(reading.resource)
-        halves = (
-            (middle - begin) / (self._middle - self.begin),
-            (end - middle) / (self.end - self._middle),
-        )
-        rate = (end - begin) / self.length
+        first, second = self._halves(reading.resource)
+        halves = ((middle - begin) / first, (end - middle) / second)
+        rate = (end - begin) / (first + second)
         if unit_of(reading.resource) != "B":
             rate = _in_stairs(reading, watch.slow, rate)
         line = replace(reading.line, per_step=rate, low=min(*halves, rate), high=max(*halves, rate))
@@ -287,11 +293,13 @@ def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
     """Return a rate that all readings allow, for what comes many at once and now and then.
 
     Of an evaluation every sixty steps a hundred steps see one or two: the middle is nearer then.
+    What gains in proportion to the steps comes on each of them: readings that happen to lie 15, 18
+    and 21 steps apart say as little against it as those that lie 16 apart.
     """
     at_once = added_at_once(reading, slow)
-    if at_once < FEWEST_APART_STEPS * rate:
-        return rate
     steps, values = counts_since(reading, slow)
+    if at_once < FEWEST_APART_STEPS * rate or is_even(steps, values):
+        return rate
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
     known = least <= rate <= greatest and greatest - least <= ABOUT_KNOWN * rate
     return rate if known else (least + greatest) / 2

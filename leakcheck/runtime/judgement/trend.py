@@ -132,6 +132,12 @@ def even_rate(steps: Sequence[int], values: Sequence[float]) -> float | None:
     return usual if even else None
 
 
+def is_even(steps: Sequence[int], values: Sequence[float]) -> bool:
+    """Say whether exactly the same was gained a step between all readings."""
+    gains = _gains(list(zip(steps, values, strict=True)))
+    return len(gains) > 1 and max(gains) == min(gains)
+
+
 def usual_gain(steps: Sequence[int], values: Sequence[float]) -> float:
     """Return the median of what was gained a step between two readings, 0 with fewer than two."""
     gains = _gains(list(zip(steps, values, strict=True)))
