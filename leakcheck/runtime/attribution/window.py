@@ -219,7 +219,8 @@ class Window:
             grown = self._growth.look(self._step, heap)
             found = heap.containers(grown.keys() - self._probed) if grown else []
             found.sort(key=lambda thing: -grown[id(thing)])
-            found += self._growth.buffers_in_place(heap)
+            # two dozen containers of libraries grow in many a program, buffers in few
+            found = self._growth.buffers_in_place(heap) + found
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
