@@ -51,6 +51,32 @@ def test_readings_that_come_a_few_steps_late_count_as_well():
     assert confirmed(lambda step: 2 * step, late=3).confirmed(Watched(int))
 
 
+def test_a_rate_is_taken_over_the_steps_that_were_read_not_those_that_were_due():
+    inquiry, watched = Confirmation([TENSORS], 252, 16), Watched(lambda step: 2 * step)
+    for step in (252, 261, 270):  # due at 252, 260 and 268
+        inquiry.read(watched, step)
+
+    (reading,) = inquiry.confirmed(watched)
+
+    line = reading.line
+    assert (line.per_step, line.low, line.high) == (2.0, 2.0, 2.0)
+    assert inquiry.rates_at_first() == {"tensors": 2.0}
+
+
+def test_readings_equal_steps_apart_by_chance_make_no_stairs_of_what_comes_on_each_step():
+    steps = [180, 195, 213, 231, 252, 261, 270]  # at two a step every rise is divided by six
+    reading = Reading("tensors", steps, [2 * s for s in steps], fit(steps, [2 * s for s in steps]))
+    inquiry, watched = Confirmation([reading], 252, 18), Watched(lambda step: 2 * step)
+    for step in steps:
+        watched.slow.append(step, 0.0, {"tensors": 2 * step})
+    for step in (252, 261, 270):
+        inquiry.read(watched, step)
+
+    (confirmed,) = inquiry.confirmed(watched)
+
+    assert confirmed.line.per_step == 2.0
+
+
 def test_growth_in_one_half_only_is_not_confirmed():
     assert not confirmed(lambda step: 2 * min(step, 110)).confirmed(Watched(int))
 
