@@ -48,6 +48,20 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     type=Size(),
     help="Growth of plain Python objects a step that is no leak.",
 )
+@click.option(
+    "--tolerance-hourly",
+    default="64 MiB",
+    show_default=True,
+    type=Size(),
+    help="More than this an hour is looked into, in a run of over a minute, however little a step.",
+)
+@click.option(
+    "--tolerance-total",
+    default="32 MiB",
+    show_default=True,
+    type=Size(),
+    help="More than this in the whole run is looked into, however little a step.",
+)
 @click.option("--host-limit", type=Size(), help="Stop when the process holds more than this.")
 @click.option("--device-limit", type=Size(), help="Stop when a device's allocator holds more.")
 @click.option(

@@ -31,6 +31,7 @@ from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
 from leakcheck.runtime.introspection.frames import own_codes_elsewhere
+from leakcheck.runtime.judgement.tolerance import DEFAULT_PER_HOUR_BYTES, DEFAULT_TOTAL_BYTES
 from leakcheck.runtime.live import LiveLine
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
@@ -57,6 +58,8 @@ class Settings:
 
     steps: int
     tolerance: int
+    tolerance_hourly: int = DEFAULT_PER_HOUR_BYTES
+    tolerance_total: int = DEFAULT_TOTAL_BYTES
     to_end: bool = False
     host_limit: int | None = None
     device_limit: int | None = None
@@ -84,6 +87,8 @@ class Session:
         self._sentinel = Sentinel(
             steps=settings.steps,
             tolerance_bytes=settings.tolerance,
+            tolerance_per_hour_bytes=settings.tolerance_hourly,
+            tolerance_total_bytes=settings.tolerance_total,
             limits=Limits(settings.host_limit, settings.device_limit),
             recorder=self._recorder,
         )

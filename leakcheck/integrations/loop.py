@@ -9,7 +9,7 @@ from collections.abc import Callable
 from leakcheck.integrations.trackers import Tracker, track
 from leakcheck.model import Report
 from leakcheck.proof import proved
-from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
+from leakcheck.runtime.judgement.tolerance import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.sentinel import DEFAULT_STEPS, Sentinel
 
 LOG_EVERY_STEPS = 100

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from leakcheck.proof import proved
-from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
+from leakcheck.runtime.judgement.tolerance import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.sentinel import Sentinel
 

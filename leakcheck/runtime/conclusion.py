@@ -17,6 +17,7 @@ from leakcheck.runtime.judgement.judge import (
     Reading,
     as_trend,
     counters_that_rise,
+    creeps,
     grown_children,
     read_known,
 )
@@ -52,7 +53,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
     """Make the report of a watch as it stands at `step`."""
     watch = course.watch
     steps = course.span.seen(step)
-    children = grown_children(watch.slow, course.tolerance_bytes)
+    children = grown_children(watch.slow, course.tolerance.per_step_bytes)
     verdict, reason = _verdict(course, steps, broken, children)
     suspects = told_suspects(course) if verdict == "growing" else ()
     trends = _trends(course, children)
@@ -159,7 +160,9 @@ def _verdict(
             f"{', '.join(rising)} rose at each of the last looks; {steps} steps are too few to say",
         )
     if course.stage != "steady":
-        climbing = course.excuses.still_climbing(course.watch.sources, course.tolerance_bytes)
+        climbing = course.excuses.still_climbing(
+            course.watch.sources, course.tolerance.per_step_bytes
+        )
         for reading in climbing:
             unit, climbs = unit_of(reading.resource), reading.line.second_half
             by = f" {amount_of(climbs, unit)} a step" if climbs >= LEAST_TOLD else ""
@@ -167,6 +170,12 @@ def _verdict(
     if children is not None:
         rate = amount_of(children.line.per_step, "B")
         return "unclear", f"child processes grow {rate} a step together, and are {NOT_WATCHED}"
+    creeping = creeps(course.watch.quick, course.span.origin)
+    if creeping is not None and not course.excuses.hold_for("host.heap"):
+        total_bytes = creeping.line.low * steps
+        if total_bytes > course.tolerance.total_bytes:
+            gained = amount_of(total_bytes, "B")
+            return "unclear", f"host.rss crept up by {gained} in all, and nothing that counts did"
     return "steady", ""
 
 
@@ -232,7 +241,7 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
 def _may_follow(course: Course, reading: Reading) -> bool:
     """Say whether memory may grow with what leaks: its interval is too wide to say."""
     in_use = reading.resource in ("host.rss", "host.heap")
-    climbs = reading.line.per_step > 0 and reading.line.high > course.tolerance_bytes
+    climbs = reading.line.per_step > 0 and reading.line.high > course.tolerance.per_step_bytes
     return course.stage == "growing" and in_use and climbs
 
 

@@ -27,7 +27,7 @@ from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
 from leakcheck.runtime.attribution.uncalled import to_be_called
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
-from leakcheck.runtime.judgement.harmless import is_below
+from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trainings import Trainings
@@ -51,6 +51,7 @@ LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
+LOG = "{holders}: a log of numbers, below the tolerance of {limit} a step"
 LIBRARY_LOG = "{holders}: a library's log of numbers, below the tolerance of {limit} a step"
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
@@ -111,6 +112,7 @@ class Findings:
     removal: Removal | None = None  # a statement that may take away from what grows
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
+    tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -120,17 +122,26 @@ class Findings:
         share = nodes / nodes_per_step
         return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
 
-    def tolerating(self, tolerance_bytes: int) -> Findings:
-        """Return them without libraries' logs of numbers, which become notices."""
-        logs = logs_of_libraries(self.suspects, tolerance_bytes)
-        if not logs:
-            return self
+    def tolerating(self, tolerance_bytes: int, numbers_bytes: int) -> Findings:
+        """Return them without libraries' logs of numbers, which become notices.
+
+        Nor the program's own, where they gain less than `numbers_bytes` a step and what else gains
+        as little is no longer tolerated.
+        """
+        logs = logs_of_libraries(self.suspects, numbers_bytes)
+        own = () if tolerance_bytes else tuple(filter(is_log_of_numbers, self.suspects))
+        if own and sum(one.bytes_per_step or 0.0 for one in own) < numbers_bytes:
+            return self._without(own, LOG, numbers_bytes)
+        return self._without(logs, LIBRARY_LOG, numbers_bytes) if logs else self
+
+    def _without(self, logs: Sequence[Suspect], words: str, tolerance_bytes: int) -> Findings:
         holders, limit = ", ".join(log.holder for log in logs), format_bytes(tolerance_bytes)
-        told = LIBRARY_LOG.format(holders=holders, limit=limit)
+        told = words.format(holders=holders, limit=limit)
         return replace(
             self,
             suspects=tuple(one for one in self.suspects if one not in logs),
             notices=(*self.notices, Notice("below-tolerance", told)),
+            tolerated_bytes=sum(one.bytes_per_step or 0.0 for one in logs),
         )
 
     def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> Findings:

@@ -25,7 +25,7 @@ import msgspec
 
 from leakcheck.errors import RecordingError
 from leakcheck.model import Report, Run, Sample
-from leakcheck.runtime.judgement.harmless import DEFAULT_TOLERANCE_BYTES
+from leakcheck.runtime.judgement.tolerance import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.writing import Descriptor, reason_of
 

@@ -30,9 +30,15 @@ from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude, ended
 from leakcheck.runtime.guard import Guard
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES, DEFAULT_TOLERANCE_BYTES
+from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
+from leakcheck.runtime.judgement.tolerance import (
+    DEFAULT_PER_HOUR_BYTES,
+    DEFAULT_TOLERANCE_BYTES,
+    DEFAULT_TOTAL_BYTES,
+    Tolerance,
+)
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.recording import Recorder
@@ -49,7 +55,9 @@ class Sentinel:
     Started again after that, it watches another loop; its report is then of that one.
 
     `steps`: settled steps after which a loop without growth counts as steady;
-    `tolerance_bytes`: growth of plain Python objects a step that nobody minds;
+    `tolerance_bytes`: growth of plain Python objects a step that nobody minds, unless it comes to
+    `tolerance_total_bytes` in the run, or to `tolerance_per_hour_bytes` in a run of over a minute
+    and is no log of numbers;
     `on_leak`: called once with the report when a leak is established, in the stepping thread.
     Steps may come from any thread, and leakcheck works in one: that of the first step, or of those
     that follow when it ends or steps no more. A forked child's steps are not counted. What is
@@ -63,6 +71,8 @@ class Sentinel:
         *,
         steps: int = DEFAULT_STEPS,
         tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES,
+        tolerance_total_bytes: int = DEFAULT_TOTAL_BYTES,
+        tolerance_per_hour_bytes: int = DEFAULT_PER_HOUR_BYTES,
         on_leak: Callable[[Report], object] | None = None,
         limits: Limits | None = None,
         recorder: Recorder | None = None,
@@ -73,7 +83,8 @@ class Sentinel:
         self._limits = limits or Limits()
         self._recorder = recorder
         self._lock = threading.RLock()
-        self._settings = (steps, tolerance_bytes)
+        tolerance = Tolerance(tolerance_bytes, tolerance_per_hour_bytes, tolerance_total_bytes)
+        self._settings = (steps, tolerance)
         self._epochs = LoaderEpochs(self._loader_begins)
         self._forget()
 
@@ -105,9 +116,9 @@ class Sentinel:
             self._forget()
         if self._watch is None:
             self._pid = os.getpid()
-            steps, tolerance_bytes = self._settings
-            self._watch = Watch(fine=tolerance_bytes < BLOCK_BYTES)
-            self._course = Course(self._watch, steps, tolerance_bytes)
+            steps, tolerance = self._settings
+            self._watch = Watch(fine=tolerance.per_step_bytes < BLOCK_BYTES)
+            self._course = Course(self._watch, steps, tolerance)
             self._epochs.listen()
         return self
 

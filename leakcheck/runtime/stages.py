@@ -13,13 +13,22 @@ from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
-from leakcheck.runtime.judgement.harmless import PLAIN, Excuses, dated, excuse, newest, stopped
+from leakcheck.runtime.judgement.harmless import (
+    PLAIN,
+    Excuses,
+    dated,
+    excuse,
+    newest,
+    plain_bytes,
+    stopped,
+)
 from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.looks import Looks
 from leakcheck.runtime.judgement.planned import again, confirmation
 from leakcheck.runtime.judgement.release import Release, Removal, Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import Span
+from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
@@ -30,8 +39,8 @@ Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "
 class Course:
     """Which stage the watch of one loop is in, and what it has established."""
 
-    def __init__(self, watch: Watch, steps: int, tolerance_bytes: int) -> None:
-        self.watch, self.steps, self.tolerance_bytes = watch, steps, tolerance_bytes
+    def __init__(self, watch: Watch, steps: int, tolerance: Tolerance) -> None:
+        self.watch, self.steps, self.tolerance = watch, steps, tolerance
         self.waits: Waits = "nothing"
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
@@ -41,6 +50,11 @@ class Course:
         self.rounds, self._recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
         self._release = Release([], 0, 0.0, may_fill_up=False)
         self.restart(0)
+
+    @property
+    def tolerance_bytes(self) -> int:
+        """What plain objects may gain a step without being looked at."""
+        return 0 if self._passed else self.tolerance.per_step_bytes
 
     @property
     def next_step(self) -> int:
@@ -69,6 +83,7 @@ class Course:
         self.watch.start_over(step)
         self.stage: Stage = "watching"
         self.excuses, self._vigil, self.span = Excuses(), Vigil(), Span(step, self.steps)
+        self._passed: Passed = ""  # of what is tolerated
         self._looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
         self._confirmation, self._by_phase = None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
@@ -145,6 +160,9 @@ class Course:
     def _look_if_due(self, step: int) -> None:
         if step < self._next_checkpoint:
             return
+        if self._is_tolerated_no_more(step):
+            self._look_closely(step)
+            return
         last = self.trusted and step >= self.span.steady_step
         free_s = FREE_CHECKPOINT_S if self.trusted else patience.FREE_WHILE_IN_DOUBT_S
         if not last and not self.watch.affordable(free_s):
@@ -160,6 +178,10 @@ class Course:
 
     def _keep_watch(self, step: int) -> None:
         rose = self._vigil.rose(self.watch.quick.newest())
+        if step >= self._next_checkpoint and self._is_tolerated_no_more(step):
+            self.watch.resume(step)
+            self._look_closely(step)
+            return
         if step >= self._next_checkpoint and self.watch.affordable(free_s=0.0):
             self._checkpoint(step, sparing=True)
             if self._vigil.rose(newest := self.watch.slow.newest()):  # or waits for the collector
@@ -173,6 +195,24 @@ class Course:
         self.watch.checkpoint(step, sparing=sparing)
         settled = 0 if self.stage == "steady" else self.span.steady_step
         self._next_checkpoint = self.watch.next_before(step, self.span.after, settled)
+
+    def _is_tolerated_no_more(self, step: int) -> bool:
+        """Say whether what is little a step has come to too much: it is looked at again then."""
+        creeping = judge.creeps(self.watch.quick, self.span.origin)
+        gained = max(self.excuses.tolerated_per_step, creeping.line.low if creeping else 0.0)
+        passed = self.tolerance.passed(gained, self.span.seen(step), self.watch.elapsed_s)
+        if not passed or passed == self._passed:
+            return False
+        self._passed = passed
+        self.excuses.tolerate_no_more()
+        return True
+
+    def _look_closely(self, step: int) -> None:
+        """Confirm whatever grows, however slowly, over many steps."""
+        self._watch_again(step)
+        self._checkpoint(step)
+        if plain := judge.companions(self.watch.slow, [], PLAIN):
+            self._suspect(plain, step, patience.FINE_STEPS)
 
     def _take_a_look(self, step: int) -> None:
         found = self._looks.take(step)
@@ -276,7 +316,8 @@ class Course:
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
             if not self._soon:
                 self._add(harmless, step=step)
-                self.excuses.tolerate((harmless,), self.tolerance_bytes)
+                per_step = plain_bytes(confirmed)
+                self.excuses.tolerate((harmless,), self.tolerance_bytes, per_step=per_step)
             self._watch_again(step, self.span.after)  # of the others nothing was acquitted
             return
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
@@ -311,7 +352,8 @@ class Course:
         attribution, self._attribution = self._attribution, None
         assert attribution is not None
         with self.watch.our_garbage():
-            findings = attribution.close().tolerating(self.tolerance_bytes)
+            numbers_bytes = self.tolerance.for_numbers(self._passed)
+            findings = attribution.close().tolerating(self.tolerance_bytes, numbers_bytes)
         since = self.span.seen(self._release.since_step)
         findings = findings.since(self.suspects, since, self.span.seen(step))
         self.watch.pay(attribution.spent_s)
@@ -320,7 +362,12 @@ class Course:
         self.fills_beside, self.removal = findings.fills_beside, findings.removal
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
-            self.excuses.tolerate(findings.notices, self.tolerance_bytes, findings.rates)
+            self.excuses.tolerate(
+                findings.notices,
+                self.tolerance.per_step_bytes,
+                findings.rates,
+                per_step=findings.tolerated_bytes,
+            )
             self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])

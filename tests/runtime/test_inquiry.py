@@ -221,10 +221,21 @@ def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
 
     harmless, both = findings(HELD), findings(HELD, GRAPH)
 
-    assert harmless.tolerating(1024).notices == (Notice("below-tolerance", told),)
-    assert harmless.tolerating(1024).is_harmless
-    assert both.tolerating(1024).suspects == (GRAPH,)
-    assert not both.tolerating(1024).is_harmless
+    assert harmless.tolerating(1024, 1024).notices == (Notice("below-tolerance", told),)
+    assert harmless.tolerating(1024, 1024).is_harmless
+    assert both.tolerating(1024, 1024).suspects == (GRAPH,)
+    assert not both.tolerating(1024, 1024).is_harmless
+
+
+def test_a_log_of_numbers_is_told_once_no_other_growth_is_tolerated():
+    numbers = replace(LOG, what="list of float", bytes_per_step=40.0)
+    names = replace(LOG, what="list of str", bytes_per_step=40.0)
+
+    assert findings(numbers).tolerating(1024, 1024).suspects == (numbers,)
+    assert findings(numbers).tolerating(0, 1024).is_harmless
+    assert findings(numbers).tolerating(0, 1024).tolerated_bytes == 40.0
+    assert findings(numbers).tolerating(0, 0).suspects == (numbers,)
+    assert findings(names).tolerating(0, 1024).suspects == (names,)
 
 
 def test_what_another_container_gives_up_is_a_limit():

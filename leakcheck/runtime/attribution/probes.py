@@ -18,7 +18,7 @@ from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached
 
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the
 # first time costs a table of its code: 46 KB of heap in the first step. If no container has grown
-# by then, lines are asked for blocks (40 us each).
+# by then that may hold the blocks gained, lines are asked for them (40 us each).
 FROM_STEP = {"host.heap": 2, "host.rss-heap": 2, "python.blocks": 5}
 
 

@@ -24,7 +24,7 @@ from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
-from leakcheck.runtime.introspection import frames, graph
+from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 
@@ -32,6 +32,7 @@ LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at ag
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
 FEWEST_RARE_STEPS = 65  # apart, for what was added last to be no evidence
 MOST_PROBES = 24
+MOST_BLOCKS_EACH = 16  # of Python's allocator, in what a container gains at once: a record
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 RENEWED = "tensors grow in number, but those of past steps are released"
 
@@ -74,6 +75,7 @@ class Window:
         self._looking_s = self._newest_look_s = 0.0
         self._looks_taken = 0
         self._probed: set[int] = set()
+        self._gained = 0  # elements, by the containers that are probed
 
     @property
     def spent_s(self) -> float:
@@ -105,7 +107,7 @@ class Window:
             self._tracer.resume()
             self._note_look(began_s)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
-        if self._step == probes.FROM_STEP["python.blocks"] and not (self._probed or exact):
+        if self._step == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
 
     def close(self) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
@@ -196,6 +198,11 @@ class Window:
         first = self._looks_taken < 2  # without it no container is known to grow
         return first or self.spent_s + self._newest_look_s <= self._looks_s
 
+    def _are_held(self) -> bool:
+        """Say whether the containers that grow may hold the blocks that are gained."""
+        blocks = self._growing.get("python.blocks", 0.0) * self._step
+        return self._gained * MOST_BLOCKS_EACH >= blocks if blocks else bool(self._probed)
+
     def _mark(self) -> None:
         self._marks.append(graph.sequence_number())
 
@@ -217,12 +224,14 @@ class Window:
         """Look at the heap, which is gone when this returns: what it frees is no line's."""
         with unobserved(), closing(self._heap()) as heap:
             grown = self._growth.look(self._step, heap)
-            found = heap.containers(grown.keys() - self._probed) if grown else []
+            ours = objects.inside(self._tracer, self._growth, *objects.our_caches(heap))
+            found = heap.containers(grown.keys() - self._probed - ours) if grown else []
             found.sort(key=lambda thing: -grown[id(thing)])
             # two dozen containers of libraries grow in many a program, buffers in few
             found = self._growth.buffers_in_place(heap) + found
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
+            self._gained += grown.get(id(thing), 0)
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
 
 

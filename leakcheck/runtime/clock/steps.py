@@ -37,6 +37,8 @@ SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
 SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying for them
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
+SHORT_TURN_S = 1e-3  # without a graph: a batch's samples, of which the loop around is the step,
+FEWEST_AROUND = 64  # if that one turns often enough to be judged
 
 
 class StepClock:
@@ -57,6 +59,7 @@ class StepClock:
         self._outer: dict[int, int] = {}  # depth of the loops around that of the steps
         self._idle_ticks = 0
         self._last_step_s = 0.0
+        self._chosen_at = (0.0, 0)  # when, and after how many iterations of that loop
         self._around: Sequence[int] = ()
         self._graphs = GraphsMade()
         self._feeding = Feeding()
@@ -200,11 +203,18 @@ class StepClock:
             return makes_graphs or is_other
         if self._trusted:
             return makes_graphs and loop not in self._around and self._is_over()
-        return makes_graphs or loop not in self._around or self._is_detail_of(loop)
+        often = self._counts[loop] >= FEWEST_AROUND
+        inside = self._is_detail_of(loop) or (often and self._turns_are_short())
+        return makes_graphs or loop not in self._around or inside
 
     def _is_detail_of(self, loop: int) -> bool:
         # a few iterations within each of another loop's: the other is what the program repeats
         return self._counts.get(self._chosen or 0, 0) < CHOSEN_AFTER * self._counts[loop]
+
+    def _turns_are_short(self) -> bool:
+        began_s, count = self._chosen_at
+        turns = self._counts.get(self._chosen or 0, 0) - count
+        return turns >= CHOSEN_AFTER and perf_counter() - began_s < turns * SHORT_TURN_S
 
     def _is_over(self) -> bool:
         idle_s = perf_counter() - self._last_step_s
@@ -218,6 +228,7 @@ class StepClock:
     def _choose(self, loop: int, around: Sequence[int]) -> None:
         self._around = around[around.index(loop) + 1 :]
         self._chosen, self._outer = loop, _by_depth(self._around)
+        self._chosen_at = perf_counter(), self._counts[loop]
         self._thread = threading.get_ident()
         place = ticks.loops[loop]
         waits = "all but graphs" if self._outer else "nothing"

@@ -15,12 +15,12 @@ from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
-DEFAULT_TOLERANCE_BYTES = 1024
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "had grown, and grew no more"
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
+_OF_NUMBERS = re.compile(r" of (float|int|bool)$")
 _NUMBER = re.compile(r"[\d.,]+")
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -89,6 +89,7 @@ class Excuses:
         self._until: dict[str, float] = {}
         self._tolerated_bytes = 0
         self.tolerated: Mapping[str, float] = {}  # rates beside it
+        self.tolerated_per_step = 0.0  # bytes, by all that is tolerated
         self._slower: dict[str, Mapping[str, float]] = {}  # rates by holder, before it slowed
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
@@ -141,14 +142,21 @@ class Excuses:
         notices: Sequence[Notice],
         tolerance_bytes: int,
         rates: Mapping[str, float] | None = None,
+        *,
+        per_step: float = 0.0,
     ) -> None:
         """Let plain objects grow that were below the tolerance; what grows faster is no part.
 
-        `rates`: how fast what is counted exactly grew, which goes on with them.
+        `rates`: how fast what is counted exactly grew, which goes on with them; `per_step`: bytes
+        that they gain.
         """
         if any(one.kind == "below-tolerance" for one in notices):
-            self._tolerated_bytes = tolerance_bytes
+            self._tolerated_bytes, self.tolerated_per_step = tolerance_bytes, per_step
             self.tolerated = {name: AS_FAST * rate for name, rate in (rates or {}).items()}
+
+    def tolerate_no_more(self) -> None:
+        """Let nothing grow any more because it is little."""
+        self._tolerated_bytes, self.tolerated, self.tolerated_per_step = 0, {}, 0.0
 
     def without(self, readings: list[Reading]) -> list[Reading]:
         """Return the readings that have no excuse."""
@@ -209,6 +217,11 @@ def is_below(suspect: Suspect, tolerance_bytes: int) -> bool:
     return suspect.kind == "object" and max(suspect.bytes_per_step or 0.0, least) < tolerance_bytes
 
 
+def is_log_of_numbers(suspect: Suspect) -> bool:
+    """Say whether what a container gains are plain numbers of Python's."""
+    return suspect.kind == "object" and _OF_NUMBERS.search(suspect.what) is not None
+
+
 def dated(notice: Notice, step: int) -> Notice:
     """Tell of growth that will end, or that nobody minds, when it was seen: a run may go on."""
     if notice.kind not in ("bounded", "below-tolerance"):
@@ -230,7 +243,7 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
     rates = {reading.resource: reading.line.per_step for reading in grown}
     if not rates.keys() <= PLAIN:
         return None
-    bytes_per_step = sum(_in_bytes(name, rate) for name, rate in rates.items())
+    bytes_per_step = plain_bytes(grown)
     plain = "python.blocks" in rates or not confirmed
     if plain and bytes_per_step < tolerance_bytes:
         amount, limit = format_bytes(bytes_per_step), format_bytes(tolerance_bytes)
@@ -240,6 +253,11 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
         told = "the heap grew while the flight recorder of torch.distributed filled up"
         return Notice("bounded", told)
     return None
+
+
+def plain_bytes(grown: list[Reading]) -> float:
+    """Return about how many bytes a step plain objects gain."""
+    return sum(_in_bytes(one.resource, one.line.per_step) for one in grown)
 
 
 def _in_bytes(resource: str, per_step: float) -> float:

@@ -7,7 +7,7 @@ correct programs both creep, and on a warm heap a leak of 8 KB a step leaves RSS
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import gcd, inf
@@ -18,6 +18,7 @@ from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import (
     FEWEST_POINTS,
     HALVES_AGREE_WITHIN,
+    LARGEST_DROP,
     Floor,
     Line,
     fit,
@@ -202,13 +203,15 @@ def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:
     return [heap] if heap.line.per_step > EVEN_TIMES_TOLERANCE * tolerance_bytes else []
 
 
-def companions(slow: Series, found: list[Reading]) -> list[Reading]:
+def companions(
+    slow: Series, found: list[Reading], wanted: Collection[str] = COMPANION_RATES
+) -> list[Reading]:
     """Return the exact counters to confirm along with what was found, at their smallest rates.
 
     A Node in ten steps shows in the heap first; to be told as a graph it must be confirmed too.
     """
     known = {reading.resource for reading in found}
-    others = [name for name in COMPANION_RATES if name not in known]
+    others = [name for name in COMPANION_RATES if name in wanted and name not in known]
     readings = [read_known(slow, name) for name in others]
     return [
         replace(one, line=replace(one.line, per_step=COMPANION_RATES[one.resource]))
@@ -303,6 +306,21 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
             if climbs and line.deepest_drop == 0:
                 found.append(reading)
     return found
+
+
+def creeps(quick: Series, after: int) -> Reading | None:
+    """Return what the process holds, if that has climbed all along since the step `after`.
+
+    However slowly: what gains 50 bytes a step shows in no window, and after a night it does.
+    """
+    reading = read(quick, "host.rss", after)
+    if reading is None:
+        return None
+    line = reading.line
+    slower, faster = sorted((line.first_half, line.second_half))
+    goes_on = slower > 0 and line.low > 0 and faster <= HALVES_AGREE_WITHIN * slower
+    given_back = line.deepest_drop > LARGEST_DROP * line.total
+    return reading if goes_on and not given_back and line.p <= SURE_OF_BYTES else None
 
 
 def _newest_rate(reading: Reading) -> float:

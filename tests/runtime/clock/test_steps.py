@@ -56,6 +56,32 @@ def test_a_few_iterations_within_each_of_an_outer_loop_are_not(clock_of):
     assert clock == "iterations of the loop at program.py:2"
 
 
+SAMPLES = """
+    import time
+    for batch in range({batches}):
+        for sample in range(32):
+            {work}
+"""
+
+
+def test_many_iterations_of_less_than_a_millisecond_are_parts_of_the_loop_around_them(clock_of):
+    clock = clock_of(SAMPLES.format(batches=200, work="pass"))
+
+    assert clock == "iterations of the loop at program.py:3"
+
+
+def test_but_not_if_that_one_turns_too_rarely_to_be_judged(clock_of):
+    clock = clock_of(SAMPLES.format(batches=40, work="pass"))
+
+    assert clock == "iterations of the loop at program.py:4"
+
+
+def test_nor_if_they_take_longer(clock_of):
+    clock = clock_of(SAMPLES.format(batches=70, work="time.sleep(0.0011)"))
+
+    assert clock == "iterations of the loop at program.py:4"
+
+
 def test_nor_are_they_in_a_function_that_the_outer_loop_calls(clock_of):
     clock = clock_of("""
         def work():

@@ -1,0 +1,103 @@
+"""What is little a step is looked into once it is much in an hour, or in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from leakcheck.model import Report
+from leakcheck.runtime.judgement import tolerance
+from leakcheck.runtime.judgement.judge import creeps
+from leakcheck.runtime.judgement.tolerance import Tolerance
+from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.sentinel import Sentinel
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("per_step", "steps", "elapsed_s", "passed"),
+    [
+        (100, 300_000, 3.0, ""),
+        (100, 400_000, 4.0, "in all"),  # 38 MiB in four seconds
+        (1000, 1000, 59.0, ""),
+        (1000, 1000, 61.0, ""),  # 56 MiB an hour
+        (1000, 1200, 61.0, "an hour"),
+        (1000, 400_000, 400_000.0, "in all"),
+    ],
+)
+def test_it_is_passed_by_what_was_gained_in_all_or_in_an_hour(per_step, steps, elapsed_s, passed):
+    assert Tolerance().passed(per_step, steps, elapsed_s) == passed
+
+
+def test_a_log_of_numbers_may_gain_any_amount_an_hour_but_not_in_all():
+    assert Tolerance(500).for_numbers("an hour") == 500
+    assert Tolerance(500).for_numbers("in all") == 0
+
+
+def resident(level: Callable[[int], int]) -> Series:
+    series = Series()
+    for step in range(0, 4000, 20):
+        series.append(step, 0.0, {"host.rss": level(step)})
+    return series
+
+
+def test_what_climbs_all_along_creeps_however_slowly():
+    reading = creeps(resident(lambda step: 50 * step // 4096 * 4096), 0)
+
+    assert reading is not None
+    assert 47 < reading.line.low < 53
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        lambda step: 100 * MIB,
+        lambda step: 100 * MIB + 40 * MIB * (step > 2000),
+        lambda step: 100 * MIB + 500 * min(step, 2000),
+        lambda step: 100 * MIB + 500 * (step % 800),
+    ],
+    ids=["flat", "jumped once", "full at half of the time", "given back"],
+)
+def test_what_stands_jumps_fills_up_or_falls_does_not(level):
+    assert creeps(resident(level), 0) is None
+
+
+def watched(add: Callable[[int], object], steps: int = 9000, **options: Any) -> Report:
+    with Sentinel(**options) as sentinel:
+        for step in range(steps):
+            add(step)
+            sentinel.step()
+    return sentinel.report()
+
+
+def test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all():
+    names: list[str] = []
+
+    report = watched(lambda step: names.append(f"{step}" + 300 * "x"), tolerance_total_bytes=MIB)
+
+    assert report.verdict == "growing", report.reason
+    assert [one.holder for one in report.suspects] == [
+        "local `names` in test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all()"
+    ]
+
+
+def test_below_that_they_are_steady():
+    names: list[str] = []
+
+    report = watched(lambda step: names.append(f"{step}" + 300 * "x"))
+
+    assert report.verdict == "steady", report.reason
+
+
+def test_in_a_long_run_names_are_growing_and_a_log_of_numbers_is_not(monkeypatch):
+    monkeypatch.setattr(tolerance, "LONG_RUN_S", 0.1)
+    names: list[str] = []
+    numbers: list[float] = []
+
+    named = watched(lambda step: names.append(f"{step}" + 300 * "x"))
+    logged = watched(lambda step: numbers.extend([step + 0.5 + n for n in range(10)]))
+
+    assert (named.verdict, logged.verdict) == ("growing", "steady"), (named.reason, logged.reason)
