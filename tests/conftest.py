@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--strict-skips",
         action="store_true",
-        help="fail the run when a test is skipped for a reason that tests/conftest.py does not list",
+        help="fail the run when a test is skipped for a reason not listed in tests/conftest.py",
     )
     group.addoption(
         "--may-lack",
