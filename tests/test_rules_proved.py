@@ -88,6 +88,6 @@ def test_the_fixed_program_is_steady(folder, watched):
 
     if folder.name in KEEPS_RESULTS:
         assert all(suspect["kind"] != "graph" for suspect in report["suspects"])
-        assert nodes_measured(report) == []
+        assert not any(nodes_measured(report))
         return
     assert report["verdict"] == "steady", (report["reason"], report["suspects"])
