@@ -1,4 +1,4 @@
-"""What all tests share: one thread a process, and whole programs under `leakcheck run`.
+"""What all tests share: one thread a process, whole programs under `leakcheck run`, known skips.
 
 The programs are forks of one process that has imported torch already: to import it, and what an
 optimizer's first step imports, is 3.4 of the 7 s that a program takes.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,75 @@ for line in sys.stdin:
     status = os.waitpid(child, 0)[1]
     print(os.waitstatus_to_exitcode(status), flush=True)
 """
+
+# why a test may be skipped where all that can be installed is: the machine's nature, or a rule's
+EXPECTED_SKIPS = (
+    "no CUDA device",
+    "one device only",
+    "nothing was captured on a device",
+    "the device exists",
+    "only root may give files away",
+    "root may write to everything",
+    "CPython 3.10 knows no columns",
+    "they are in a dictionary",  # instance attributes, up to Python 3.10
+    "the file system takes only names in UTF-8",
+    "this torch does not shard on the CPU",
+    "this torch has no fully_shard there",
+    "no edge cases",
+    "the rule offers no edits",
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("skips")
+    group.addoption(
+        "--strict-skips",
+        action="store_true",
+        help="fail the run when a test is skipped for a reason not listed in tests/conftest.py",
+    )
+    group.addoption(
+        "--may-lack",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --strict-skips: let tests be skipped because NAME is not installed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # with xdist the workers' reports come to the process that distributes
+    if config.getoption("--strict-skips") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(StrictSkips(config.getoption("--may-lack")))
+
+
+class StrictSkips:
+    """Fails a run that left out more than it may."""
+
+    def __init__(self, lacking: list[str]) -> None:
+        missing = (rf"{re.escape(name)}\b.* not installed" for name in lacking)
+        self.expected = re.compile("|".join((*map(re.escape, EXPECTED_SKIPS), *missing)))
+        self.unexpected: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._count(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._count(report)  # of a module that is skipped as a whole
+
+    def _count(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):  # else it is an xfail
+            reason = report.longrepr[2].removeprefix("Skipped: ")
+            if not self.expected.fullmatch(reason):
+                self.unexpected[reason] += 1
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.unexpected and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.line(f"unexpected skips: {self.unexpected.total()}")
+        for reason, count in self.unexpected.items():
+            terminalreporter.line(f"  {count} x {reason}")
 
 
 def pytest_collection_finish() -> None:

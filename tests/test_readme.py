@@ -90,30 +90,32 @@ def test_training():
 RUN = {
     ".venv/bin/leakcheck run --exit-zero examples/leaky_train.py": 0,
     "leakcheck check src/": 1,
+    "leakcheck check --no-cache --isolated .": 1,
     "leakcheck check train.py src/": 1,
     "leakcheck check --fix src/": 0,
+    "leakcheck explain": 0,
     "leakcheck explain undetached-accumulator": 0,
-    "leakcheck explain exit-statuses": 0,
-    "leakcheck explain harm": 0,
+    **{
+        f"leakcheck explain {topic}": 0
+        for topic in ("verdicts", "kinds", "exit-statuses", "json", "harm", "rules", "devices")
+    },
     "leakcheck rules": 0,
     "leakcheck baseline": 0,
     "pipx run torch-leakcheck check --output-format sarif --output-file leakcheck.sarif"
     " --exit-zero .": 0,
-    "pipx run torch-leakcheck check --output-format gitlab"
-    " --output-file gl-code-quality-report.json .": 1,
     "leakcheck run train.py --lr 1e-3": 0,
+    "leakcheck run": 2,
     "leakcheck run -m package.train": 0,
     "git bisect run leakcheck run --bisect train.py": 0,
     "torchrun --nproc-per-node 2 -m leakcheck run train.py": 0,
     "leakcheck report DIR --html report.html": 0,
+    "leakcheck isolate": 2,
     "leakcheck isolate train.py": 0,
-    "leakcheck isolate leaky_train.py": 1,
     "pytest --leakcheck": 0,
     "leakcheck estimate train.py --device a100": 0,
     "leakcheck estimate train.py --device a100 -- --lr 1e-3": 0,
     "leakcheck estimate train.py:build --largest-batch": 0,
     "leakcheck estimate train.py --measured snapshot.pickle --html page.html": 0,
-    "leakcheck estimate --devices": 0,
     "leakcheck estimate --zero2 --params 2851e6 --gpus-per-node 8": 0,
     "leakcheck replay snapshot.pickle": 0,
     'eval "$(_LEAKCHECK_COMPLETE=bash_source leakcheck)"': 0,
@@ -121,11 +123,12 @@ RUN = {
 }
 NOT_RUN = {
     "python3 -m venv .venv": "makes the environment that the tests run in",
+    '.venv/bin/pip install -e ".[torch]" torch==2.13.0': "installs a part of it",
     '.venv/bin/pip install -e ".[dev]"': "installs what the tests run with",
+    "pip install -e .": "installs a part of it",
     ".venv/bin/pytest -n 2": "is this suite",
     'pip install "torch-leakcheck[torch,pytest]"': "installs from an index",
     "python tests/benchmarks/predictor_accuracy.py": "takes minutes and needs transformers",
-    "leakcheck report leakcheck-<run id>": "the name is the launcher's, see test_run_ranks.py",
 }
 # what must be there before
 PREPARE = {

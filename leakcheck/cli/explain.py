@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ leakcheck explain RULE   what a rule finds, why that leaks, what to do
 leakcheck explain TOPIC  a topic of the manual; `leakcheck rules` lists the rules
 
 {topics}"""
+_FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
+_CODE = re.compile(r"`[^`\n]+`")
 PROOF_SECONDS = 300  # a program that has no verdict by then proves nothing
 EXPECTED = {"leaky.py": "growing", "fixed.py": "steady"}
 
@@ -151,13 +155,23 @@ def _find(name: str, rules: tuple[type[Rule], ...]) -> type[Rule]:
 
 
 def _show(page: str, color: bool) -> None:
-    from rich.console import Console
-    from rich.markdown import Markdown
+    emit(_styled(page.rstrip()) if color else page.rstrip(), color=color)
 
-    if not color:
-        emit(page.rstrip())
-        return
-    Console(force_terminal=True).print(Markdown(page, hyperlinks=False))
+
+def _styled(page: str) -> str:
+    """Make headings bold and code coloured; the words stay as they are."""
+    parts = _FENCE.split(page)
+    parts[::2] = (_CODE.sub(_coloured, _HEADING.sub(_bold, text)) for text in parts[::2])
+    parts[1::2] = (click.style(code, fg="cyan") for code in parts[1::2])
+    return "".join(parts)
+
+
+def _bold(found: re.Match[str]) -> str:
+    return click.style(found[0], bold=True)
+
+
+def _coloured(found: re.Match[str]) -> str:
+    return click.style(found[0], fg="cyan")
 
 
 def _programs(rule: type[Rule]) -> list[Path]:

@@ -40,7 +40,7 @@ def compared(trace: Trace, prediction: Prediction) -> Comparison:
 
 def pictures(prediction: Prediction, comparison: Comparison | None) -> Sequence[str]:
     """The prediction as pictures, or a step of it beside the measured one."""
-    from leakcheck.memory import picture
+    from leakcheck.report import picture
 
     if comparison is None:
         return picture.prediction_svgs(prediction)
@@ -49,7 +49,7 @@ def pictures(prediction: Prediction, comparison: Comparison | None) -> Sequence[
 
 def one(drawn: Sequence[str]) -> str:
     """The pictures as one."""
-    from leakcheck.memory.picture import below_each_other
+    from leakcheck.report.picture import below_each_other
 
     return below_each_other(drawn)
 

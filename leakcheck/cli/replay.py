@@ -204,6 +204,6 @@ def _table(report: TraceReport) -> list[str]:
 
 
 def _picture(trace: Trace) -> str:
-    from leakcheck.memory.picture import trace_svg
+    from leakcheck.report.picture import trace_svg
 
     return trace_svg(trace)

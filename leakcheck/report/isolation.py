@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import textwrap
+from collections.abc import Iterator
 
 import msgspec
 
@@ -14,27 +14,24 @@ from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
 WIDTH = 80
+HEADINGS = ("stage", "verdict", "steps", "what grows, or why it says nothing")
 
 
 def render(isolation: Isolation, *, color: bool = False) -> str:
     """Write one row a stage, the reasons of those without a verdict, and the conclusion."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("stage", "verdict"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("steps", justify="right", no_wrap=True)
-    table.add_column("what grows, or why it says nothing")
-    for run in isolation.stages:
-        table.add_row(*(Text(one_line(cell)) for cell in _cells(run)))
-    output = io.StringIO()
-    Console(file=output, width=WIDTH, color_system=None).print(table)
-    rows = [line.rstrip() for line in output.getvalue().splitlines()]
     head = one_line(f"leakcheck: isolated {isolation.command} in {_runs(isolation)}")
     told = textwrap.wrap(one_line(isolation.conclusion), WIDTH)
-    return "\n".join([*textwrap.wrap(head, WIDTH), "", *rows, "", *told])
+    return "\n".join([*textwrap.wrap(head, WIDTH), "", *_table(isolation), "", *told])
+
+
+def _table(isolation: Isolation) -> Iterator[str]:
+    rows = [HEADINGS, *(tuple(map(one_line, _cells(run))) for run in isolation.stages)]
+    first, second, third = (max(len(row[at]) for row in rows) for at in range(3))
+    for stage, verdict, steps, told in rows:
+        label = f"{stage:<{first}}  {verdict:<{second}}  {steps:>{third}}  "
+        indent = " " * len(label)
+        lines = textwrap.wrap(told, WIDTH, initial_indent=label, subsequent_indent=indent)
+        yield from lines or [label.rstrip()]
 
 
 def render_json(isolation: Isolation) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-
-from rich.cells import cell_len
+from unicodedata import category, east_asian_width
 
 
 def one_line(text: str) -> str:
@@ -18,8 +17,14 @@ def escape(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Count the terminal columns that printable text takes; wide characters take two."""
-    return cell_len(text)
+    """Count the terminal columns of printable text: a wide character takes two, a mark none."""
+    return sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if category(character) in ("Mn", "Me"):  # drawn over the character before
+        return 0
+    return 2 if east_asian_width(character) in "FW" else 1
 
 
 def _visible(character: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 
 from leakcheck.cli import explain
@@ -31,11 +32,13 @@ def test_every_rule_has_a_page_under_its_name_and_its_code(run, rule):
     assert run(rule.code) == (0, page, "")
 
 
-def test_the_page_is_drawn_where_colour_is_wanted(run):
-    _, out, _ = run("unused-suppression", "--color", "always")
+def test_a_page_in_colour_has_the_same_words(run):
+    plain = run("undetached-accumulator")[1]
+    out = run("undetached-accumulator", "--color", "always")[1]
 
-    assert "\x1b[" in out
-    assert "A comment that accepts a finding where there is none." in out
+    assert "\x1b[1m## What it finds\x1b[0m" in out
+    assert "\x1b[36m```python\n" in out
+    assert click.unstyle(out) == plain
 
 
 def test_the_page_is_there_for_programs(run):

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from leakcheck.memory.allocator import NativeAllocator
 from leakcheck.memory.compare import compare, highest_trace
-from leakcheck.memory.picture import below_each_other, comparison_svgs, prediction_svgs
 from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.rounding import MIB
 from leakcheck.memory.timeline import COLUMNS, predicted_timeline, recorded_timeline
 from leakcheck.memory.trace import Event, Mark, Trace
 from leakcheck.model import LedgerPage, LedgerRow
+from leakcheck.report.picture import below_each_other, comparison_svgs, prediction_svgs
 
 SVG = "{http://www.w3.org/2000/svg}"
 WEIGHTS, SAVED, GRADIENT = 30 * MIB, 40 * MIB, 20 * MIB

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from leakcheck.cli.bounded import bounded_memory
 from leakcheck.errors import LeakcheckError
-from leakcheck.memory.picture import trace_svg
 from leakcheck.memory.snapshot import load, snapshot_traces
 from leakcheck.memory.verdict import judge
+from leakcheck.report.picture import trace_svg
 
 SEGMENT = 1 << 24
 ODD = st.sampled_from(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakcheck.memory.ledger import CATEGORIES, LiveBlock, device_memory, explain, write_page
-from leakcheck.memory.picture import pages_svg
 from leakcheck.model import LedgerPage, LedgerRow, MemoryGrowth
+from leakcheck.report.picture import pages_svg
 
 
 def page(step: int, *blocks: LiveBlock, owners: dict[int, str] | None = None) -> LedgerPage:

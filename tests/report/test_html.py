@@ -131,7 +131,8 @@ def test_the_report_as_text_is_there_to_be_copied(growing_run):
 def browser() -> Iterator[Chrome]:
     """Headless Chromium from the system, driven by chromedriver; skipped where either is absent."""
     webdriver = pytest.importorskip("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()

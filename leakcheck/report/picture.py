@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
-from xml.sax.saxutils import escape
 
 from leakcheck.memory.compare import Comparison
 from leakcheck.memory.ledger import CATEGORIES
@@ -18,6 +17,8 @@ from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites
 from leakcheck.memory.trace import Trace
 from leakcheck.model import LedgerPage
+from leakcheck.report.drawing import Frame, levels, line, page, text
+from leakcheck.report.plain import escape
 from leakcheck.units import format_bytes
 
 _WIDTH, _HEIGHT = 960, 420
@@ -37,24 +38,23 @@ def bars_svg(
 ) -> str:
     """One stacked bar for each label, and the measured total as an outlined bar beside it."""
     totals = _totals(layers)
-    top = max([*totals, *(measured or ()), 1])
-    slot = _plot_width() / max(len(labels), 1)
+    frame = _frame(max([*totals, *(measured or ()), 1]), max(len(labels), 1))
+    slot = frame.x(1) - frame.x(0)
     share = 0.4 if measured else 0.8
     every = -(-_LABEL_WIDTH // slot) or 1  # labels never run into each other
     parts = []
     for at, label in enumerate(labels):
-        x, base = _LEFT + at * slot + slot * 0.1, 0.0
+        x, base = frame.x(at + 0.1), 0.0
         for number, (name, values) in enumerate(layers.items()):
-            parts.append(_bar(x, slot * share, base, values[at], top, _colour(number), name))
+            parts.append(_bar(frame, x, slot * share, base, values[at], _colour(number), name))
             base += values[at]
         if measured:
             x += slot * share
-            parts.append(_bar(x, slot * share, 0, measured[at], top, "none", "measured"))
+            parts.append(_bar(frame, x, slot * share, 0, measured[at], "none", "measured"))
         if at % every == 0:
-            x = _LEFT + (at + 0.5) * slot
-            parts.append(_text(x, _HEIGHT - _BOTTOM + 16, label, "middle"))
+            parts.append(text(frame.x(at + 0.5), frame.bottom + 16, label, "middle"))
     legend = _legend([*layers, *(["measured"] if measured else [])])
-    return _page(title, top, parts, legend, "step: moment in it")
+    return _page(title, frame, parts, legend, "step: moment in it")
 
 
 def areas_svg(
@@ -73,18 +73,17 @@ def areas_svg(
     thin = {name: [values[at] for at in columns] for name, values in layers.items()}
     above = {name: [values[at] for at in columns] for name, values in lines.items()}
     top = max([*_totals(thin), *(v for line in above.values() for v in line), least_top])
+    frame = _frame(top, max(len(columns) - 1, 1))
     base = [0.0] * len(columns)
     parts = []
     for number, (name, values) in enumerate(thin.items()):
         upper = [low + value for low, value in zip(base, values, strict=True)]
-        parts.append(_area(base, upper, top, _colour(number), name))
+        parts.append(_area(frame, base, upper, _colour(number), name))
         base = upper
     for number, values in enumerate(above.values(), start=len(thin)):
-        points = _points(values, top)
-        colour = _colour(number)
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
-    parts += [part for share, name in ends for part in _end(share, name)]
-    return _page(title, top, parts, _legend([*thin, *above]), "allocations and frees, in order")
+        parts.append(line(_points(frame, values), _colour(number)))
+    parts += [part for share, name in ends for part in _end(frame, share, name)]
+    return _page(title, frame, parts, _legend([*thin, *above]), "allocations and frees, in order")
 
 
 def timeline_svg(title: str, timeline: Timeline, least_top: float = 1) -> str:
@@ -123,11 +122,10 @@ def below_each_other(pictures: Sequence[str]) -> str:
     if len(pictures) == 1:
         return pictures[0]
     placed = [
-        each.replace("<svg ", f'<svg y="{number * _HEIGHT}" height="{_HEIGHT}" ', 1)
+        each.replace("<svg ", f'<svg y="{number * _HEIGHT}" ', 1)
         for number, each in enumerate(pictures)
     ]
-    size = f"0 0 {_WIDTH} {_HEIGHT * len(pictures)}"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}">\n{"".join(placed)}</svg>\n'
+    return page(_WIDTH, _HEIGHT * len(pictures), placed)
 
 
 def pages_svg(title: str, pages: Sequence[LedgerPage], predicted: Sequence[LedgerPage] = ()) -> str:
@@ -192,45 +190,37 @@ def _columns(series: Sequence[Sequence[float]], totals: Sequence[float]) -> list
     return [max(span, key=totals.__getitem__) for span in spans]
 
 
-def _plot_width() -> float:
-    return _WIDTH - _LEFT - _LEGEND
+def _frame(top: float, columns: float) -> Frame:
+    right, bottom = _WIDTH - _LEGEND, _HEIGHT - _BOTTOM
+    return Frame(_LEFT, right, _TOP, bottom, (0, columns), (0, top))
 
 
-def _y(value: float, top: float) -> float:
-    return _HEIGHT - _BOTTOM - value / top * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _points(values: Sequence[float], top: float) -> str:
-    step = _plot_width() / max(len(values) - 1, 1)
-    return " ".join(f"{_LEFT + at * step:.1f},{_y(v, top):.1f}" for at, v in enumerate(values))
+def _points(frame: Frame, values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(frame.x(at), frame.y(value)) for at, value in enumerate(values)]
 
 
 def _area(
-    lower: Sequence[float], upper: Sequence[float], top: float, colour: str, name: str
+    frame: Frame, lower: Sequence[float], upper: Sequence[float], colour: str, name: str
 ) -> str:
-    back = " ".join(reversed(_points(lower, top).split()))
-    hint = f"<title>{escape(name)}</title>"
-    return f'<polygon points="{_points(upper, top)} {back}" fill="{colour}">{hint}</polygon>'
+    around = [*_points(frame, upper), *reversed(_points(frame, lower))]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
+    return f'<polygon points="{points}" fill="{colour}"><title>{escape(name)}</title></polygon>'
 
 
 def _bar(
-    x: float, width: float, base: float, value: float, top: float, colour: str, name: str
+    frame: Frame, x: float, width: float, base: float, value: float, colour: str, name: str
 ) -> str:
-    y = _y(base + value, top)
+    y = frame.y(base + value)
     hint = f"<title>{escape(name)}: {value:,.0f} B</title>"
-    size = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_y(base, top) - y:.1f}"'
+    size = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{frame.y(base) - y:.1f}"'
     return f'<rect {size} fill="{colour}" stroke="#333" stroke-width="0.5">{hint}</rect>'
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _end(share: float, name: str) -> list[str]:
+def _end(frame: Frame, share: float, name: str) -> list[str]:
     """A dashed line where a phase ends, with its name to the left."""
-    x = _LEFT + share * _plot_width()
-    line = f'<path d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="#555" stroke-dasharray="4 3"/>'
-    return [line, _text(x - 4, _HEIGHT - _BOTTOM + 16, name, "end")]
+    x = frame.left + share * (frame.right - frame.left)
+    drawn = line([(x, frame.top), (x, frame.bottom)], "#555", 'stroke-dasharray="4 3"')
+    return [drawn, text(x - 4, frame.bottom + 16, name, "end")]
 
 
 def _legend(names: Sequence[str]) -> list[str]:
@@ -241,24 +231,17 @@ def _legend(names: Sequence[str]) -> list[str]:
         parts.append(
             f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}" stroke="#333"/>'
         )
-        parts.append(_text(x + 18, y + 11, name))
+        parts.append(text(x + 18, y + 11, name))
     return parts
 
 
-def _page(title: str, top: float, parts: Sequence[str], legend: Sequence[str], across: str) -> str:
+def _page(
+    title: str, frame: Frame, parts: Sequence[str], legend: Sequence[str], across: str
+) -> str:
     """Put a picture together; `across` names its horizontal axis."""
-    ticks = [_text(_LEFT + _plot_width() / 2, _HEIGHT - 12, across, "middle")]
-    for quarter in range(5):
-        value = top * quarter / 4
-        y = _y(value, top)
-        ticks.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _LEGEND}" stroke="#ddd"/>')
-        ticks.append(_text(_LEFT - 6, y + 4, format_bytes(value), "end"))
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        'font-family="sans-serif" font-size="12">'
-    )
-    body = [f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>', _text(_LEFT, 22, title)]
-    return "\n".join([head, *body, *ticks, *parts, *legend, "</svg>"]) + "\n"
+    named = text((frame.left + frame.right) / 2, _HEIGHT - 12, across, "middle")
+    drawn = [text(_LEFT, 22, title), named, *levels(frame, format_bytes), *parts, *legend]
+    return page(_WIDTH, _HEIGHT, drawn) + "\n"
 
 
 def _colour(number: int) -> str:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from leakcheck.memory.picture import areas_svg, bars_svg, trace_svg
 from leakcheck.memory.trace import Event, Trace
+from leakcheck.report.picture import areas_svg, bars_svg, trace_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

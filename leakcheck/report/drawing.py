@@ -1,0 +1,77 @@
+"""The parts of an SVG drawing: a frame with its scales, text, lines and the page around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from leakcheck.report.plain import escape
+
+TICKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a plot lies on its page, and which values its edges stand for.
+
+    `left` to `right` and `top` to `bottom` are places; `across` and `up` are values.
+    """
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+    def x(self, value: float) -> float:
+        """Return the place of a value on the horizontal axis."""
+        return self.left + (self.right - self.left) * _share(value, self.across)
+
+    def y(self, value: float) -> float:
+        """Return the place of a value on the vertical axis."""
+        return self.bottom - (self.bottom - self.top) * _share(value, self.up)
+
+
+def page(width: int, height: int, parts: Iterable[str]) -> str:
+    """Put a drawing together, on white."""
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
+            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            *parts,
+            "</svg>",
+        ]
+    )
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", style: str = "") -> str:
+    """Write words at a place; `style` holds further attributes."""
+    attributes = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f"<text {attributes}{style and ' ' + style}>{escape(words)}</text>"
+
+
+def line(points: Iterable[tuple[float, float]], color: str, style: str = "") -> str:
+    """Draw a line through places."""
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return f'<path d="M{path}" fill="none" stroke="{color}"{style and " " + style}/>'
+
+
+def levels(frame: Frame, write: Callable[[float], str]) -> Iterator[str]:
+    """Draw the vertical axis: a line across the frame at each tick, with its value."""
+    for value in ticks(frame.up):
+        y = frame.y(value)
+        yield line([(frame.left, y), (frame.right, y)], "#dddddd")
+        yield text(frame.left - 6, y + 4, write(value), "end")
+
+
+def ticks(span: tuple[float, float]) -> list[float]:
+    """Return the values that an axis names, both ends among them."""
+    low, high = span
+    return [low + (high - low) * tick / TICKS for tick in range(TICKS + 1)]
+
+
+def _share(value: float, span: tuple[float, float]) -> float:
+    low, high = span
+    return (value - low) / (high - low)
