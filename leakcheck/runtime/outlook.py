@@ -188,6 +188,17 @@ def _turning(evidence: Evidence) -> Use | None:
     return next((use for use in evidence.relief if use.reach == "when a loop turns"), None)
 
 
+def _recurring(evidence: Evidence) -> Use | None:
+    steps = (use for use in evidence.relief if use.reach == "each step")
+    return next((use for use in steps if use.guard.kind == "every"), None)
+
+
+def _for_the_next(evidence: Evidence) -> Wait:
+    use = _recurring(evidence)
+    every = use.guard.n if use is not None else None
+    return Wait("turn", LIMIT_STEPS if every is None else max(1, round(FILLS_WITHIN * every)))
+
+
 def _relieving(evidence: Evidence) -> Use | None:
     return next(iter(evidence.relief), None)
 
@@ -244,6 +255,12 @@ TABLE = (
         lambda e: bool(e.limits),
         lambda e: ("fills", _for_a_limit(e), "look again"),
         _limiting,
+    ),
+    Row(
+        "emptied-now-and-then",
+        lambda e: _recurring(e) is not None,
+        lambda e: ("emptied", _for_the_next(e), "look again"),
+        _recurring,
     ),
     Row(
         "emptied-at-a-turn",

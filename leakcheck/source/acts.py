@@ -87,8 +87,8 @@ def _unpacked(program: Program, mention: Mention) -> Act:
     statement = mention.file.statement(mention.node)
     if isinstance(statement, ast.Assign):
         reads = left_of(statement.value, mention.node, program, mention.file) != "none"
-        return Act("escape" if reads else "replace")
-    return Act("replace") if isinstance(statement, (ast.With, ast.AsyncWith)) else READ
+        return Act("escape") if reads else Act("replace", True)
+    return Act("replace", True) if isinstance(statement, (ast.With, ast.AsyncWith)) else READ
 
 
 def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
@@ -96,7 +96,7 @@ def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
     left = left_of(value, mention.node, program, mention.file)
     detached = any(name_of(part) in words("methods", "detaches") for part in ast.walk(value))
     window = _window(program, mention.file, value) if left == "some" else NONE
-    return Act(_ROLES[left], False, window, detached)
+    return Act(_ROLES[left], left == "none", window, detached)
 
 
 def _window(program: Program, file: File, value: ast.AST) -> Guard:
