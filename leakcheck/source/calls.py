@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
+from leakcheck.source.owners import kinds_of
 from leakcheck.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -64,9 +65,8 @@ class Calls:
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
         kind = file.above.get(function)
-        name = function.name
-        if isinstance(kind, ast.ClassDef) and name == "__init__":
-            name = kind.name
+        owner = kind.name if isinstance(kind, ast.ClassDef) else ""
+        name = owner if owner and function.name == "__init__" else function.name
         names = {"forward", name} if name == "__call__" else {name}
         return [
             (other, each)
@@ -74,7 +74,15 @@ class Calls:
             for other in self._program.files(name)
             for each in other.loads(name)
             if itself or other.function(each) is not function
+            if name == owner or self._may_mean(other, each, owner)
         ]
+
+    def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
+        """Say whether `x.reset` may be the method of a class: not where `x` is of another."""
+        if not isinstance(called, ast.Attribute) or not owner:
+            return not owner
+        kinds = kinds_of(self._program, file, called.value)
+        return kinds is None or any(owner in self._program.family(kind) for kind in kinds)
 
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
         """Say how often a node is come to."""
@@ -87,7 +95,7 @@ class Calls:
         if shared is not None:
             return _in_loop(shared, here)
         if here and self._loops_of(file, here):
-            return self._beside_the_loop(file, function, depth)
+            return self._beside_the_loop(file, function)
         if here:
             return "each step"
         if function is None:
@@ -145,13 +153,11 @@ class Calls:
         is_called = isinstance(call, ast.Call) and call.func is called
         return self.reach(file, called, depth + 1) if is_called else "elsewhere"
 
-    def _beside_the_loop(self, file: File, function: Function | None, depth: int) -> Reach:
+    def _beside_the_loop(self, file: File, function: Function | None) -> Reach:
         """Say how often what is before or after the loop that adds is come to: with each call."""
-        called = "once" if function is None else self._of_function(file, function, depth)
-        if called in ("each step", "when a loop turns"):
-            return "when a loop turns"
-        whole = function is None or self._is_all_of_it(file, function)
-        return "once" if whole or called == "once" else "elsewhere"
+        if function is None or function.name in words("names", "constructors"):
+            return "once"
+        return self.reach_of_call(file, function)
 
     def _is_all_of_it(self, file: File, function: Function) -> bool:
         """Say whether a function runs once, by its name or as the loop of the epochs is in it."""

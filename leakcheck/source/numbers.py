@@ -41,9 +41,8 @@ def _value(program: Program, file: File, node: ast.expr, depth: int) -> float | 
                 type(sign), _value(program, file, left, depth), _value(program, file, right, depth)
             )
         case ast.Name() | ast.Attribute() if depth < DEEPEST:
-            values = [
-                _value(program, file, each, depth + 1) for each in _given(program, file, node)
-            ]
+            given = list(_given(program, file, node))
+            values = [_value(program, other, each, depth + 1) for other, each in given]
             return values[0] if values and len(set(values)) == 1 else None
     return None
 
@@ -61,17 +60,21 @@ def _computed(sign: type[ast.operator], left: float | None, right: float | None)
         return None
 
 
-def _given(program: Program, file: File, node: ast.Name | ast.Attribute) -> Iterator[ast.expr]:
-    """Yield what a name is given: by an assignment or, of a parameter, by default."""
+def _given(
+    program: Program, file: File, node: ast.Name | ast.Attribute
+) -> Iterator[tuple[File, ast.expr]]:
+    """Yield what a name is given: by an assignment or, of a parameter, by calls or by default."""
     name = node.id if isinstance(node, ast.Name) else node.attr
     scope = file.scope(node) if isinstance(node, ast.Name) else None
-    if isinstance(node, ast.Name) and name in file.imports and scope is file.tree:
+    if name in file.imports and scope is file.tree:
         for other in program.files(name):
             if other.path != file.path:
-                yield from _assigned(other, ast.Name, name, other.tree)
-    if isinstance(scope, FUNCTIONS) and (default := _default(scope, name)) is not None:
-        yield default
-    yield from _assigned(file, type(node), name, scope)
+                yield from ((other, each) for each in _assigned(other, ast.Name, name, other.tree))
+    if isinstance(scope, FUNCTIONS):
+        handed = program.arguments(file, scope, name)
+        default = _default(scope, name)
+        yield from handed or ([] if default is None else [(file, default)])
+    yield from ((file, each) for each in _assigned(file, type(node), name, scope))
 
 
 def _assigned(

@@ -61,14 +61,8 @@ def _of_parameter(program: Program, file: File, function: Function, name: str, d
         if each.arg == name and each.annotation is not None:
             said = name_of(each.annotation)
             return frozenset({said}) if _CLASS.fullmatch(said) else None
-    at = parameters(function).index(name) - (file.owner(function) is not None)
-    kinds: list[Kinds] = []
-    for other in program.files(function.name):
-        for call in other.calls(function.name):
-            named = [each.value for each in call.keywords if each.arg == name]
-            given = named or call.args[at : at + 1] if at >= 0 else named
-            kinds += [kinds_of(program, other, each, depth + 1) for each in given]
-    return _union(kinds)
+    handed = program.arguments(file, function, name)
+    return _union([kinds_of(program, other, each, depth + 1) for other, each in handed])
 
 
 def _of_attribute(program: Program, file: File, owner: ast.expr, name: str, depth: int) -> Kinds:

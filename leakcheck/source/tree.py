@@ -27,10 +27,12 @@ class File:
         self.above: dict[ast.AST, ast.AST] = {}
         self._named: dict[str, list[ast.AST]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
+        self._lines: dict[int, list[ast.AST]] = {}
         self._bound: dict[ast.AST, tuple[frozenset[str], frozenset[str]]] = {}
         for node in ast.walk(self.tree):
             for part in ast.iter_child_nodes(node):
                 self.above[part] = node
+            self._lines.setdefault(getattr(node, "lineno", 0), []).append(node)
             if isinstance(node, _IDENTIFIED):
                 self._named.setdefault(_identifier(node), []).append(node)
             elif isinstance(node, ast.Call):
@@ -119,7 +121,7 @@ class File:
 
     def at(self, line: int) -> Iterator[ast.AST]:
         """Yield the nodes that begin on a line."""
-        yield from (node for node in self.above if getattr(node, "lineno", 0) == line)
+        yield from self._lines.get(line, ())
 
     def scope(self, name: ast.Name | ast.arg) -> ast.AST:
         """Return the function, comprehension, class or module that a variable belongs to."""
@@ -166,6 +168,22 @@ class Program:
         """Return the functions of a name: those of the same file, or else of all."""
         own = [(near, each) for each in near.functions(name)]
         return own or [(f, each) for f in self.files(f"def {name}") for each in f.functions(name)]
+
+    def arguments(self, file: File, function: Function, name: str) -> list[tuple[File, ast.expr]]:
+        """Return what the calls of a function, or of its class, hand to a parameter."""
+        kind = file.above.get(function)
+        method = isinstance(kind, ast.ClassDef)
+        called = function.name
+        if isinstance(kind, ast.ClassDef) and called == "__init__":
+            called = kind.name
+        names = parameters(function)
+        at = names.index(name) - method if name in names else -1
+        return [
+            (other, value)
+            for other in self.files(called)
+            for call in other.calls(called)
+            for value in _handed(call, name, at)
+        ]
 
     def classes(self, name: str) -> list[tuple[File, ast.ClassDef]]:
         """Return the classes of a name."""
@@ -228,6 +246,11 @@ def pairs_of(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
         case ast.NamedExpr(target=target, value=value):
             yield target, value
+
+
+def _handed(call: ast.Call, name: str, at: int) -> list[ast.expr]:
+    named = [each.value for each in call.keywords if each.arg == name]
+    return named or (call.args[at : at + 1] if at >= 0 else [])
 
 
 def parameters(function: Function) -> list[str]:
