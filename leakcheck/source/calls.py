@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
@@ -38,6 +39,7 @@ OFTEN: tuple[Reach, ...] = (
     "never called",
 )
 DEEPEST = 3  # functions that call each other
+MOST_CALLS = 64  # of one function: `update` and `forward` are called by everybody
 _BORDERS = frozenset(["end", "start", "begin", "finish", "reset"])  # on_epoch_end
 Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be called
 
@@ -49,6 +51,8 @@ class Calls:
         """Follow the calls that lead to the lines that add."""
         self._program = program
         self._adds: dict[str, set[int]] = {}
+        self._callers: dict[Function, list[Call]] = {}
+        self._reaches: dict[tuple[Function, int], Reach] = {}
         lines = list(adds)
         for _ in range(DEEPEST):
             for path, line in lines:
@@ -64,18 +68,23 @@ class Calls:
 
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
+        if function not in self._callers:
+            self._callers[function] = list(islice(self._found(file, function), MOST_CALLS))
+        found = self._callers[function]
+        return found if itself else [(f, call) for f, call in found if f.function(call) != function]
+
+    def _found(self, file: File, function: Function) -> Iterator[Call]:
         kind = file.above.get(function)
         owner = kind.name if isinstance(kind, ast.ClassDef) else ""
         name = owner if owner and function.name == "__init__" else function.name
-        names = {"forward", name} if name == "__call__" else {name}
-        return [
-            (other, each)
-            for name in sorted(names)
-            for other in self._program.files(name)
-            for each in other.loads(name)
-            if itself or other.function(each) is not function
-            if name == owner or self._may_mean(other, each, owner)
-        ]
+        for each in ("__call__", "forward") if name == "__call__" else (name,):
+            for other in self._program.files(each):
+                nodes = other.loads(each)
+                yield from (
+                    (other, node)
+                    for node in nodes
+                    if each == owner or self._may_mean(other, node, owner)
+                )
 
     def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
         """Say whether `x.reset` may be the method of a class: not where `x` is of another."""
@@ -138,8 +147,13 @@ class Calls:
     def _of_function(self, file: File, function: Function, depth: int) -> Reach:
         if function.name in words("names", "constructors") | words("names", "ends"):
             return "once"
+        if (function, depth) not in self._reaches:
+            self._reaches[function, depth] = self._by_callers(file, function, depth)
+        return self._reaches[function, depth]
+
+    def _by_callers(self, file: File, function: Function, depth: int) -> Reach:
         calls = self.callers(file, function) if depth < DEEPEST else []
-        found = [self._of_call(f, call, depth) for f, call in calls if not _is_in_maker(f, call)]
+        found = {self._of_call(f, call, depth) for f, call in calls if not _is_in_maker(f, call)}
         if found:
             return next(each for each in OFTEN if each in found)
         if self.is_uncalled(file, function):

@@ -16,6 +16,13 @@ def kinds_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Ki
     """Return of which classes an object may be, None where the files do not say."""
     if depth > DEEPEST:
         return None
+    if (node, depth) not in program.kinds:
+        program.kinds[node, depth] = None  # of one that stands for itself nothing is known
+        program.kinds[node, depth] = _kinds(program, file, node, depth)
+    return program.kinds[node, depth]
+
+
+def _kinds(program: Program, file: File, node: ast.expr, depth: int) -> Kinds:
     match node:
         case ast.Call(func=called):
             made = name_of(called)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -150,19 +151,29 @@ class Program:
     """The texts of the program's files by path.
 
     `complete`: no other code of the user's will be loaded; what nothing here calls, nobody does.
+    `kinds`: of which classes objects were found to be.
     """
 
     texts: Mapping[str, str]
     complete: bool = False
+    kinds: dict[tuple[ast.AST, int], frozenset[str] | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _files: dict[str, File] = field(default_factory=dict, repr=False, compare=False)
+    _with_word: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def files(self, word: str = "") -> Iterator[File]:
         """Yield the files that have a word, those that cannot be parsed as empty ones."""
-        with_it = [path for path, text in self.texts.items() if word in text]
-        yield from (parsed(path, self.texts[path]) for path in with_it[:MOST_FILES])
+        if word not in self._with_word:
+            found = (path for path, text in self.texts.items() if word in text)
+            self._with_word[word] = tuple(islice(found, MOST_FILES))
+        yield from map(self.file, self._with_word[word])
 
     def file(self, path: str) -> File:
         """Return one file, an empty one if it is not known."""
-        return parsed(path, self.texts.get(path, ""))
+        if path not in self._files:
+            self._files[path] = File(path, self.texts.get(path, ""))
+        return self._files[path]
 
     def functions(self, name: str, near: File) -> list[tuple[File, Function]]:
         """Return the functions of a name: those of the same file, or else of all."""
@@ -199,12 +210,6 @@ class Program:
             bases = (name_of(base) for _, kind in self.classes(each) for base in kind.bases)
             waiting += [base for base in bases if base not in (*found, *waiting)]
         return tuple(found)
-
-
-@lru_cache(maxsize=64)
-def parsed(path: str, text: str) -> File:
-    """Return a file's tree; each is parsed once."""
-    return File(path, text)
 
 
 def name_of(node: ast.AST | None) -> str:
