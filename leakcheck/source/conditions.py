@@ -14,7 +14,6 @@ from leakcheck.source.tree import (
     Program,
     is_property,
     name_of,
-    pairs_of,
 )
 from leakcheck.source.words import words
 
@@ -63,14 +62,13 @@ def in_full(program: Program, file: File, test: ast.expr) -> ast.expr:
             return _returned(program, file, name, is_asked=True) or test
         case ast.Name(id=name):
             scope = file.scope(test)
-            given = [
-                value
-                for each in file.named(name)
-                if isinstance(each, ast.Name) and file.scope(each) is scope
-                for target, value in pairs_of(file.above[each])
-                if target is each
-            ]
-            return given[0] if len(given) == 1 and _asks(given[0]) else test
+            named = [each for each in file.named(name) if isinstance(each, ast.Name)]
+            given = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+            if len(given) == 1:
+                told = (
+                    given[0] if isinstance(given[0], ast.Name) else in_full(program, file, given[0])
+                )
+                return told if _asks(told) else test
     return test
 
 
