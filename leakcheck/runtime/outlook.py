@@ -25,6 +25,7 @@ PASSED = 1.25
 FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
 MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
+LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
 GRAPH_LIMIT_STEPS = 200  # of graphs: what is cut back later than that is a leak until then
 TURN_STEPS = 50_000  # for a loop to turn: an epoch may take hours
@@ -219,7 +220,7 @@ def _is_memo(evidence: Evidence) -> bool:
 
 def _filled_within(evidence: Evidence) -> Wait:
     missing = max(0, (evidence.most or 0) - (evidence.length or 0))
-    steps = missing / evidence.per_step if evidence.per_step > 0 else LIMIT_STEPS
+    steps = missing / max(evidence.per_step, LEAST_PER_STEP)
     return Wait("limit", max(1, round(FILLS_WITHIN * steps)))
 
 

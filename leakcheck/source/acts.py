@@ -93,10 +93,26 @@ def _unpacked(program: Program, mention: Mention) -> Act:
 
 def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
     """Return what it does to a place that it gets a value."""
+    cut = _cut_before(program, mention, value)
+    value = cut or value
     left = left_of(value, mention.node, program, mention.file)
+    left = "some" if cut is not None else left
     detached = any(name_of(part) in words("methods", "detaches") for part in ast.walk(value))
     window = _window(program, mention.file, value) if left == "some" else NONE
     return Act(_ROLES[left], left == "none", window, detached)
+
+
+def _cut_before(program: Program, mention: Mention, value: ast.expr) -> ast.expr | None:
+    """Return the part of the place that a variable stands for: `rows = kept[-9:]; kept = rows`."""
+    file = mention.file
+    if not isinstance(value, ast.Name):
+        return None
+    scope = file.scope(value)
+    named = (each for each in file.named(value.id) if isinstance(each, ast.Name))
+    given = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+    own = (mention.node, value)  # of the place, or of what the variable was before
+    cut = (v for v in given for kept in own if left_of(v, kept, program, file) == "some")
+    return next(cut, None)
 
 
 def _window(program: Program, file: File, value: ast.AST) -> Guard:
@@ -146,8 +162,11 @@ def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -
     turns = _turns(program, file, key)
     if turns.kind != "none" or isinstance(key, ast.Attribute) or _is_instead(held, file, item):
         return Act("ring", False, turns)
-    emptied = mention.place.inner and values and is_empty(values[0])
-    return Act("replace" if emptied else "add")
+    if not mention.place.inner or not values:
+        return Act("add")
+    if _cut_before(program, mention, values[0]) is not None:
+        return _given(program, mention, values[0])
+    return Act("replace" if is_empty(values[0]) else "add")
 
 
 def _turns(program: Program, file: File, key: ast.expr) -> Guard:

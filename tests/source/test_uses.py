@@ -98,6 +98,21 @@ def test_a_use_says_where_it_is_and_how_often_it_ran():
     assert (taken.path, taken.line, taken.code, taken.ran) == ("train.py", 4, "kept.pop(0)", 7)
 
 
+SET_BACK = {
+    "rows = kept[-9:]; kept = rows": ["cut"],
+    "rows = kept; rows = rows[-9:]; kept = rows": ["cut"],
+    "rows = kept[-9:]; other = rows": [],
+    "rows = other[-9:]; kept = rows": ["replace"],
+}
+
+
+@pytest.mark.parametrize(("statement", "roles"), SET_BACK.items())
+def test_a_part_may_be_set_back_by_another_name(statement, roles):
+    found = uses(program_of(f"for x in xs:\n    kept.append(x)\n    {statement}\n"), "kept")
+
+    assert [use.role for use in found if use.role not in ("read", "add")] == roles
+
+
 NAMES = {
     "rows = kept; rows.clear()": True,
     "rows: list = kept; rows.clear()": True,
