@@ -192,6 +192,14 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why growth is judged as it is, as a code with its fields; `report.reasons` has the words."""
+
+    code: str
+    fields: tuple[tuple[str, str | int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What was run, for how long, and why watching ended.
 

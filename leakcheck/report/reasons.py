@@ -1,0 +1,44 @@
+"""The words for the reasons of an outlook: one sentence a code, filled with its fields."""
+
+from __future__ import annotations
+
+from leakcheck.model import Reason
+
+_SAID = {
+    "lasting-graph": "a graph of past steps is kept, and no backward is to free it",
+    "over-its-limit": "it has {length} elements, more than the {most} that it is to hold",
+    "taken-in-vain": "`{code}` ({path}:{line}) ran again and again, and it went on growing",
+    "came-down": "it was emptied, and may be again",
+    "stands": "it is full: it no longer grows",
+    "fills-to-a-number": "it fills to at most {most} elements",
+    "fills-to-a-limit": "it fills to a limit: {code} ({path}:{line})",
+    "emptied-now-and-then": "`{code}` ({path}:{line}) is to empty it now and then",
+    "emptied-at-a-turn": "`{code}` ({path}:{line}) is to empty it when the loop turns",
+    "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
+    "memo": "`{code}` ({path}:{line}) adds only what is new",
+    "keyed": "it finds things by key, and may be a cache that fills up",
+    "held-by-nothing-known": "nothing that is known holds it",
+    "grows": "nothing takes it away",
+}
+# the same as conditions, for a table of what decides
+CONDITIONS = {
+    "lasting-graph": "a graph of past steps, and no backward that has not run yet takes it",
+    "over-its-limit": "a quarter longer than its limit",
+    "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
+    "came-down": "its length has come down",
+    "stands": "its length stands",
+    "fills-to-a-number": "a limit is known, and it is below",
+    "fills-to-a-limit": "a ring, added below n, or cut above n, and n is not known",
+    "emptied-now-and-then": "taken, replaced or cut at each n-th step",
+    "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
+    "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
+    "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
+    "keyed": "found by key",
+    "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
+    "grows": "otherwise",
+}
+
+
+def said(reason: Reason) -> str:
+    """Return a reason as a sentence."""
+    return _SAID[reason.code].format(**dict(reason.fields))

@@ -1,0 +1,286 @@
+"""Will what grows stop? One table from evidence to outlook: the first row that fits decides.
+
+Pure, and the only place that knows: what was measured comes first, what live objects say next, and
+the source last, which never acquits: it says for how long to wait, and for what. Waits are counted
+in steps and turns, so that a slow machine gets the same verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from leakcheck.model import Reason
+from leakcheck.source.guards import GuardKind
+from leakcheck.source.uses import RELIEVES, Use
+
+OutlookKind = Literal["leak", "fills", "emptied", "memo", "unsure"]
+Until = Literal["now", "limit", "turn", "slows", "end"]
+Course = Literal["unknown", "rises", "stands", "falls"]
+Then = Literal["growing", "steady", "unclear", "look again"]
+
+# what is cut back now and then may hold somewhat more than its limit; a quarter more it does not
+PASSED = 1.25
+FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
+MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
+FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
+LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
+LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
+GRAPH_LIMIT_STEPS = 200  # of graphs: what is cut back later than that is a leak until then
+TURN_STEPS = 50_000  # for a loop to turn: an epoch may take hours
+MEMO_STEPS = 700  # for what is only kept where it is new, until every key was seen
+KEYED_STEPS = 150  # for what is found by key, as caches are: most are full after a turn
+UNSURE_STEPS = 200  # for what nothing known holds
+SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
+_ENDS: frozenset[GuardKind] = frozenset(["new", "missing", "first", "flag"])
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """For how many steps at most, 0 for as long as the run takes, and until what."""
+
+    until: Until = "now"
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is to come of growth, for how long to wait for it, and what it is if it grows on."""
+
+    kind: OutlookKind
+    reason: Reason
+    wait: Wait = Wait()
+    then: Then = "growing"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about one thing that grows.
+
+    `length` and `course` are measured of that very container, `capacity` is what live objects say;
+    `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
+    has not run yet takes the graph; `keyed`: it is found by key.
+    """
+
+    uses: tuple[Use, ...] = ()
+    capacity: int | None = None
+    length: int | None = None
+    course: Course = "unknown"
+    per_step: float = 1.0
+    graph: bool = False
+    alone: bool = False
+    awaited: bool = False
+    keyed: bool = False
+    shapes_vary: bool = False
+    per_training: bool = False
+    held: bool = True
+
+    @property
+    def relief(self) -> tuple[Use, ...]:
+        """The uses that may yet take something away."""
+        return tuple(use for use in self.uses if may_relieve(use))
+
+    @property
+    def adds(self) -> tuple[Use, ...]:
+        """The uses that add and can run."""
+        return tuple(u for u in self.uses if u.role == "add" and u.reach != "never called")
+
+    @property
+    def limits(self) -> tuple[Use, ...]:
+        """The uses that keep it to a number: a ring, all additions below n, cuts above n."""
+        adds = self.adds
+        below = adds if adds and all(_is_below(use) for use in adds) else ()
+        cuts = (use for use in self.relief if use.role in ("ring", "take", "cut", "replace"))
+        above = (use for use in cuts if use.role == "ring" or use.guard.kind == "above")
+        return (*below, *above)
+
+    @property
+    def most(self) -> int | None:
+        """The least number that it is kept to, by live objects or by what the source states."""
+        if self.capacity is not None:
+            return self.capacity
+        known = [use.guard.n for use in self.limits if use.guard.n is not None]
+        return min(known, default=None)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it was not seen to come down or to stand."""
+        return self.course not in ("falls", "stands")
+
+
+def may_relieve(use: Use) -> bool:
+    """Say whether a use may yet take something away from what grows."""
+    if use.role not in RELIEVES or (use.sure and use.ran >= FEWEST_RUNS):
+        return False
+    made = use.guard.kind == "new" and use.role == "replace"
+    if made or use.guard.kind == "missing" or (use.guard.n or 0) > MOST_HELD:
+        return False
+    rare = use.reach in ("once", "never called", "only in an except handler")
+    return not rare or (use.ran > 0 and use.reach != "once")
+
+
+def outlook_of(evidence: Evidence) -> Outlook:
+    """Return what the first row of the table that fits says."""
+    return next(row.outlook(evidence) for row in TABLE if row.fits(evidence))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its code, when it fits, and what it says then."""
+
+    code: str
+    fits: Callable[[Evidence], bool]
+    says: Callable[[Evidence], tuple[OutlookKind, Wait, Then]]
+    tells: Callable[[Evidence], Use | None] = lambda evidence: None
+
+    def outlook(self, evidence: Evidence) -> Outlook:
+        """Return the outlook, with the use that it rests on."""
+        kind, wait, then = self.says(evidence)
+        numbers: list[tuple[str, str | int]] = []
+        if evidence.most is not None:
+            numbers.append(("most", evidence.most))
+        if evidence.length is not None:
+            numbers.append(("length", evidence.length))
+        use = self.tells(evidence)
+        where = () if use is None else _fields(use)
+        return Outlook(kind, Reason(self.code, (*numbers, *where)), wait, then)
+
+
+def _fields(use: Use) -> tuple[tuple[str, str | int], ...]:
+    code = use.guard.test if use.guard.test and use.guard.kind in ("below", "above") else use.code
+    line = use.guard.line if code == use.guard.test else use.line
+    path = use.guard.path if code == use.guard.test else use.path
+    return ("path", path), ("line", line), ("code", code)
+
+
+def _is_below(use: Use) -> bool:
+    return use.guard.kind == "below" and (use.guard.n or 0) <= MOST_HELD
+
+
+def _has_limit(evidence: Evidence) -> bool:
+    return evidence.capacity is not None or bool(evidence.limits)
+
+
+def _is_lasting_graph(evidence: Evidence) -> bool:
+    """Say whether a graph stays: what a tensor is cut to keeps it by its history all the same."""
+    cut = any(use.detached for use in evidence.limits)
+    lets_go = _has_limit(evidence) and (cut or not evidence.alone)
+    return evidence.graph and not evidence.awaited and not lets_go
+
+
+def _vain(evidence: Evidence) -> Use | None:
+    """Return what took something away again and again, while it went on growing."""
+    taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
+    return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
+
+
+def _is_in_vain(evidence: Evidence) -> bool:
+    other = evidence.relief or evidence.capacity is not None
+    return evidence.goes_on and _vain(evidence) is not None and not other
+
+
+def _is_over(evidence: Evidence) -> bool:
+    most, length = evidence.most, evidence.length
+    return evidence.goes_on and most is not None and (length or 0) > PASSED * most
+
+
+def _turning(evidence: Evidence) -> Use | None:
+    return next((use for use in evidence.relief if use.reach == "when a loop turns"), None)
+
+
+def _recurring(evidence: Evidence) -> Use | None:
+    steps = (use for use in evidence.relief if use.reach == "each step")
+    return next((use for use in steps if use.guard.kind == "every"), None)
+
+
+def _for_the_next(evidence: Evidence) -> Wait:
+    use = _recurring(evidence)
+    every = use.guard.n if use is not None else None
+    return Wait("turn", LIMIT_STEPS if every is None else max(1, round(FILLS_WITHIN * every)))
+
+
+def _relieving(evidence: Evidence) -> Use | None:
+    return next(iter(evidence.relief), None)
+
+
+def _limiting(evidence: Evidence) -> Use | None:
+    told = [use for use in evidence.limits if use.guard.n == evidence.most]
+    return next(iter((*told, *evidence.limits)), None)
+
+
+def _first_add(evidence: Evidence) -> Use | None:
+    return next(iter(evidence.adds), None)
+
+
+def _is_memo(evidence: Evidence) -> bool:
+    adds = evidence.adds
+    return bool(adds) and all(use.guard.kind in _ENDS for use in adds)
+
+
+def _filled_within(evidence: Evidence) -> Wait:
+    missing = max(0, (evidence.most or 0) - (evidence.length or 0))
+    steps = missing / max(evidence.per_step, LEAST_PER_STEP)
+    return Wait("limit", max(1, round(FILLS_WITHIN * steps)))
+
+
+def _for_a_limit(evidence: Evidence) -> Wait:
+    return Wait("limit", GRAPH_LIMIT_STEPS if evidence.graph else LIMIT_STEPS)
+
+
+def _unsure_steps(evidence: Evidence) -> int:
+    return SHAPES_STEPS if evidence.shapes_vary else UNSURE_STEPS
+
+
+def _always(
+    kind: OutlookKind, wait: Wait, then: Then
+) -> Callable[[Evidence], tuple[OutlookKind, Wait, Then]]:
+    return lambda evidence: (kind, wait, then)
+
+
+_LEAK = _always("leak", Wait(), "growing")
+TABLE = (
+    Row("lasting-graph", _is_lasting_graph, _LEAK),
+    Row("over-its-limit", _is_over, _LEAK, _limiting),
+    Row("taken-in-vain", _is_in_vain, _LEAK, _vain),
+    Row("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
+    Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
+    Row(
+        "fills-to-a-number",
+        lambda e: e.most is not None,
+        lambda e: ("fills", _filled_within(e), "growing"),
+        _limiting,
+    ),
+    Row(
+        "fills-to-a-limit",
+        lambda e: bool(e.limits),
+        lambda e: ("fills", _for_a_limit(e), "look again"),
+        _limiting,
+    ),
+    Row(
+        "emptied-now-and-then",
+        lambda e: _recurring(e) is not None,
+        lambda e: ("emptied", _for_the_next(e), "look again"),
+        _recurring,
+    ),
+    Row(
+        "emptied-at-a-turn",
+        lambda e: _turning(e) is not None,
+        _always("emptied", Wait("turn", TURN_STEPS), "growing"),
+        _turning,
+    ),
+    Row(
+        "emptied-elsewhere",
+        lambda e: bool(e.relief),
+        _always("emptied", Wait("end"), "unclear"),
+        _relieving,
+    ),
+    Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
+    Row("keyed", lambda e: e.keyed, _always("memo", Wait("slows", KEYED_STEPS), "growing")),
+    Row(
+        "held-by-nothing-known",
+        lambda e: not e.held or e.shapes_vary or e.per_training,
+        lambda e: ("unsure", Wait("slows", _unsure_steps(e)), "unclear"),
+    ),
+    Row("grows", lambda e: True, _LEAK, _first_add),
+)

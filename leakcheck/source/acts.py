@@ -1,0 +1,290 @@
+"""What does an expression do to the place that it stands for? `kept.pop()`, `kept = kept[-n:]`."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from leakcheck.source import numbers
+from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
+from leakcheck.source.left import Left, is_empty, left_of
+from leakcheck.source.places import Held, Mention, called_by, is_policy
+from leakcheck.source.tree import File, Program, is_around, name_of
+from leakcheck.source.words import says, words
+
+Role = Literal[
+    "read",
+    "add",
+    "take",  # something out of it
+    "replace",  # it, by something that has none of it
+    "cut",  # it to a part
+    "ring",  # a place of it that is there already gets another value
+    "escape",  # to code that may do any of these
+]
+_ROLES: dict[Left, Role] = {"none": "replace", "some": "cut", "unknown": "escape", "all": "add"}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A role, and the guard that an act has in itself: `rows[i % n] = x`.
+
+    `sure`: something is gone whenever it runs; `detached`: what is left has no graph.
+    """
+
+    role: Role
+    sure: bool = False
+    guard: Guard = NONE
+    detached: bool = False
+
+
+READ = Act("read")
+
+
+def act_of(program: Program, held: Held, mention: Mention) -> Act:
+    """Return what an expression does to what it stands for."""
+    file, node = mention.file, mention.node
+    context = getattr(node, "ctx", None)
+    if isinstance(context, ast.Store):
+        return _stored(program, mention)
+    if isinstance(context, ast.Del):
+        return READ if mention.place.alias else Act("replace", True)
+    match file.above.get(node):
+        case ast.Attribute(attr=method) as asked if mention.place.owner:
+            return _of_owner(program, mention, asked, method)
+        case ast.Subscript(value=whole) as item if whole is node:
+            return _item(program, held, mention, item)
+        case ast.Attribute(attr=method) as asked:
+            return _method(program, mention, asked, method)
+        case ast.Call(args=args) as call if node in args:
+            return _argument(program, held, mention, call)
+        case (ast.keyword() | ast.Starred()) as given:
+            around = file.above.get(given)
+            if isinstance(around, ast.Call):
+                return _argument(program, held, mention, around)
+    return READ
+
+
+def _stored(program: Program, mention: Mention) -> Act:
+    """Return what an assignment to it does: `kept = []`, `kept = kept[-n:]`, `kept += rows`."""
+    file, node, place = mention.file, mention.node, mention.place
+    match file.above[node]:
+        case ast.AugAssign(op=sign):
+            return Act("cut" if isinstance(sign, (ast.Sub, ast.BitAnd, ast.BitXor)) else "add")
+        case ast.Starred():
+            return Act("cut")  # head, *kept = kept
+    if place.alias:
+        return READ
+    values = file.given(node)
+    if not values:
+        return _unpacked(program, mention)
+    act = _given(program, mention, values[0])
+    return READ if place.owner and act.role == "add" else act
+
+
+def _unpacked(program: Program, mention: Mention) -> Act:
+    """Return what it does to get one of the parts of a value: `done, kept = wait(kept)`."""
+    statement = mention.file.statement(mention.node)
+    if isinstance(statement, ast.Assign):
+        reads = left_of(statement.value, mention.node, program, mention.file) != "none"
+        return Act("escape") if reads else Act("replace", True)
+    return Act("replace", True) if isinstance(statement, (ast.With, ast.AsyncWith)) else READ
+
+
+def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
+    """Return what it does to a place that it gets a value."""
+    cut = _cut_before(program, mention, value)
+    value = cut or value
+    left = left_of(value, mention.node, program, mention.file)
+    left = "some" if cut is not None else left
+    detached = any(name_of(part) in words("methods", "detaches") for part in ast.walk(value))
+    window = _window(program, mention.file, value) if left == "some" else NONE
+    return Act(_ROLES[left], left == "none", window, detached)
+
+
+def _cut_before(program: Program, mention: Mention, value: ast.expr) -> ast.expr | None:
+    """Return the part of the place that a variable stands for: `rows = kept[-9:]; kept = rows`."""
+    file = mention.file
+    if not isinstance(value, ast.Name):
+        return None
+    scope = file.scope(value)
+    named = (each for each in file.named(value.id) if isinstance(each, ast.Name))
+    given = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+    own = (mention.node, value)  # of the place, or of what the variable was before
+    cut = (v for v in given for kept in own if left_of(v, kept, program, file) == "some")
+    return next(cut, None)
+
+
+def _window(program: Program, file: File, value: ast.AST) -> Guard:
+    """Return the guard that a cut has in itself: to the newest n, the best n, those of an age."""
+    line = getattr(value, "lineno", 0)
+    for part in ast.walk(value):
+        limit = _limit_of(part)
+        if limit is not None or _compares(part):
+            return guard(program, file, "above", limit, value, line)
+    return NONE
+
+
+def _limit_of(part: ast.AST) -> ast.expr | None:
+    """Return n of `[-n:]`, `[:n]`, `[:-n]` for what is deleted, `nlargest(n, kept)`, `maxlen=n`."""
+    match part:
+        case ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=most)):
+            return most
+        case ast.Slice(lower=None, upper=ast.UnaryOp(op=ast.USub(), operand=most)):
+            return most
+        case ast.Slice(lower=None, upper=ast.expr() as most):
+            return most
+        case ast.Call(keywords=[ast.keyword(arg="maxlen", value=most)]):
+            return most
+        case ast.Call(func=called, args=[first, *_, last]):
+            if name_of(called) in words("functions", "chooses_first"):
+                return first
+            return last if name_of(called) in words("functions", "chooses") | {"deque"} else None
+    return None
+
+
+def _compares(part: ast.AST) -> bool:
+    return isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDERED)
+
+
+def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -> Act:
+    """Return what is done to an element or a part: `del kept[0]`, `kept[step % n] = x`."""
+    file, key = mention.file, item.slice
+    part = any(isinstance(each, ast.Slice) for each in getattr(key, "elts", [key]))
+    if isinstance(item.ctx, ast.Del):
+        own = _window(program, file, item) if part else _age(program, file, key)
+        return Act("cut", part, own) if part or own.kind != "none" else Act("take", True)
+    if not isinstance(item.ctx, ast.Store):
+        return READ
+    values = file.given(item)
+    if part:
+        return _given(program, mention, values[0]) if values else Act("add")
+    turns = _turns(program, file, key)
+    if turns.kind != "none" or isinstance(key, ast.Attribute) or _is_instead(held, file, item):
+        return Act("ring", False, turns)
+    if not mention.place.inner or not values:
+        return Act("add")
+    if _cut_before(program, mention, values[0]) is not None:
+        return _given(program, mention, values[0])
+    return Act("replace" if is_empty(values[0]) else "add")
+
+
+def _turns(program: Program, file: File, key: ast.expr) -> Guard:
+    """Return the guard of a key that comes again: `step % n`, `step & 1023`, `randrange(n)`."""
+    limit = divisor(key)
+    for part in ast.walk(key) if limit is None else ():
+        match part:
+            case ast.BinOp(op=ast.BitAnd(), right=mask):
+                limit = mask
+            case ast.Call(func=called, args=[*_, most]):
+                limit = most if name_of(called) in words("functions", "draws") else limit
+    return NONE if limit is None else guard(program, file, "below", limit, key, key.lineno)
+
+
+def _age(program: Program, file: File, key: ast.expr) -> Guard:
+    """Return the guard of a key that is n older: `del rows[step - n]`; not of a position."""
+    if isinstance(key, ast.Name):  # old = step - n
+        scope = file.scope(key)
+        named = (each for each in file.named(key.id) if isinstance(each, ast.Name))
+        values = [v for each in named if file.scope(each) is scope for v in file.given(each)]
+        key = values[0] if values else key
+    match key:
+        case ast.BinOp(left=ast.Name() | ast.Attribute(), op=ast.Sub(), right=n):
+            if numbers.of(program, file, n) != 1:
+                return guard(program, file, "above", n, key, key.lineno)
+    return NONE
+
+
+def _is_instead(held: Held, file: File, node: ast.AST) -> bool:
+    """Say whether it is done where else something is added: `else: kept[oldest()] = x`."""
+    lines = [line for path, line in held.adds if path == file.path]
+    below = node
+    for above in file.around(node):
+        if isinstance(above, ast.If) and above.orelse and below is not above.test:
+            others = above.orelse if below in above.body else above.body
+            if any(is_around(each, line) for each in others for line in lines):
+                return True
+        below = above
+    return False
+
+
+def _method(program: Program, mention: Mention, asked: ast.Attribute, method: str) -> Act:
+    """Return what a method does: `kept.append(x)`, `kept.pop()`, `kept.prune()`."""
+    call = mention.file.above.get(asked)
+    takes = words("methods", "take") | words("methods", "clear") | words("methods", "take_if_there")
+    if not isinstance(call, ast.Call) or call.func is not asked:
+        return Act("escape") if method in takes else READ  # done.add_done_callback(kept.discard)
+    if method in words("methods", "executes"):
+        return _executed(call)
+    if method in words("methods", "add"):
+        return _added(mention, call, method)
+    if method in words("methods", "take_next"):
+        return READ if call.args else Act("take", True)
+    if method in takes:
+        return _taken(program, mention, call, method)
+    if method in words("methods", "cut"):
+        return Act("cut")
+    known = any(called_by(program, mention.file, call))
+    plain = any(hasattr(kind, method) for kind in (list, dict, set))
+    return Act("escape") if says(method, "takes") and not (known or plain) else READ
+
+
+def _taken(program: Program, mention: Mention, call: ast.Call, method: str) -> Act:
+    """Return what `kept.pop(k)`, `kept.pop(k, None)` or `kept.clear()` does; the second may not."""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    age = _age(program, mention.file, given[0]) if given else NONE
+    if age.kind != "none":
+        return Act("cut", False, age)
+    raises = method in words("methods", "take") and len(given) < 2
+    return Act("take", raises or method in words("methods", "clear"))
+
+
+def _added(mention: Mention, call: ast.Call, method: str) -> Act:
+    given = [*call.args, *(each.value for each in call.keywords)]
+    if method == "update" and given and all(map(is_empty, given)):
+        return Act("replace")  # state.update(rows=[])
+    goes_on = isinstance(mention.file.above.get(call), (ast.Attribute, ast.Subscript))
+    if method == "setdefault" and not goes_on:
+        text, line = ast.unparse(call), call.lineno
+        return Act("add", False, Guard("new", None, "", text, mention.file.path, line))
+    return Act("add")
+
+
+def _executed(call: ast.Call) -> Act:
+    match call.args:
+        case [ast.Constant(value=str(text)), *_]:
+            told = " ".join(text.lower().split())
+            if any(each in told for each in words("names", "deletes")):
+                return Act("escape")
+    return READ
+
+
+def _argument(program: Program, held: Held, mention: Mention, call: ast.Call) -> Act:
+    """Return what a function does with it: by its source, with uses of its own, or its name."""
+    called = name_of(call.func)
+    first = call.args[:1] == [mention.node]
+    if called in words("functions", "heap_add") and first:
+        return Act("add")
+    if called in words("functions", "heap_swap"):
+        return Act("ring")
+    if called in words("functions", "heap_take") and first:
+        return Act("take", True)
+    if any(called_by(program, mention.file, call)) or _is_given_back(mention, call):
+        return READ
+    return Act("escape") if says(called, "takes") or is_policy(mention.file, call) else READ
+
+
+def _is_given_back(mention: Mention, call: ast.Call) -> bool:
+    """Say whether its own name gets what the call returns: that assignment is the use."""
+    statement = mention.file.statement(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = (part for target in targets for part in ast.walk(target))
+    return any(name_of(part) == mention.place.name for part in parts)
+
+
+def _of_owner(program: Program, mention: Mention, asked: ast.Attribute, method: str) -> Act:
+    """Return what a method of a library's object may do to what the object has: `stack.close()`."""
+    call = mention.file.above.get(asked)
+    if not isinstance(call, ast.Call) or call.func is not asked or not says(method, "takes"):
+        return READ
+    return READ if any(called_by(program, mention.file, call)) else Act("escape")

@@ -1,0 +1,292 @@
+"""How often does a statement run, beside the lines that add? Who calls it, in which loop?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal
+
+from leakcheck.source.conditions import names_of_errors
+from leakcheck.source.owners import kinds_of
+from leakcheck.source.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    LOOPS,
+    File,
+    Function,
+    Loop,
+    Program,
+    is_around,
+    name_of,
+)
+from leakcheck.source.words import parts_of, says, words
+
+Reach = Literal[
+    "each step",  # where it is added to, under whatever condition
+    "when a loop turns",  # that is around the one that adds
+    "elsewhere",  # in another function, that somebody may call
+    "once",  # before or after the loop that adds, or as an object is made
+    "only in an except handler",
+    "never called",
+]
+OFTEN: tuple[Reach, ...] = (
+    "each step",
+    "when a loop turns",
+    "elsewhere",
+    "once",
+    "only in an except handler",
+    "never called",
+)
+DEEPEST = 3  # functions that call each other
+MOST_CALLS = 64  # of one function: `update` and `forward` are called by everybody
+_BORDERS = frozenset(["end", "start", "begin", "finish", "reset"])  # on_epoch_end
+Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be called
+
+
+class Calls:
+    """The program's calls, seen from the lines that add: these and the calls that lead there."""
+
+    def __init__(self, program: Program, adds: Iterable[tuple[str, int]]) -> None:
+        """Follow the calls that lead to the lines that add."""
+        self._program = program
+        self._adds: dict[str, set[int]] = {}
+        self._callers: dict[Function, list[Call]] = {}
+        self._reaches: dict[tuple[Function, int], Reach] = {}
+        lines = list(adds)
+        for _ in range(DEEPEST):
+            for path, line in lines:
+                self._adds.setdefault(path, set()).add(line)
+            lines = [each for at in lines for each in self._leading_to(*at)]
+
+    def _leading_to(self, path: str, line: int) -> Iterator[tuple[str, int]]:
+        file = self._program.file(path)
+        for node in list(file.at(line))[:1]:
+            function = file.function(node)
+            if function is not None:
+                yield from ((f.path, call.lineno) for f, call in self.callers(file, function))
+
+    def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
+        """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
+        if function not in self._callers:
+            self._callers[function] = list(islice(self._found(file, function), MOST_CALLS))
+        found = self._callers[function]
+        return found if itself else [(f, call) for f, call in found if f.function(call) != function]
+
+    def _found(self, file: File, function: Function) -> Iterator[Call]:
+        kind = file.above.get(function)
+        owner = kind.name if isinstance(kind, ast.ClassDef) else ""
+        name = owner if owner and function.name == "__init__" else function.name
+        for each in ("__call__", "forward") if name == "__call__" else (name,):
+            for other in self._program.files(each):
+                nodes = other.loads(each)
+                yield from (
+                    (other, node)
+                    for node in nodes
+                    if each == owner or self._may_mean(other, node, owner)
+                )
+
+    def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
+        """Say whether `x.reset` may be the method of a class: not where `x` is of another."""
+        if not isinstance(called, ast.Attribute) or not owner:
+            return not owner
+        kinds = kinds_of(self._program, file, called.value)
+        return kinds is None or any(owner in self._program.family(kind) for kind in kinds)
+
+    def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
+        """Say how often a node is come to."""
+        if self._is_after_failure(file, node):
+            return "only in an except handler"
+        function = file.function(node)
+        here = self._lines_in(file, function)
+        around = file.loops(node)
+        shared = next((each for each in around if any(is_around(each, at) for at in here)), None)
+        if shared is not None:
+            return _in_loop(shared, here)
+        if here and self._loops_of(file, here):
+            return self._beside_the_loop(file, function)
+        if here:
+            return "each step"
+        if function is None:
+            return self._in_module(file, node)
+        return self._of_function(file, function, depth)
+
+    def reach_of_call(self, file: File, function: Function, *, on_new: bool = False) -> Reach:
+        """Say how often a call of a function ends, and with it what its locals hold.
+
+        `on_new`: only calls on an object that nobody else has count: `Fold(k).run()`.
+        """
+        calls = self._calls_up(file, function, on_new=on_new)
+        if any(f.loops(call) or _is_for_each(f, call) for f, call in calls):
+            return "when a loop turns"
+        if _are_beside(calls) or any(f.function(call) is function for f, call in calls):
+            return "elsewhere"
+        once = bool(calls) or on_new or self._is_all_of_it(file, function)
+        return "once" if once else "elsewhere"
+
+    def is_uncalled(self, file: File, function: Function) -> bool:
+        """Say whether nobody calls what empties, not even a library, and nothing else may."""
+        if not self._program.complete or function.decorator_list:
+            return False
+        kind = file.above.get(function)
+        plain = not isinstance(kind, ast.ClassDef) or self._is_plain(kind)
+        return says(function.name, "empties") and plain and not self._may_be_named(function.name)
+
+    def _calls_up(self, file: File, function: Function, *, on_new: bool) -> list[Call]:
+        """Return the calls of a function, of the functions that call it, and of those."""
+        found: list[Call] = []
+        waiting = [(file, function)]
+        for _ in range(DEEPEST):
+            calls = [each for f, g in waiting for each in self.callers(f, g, itself=True)]
+            if not found and on_new:
+                calls = [(f, call) for f, call in calls if _is_on_new(call)]
+            waiting = [(f, g) for f, call in calls if (g := f.function(call)) is not None]
+            found += calls
+        return found
+
+    def _of_function(self, file: File, function: Function, depth: int) -> Reach:
+        if function.name in words("names", "constructors") | words("names", "ends"):
+            return "once"
+        if (function, depth) not in self._reaches:
+            self._reaches[function, depth] = self._by_callers(file, function, depth)
+        return self._reaches[function, depth]
+
+    def _by_callers(self, file: File, function: Function, depth: int) -> Reach:
+        calls = self.callers(file, function) if depth < DEEPEST else []
+        found = {self._of_call(f, call, depth) for f, call in calls if not _is_in_maker(f, call)}
+        if found:
+            return next(each for each in OFTEN if each in found)
+        if self.is_uncalled(file, function):
+            return "never called"
+        turns = says(function.name, "turns") and not parts_of(function.name).isdisjoint(_BORDERS)
+        return "when a loop turns" if turns else "elsewhere"
+
+    def _of_call(self, file: File, called: ast.expr, depth: int) -> Reach:
+        """Say how often a call is come to; what is handed on, somebody may call at any time."""
+        call = file.above[called]
+        is_called = isinstance(call, ast.Call) and call.func is called
+        return self.reach(file, called, depth + 1) if is_called else "elsewhere"
+
+    def _beside_the_loop(self, file: File, function: Function | None) -> Reach:
+        """Say how often what is before or after the loop that adds is come to: with each call."""
+        if function is None or function.name in words("names", "constructors"):
+            return "once"
+        return self.reach_of_call(file, function)
+
+    def _is_all_of_it(self, file: File, function: Function) -> bool:
+        """Say whether a function runs once, by its name or as the loop of the epochs is in it."""
+        loops = self._loops_of(file, self._lines_in(file, function))
+        named = says(function.name, "sets_up") or function.name.startswith("test")
+        return named or len(loops) > 1
+
+    def _in_module(self, file: File, node: ast.AST) -> Reach:
+        """Say how often a statement outside of functions runs: where no loop is seen, who knows."""
+        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
+        loop_is_seen = any(self._loops_of(each, lines) for each, lines in adding)
+        asked = any(isinstance(each, ast.If) for each in file.around(node))
+        again = asked and not loop_is_seen and file.path in self._adds
+        return "elsewhere" if again or file.loops(node) else "once"
+
+    def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:
+        nodes = (node for line in lines for node in list(file.at(line))[:1])
+        return [loop for node in nodes for loop in file.loops(node)]
+
+    def _lines_in(self, file: File, function: Function | None) -> set[int]:
+        """Return the lines of a scope itself that add or lead there."""
+        lines = self._adds.get(file.path, ())
+        return {
+            at for at in lines for node in list(file.at(at))[:1] if file.function(node) is function
+        }
+
+    def _is_plain(self, kind: ast.ClassDef) -> bool:
+        """Say whether a class has no base, and no class below it, whose methods others call."""
+        named = all(name_of(base) in words("names", "plain_bases") for base in kind.bases)
+        decorators = (getattr(each, "func", each) for each in kind.decorator_list)
+        plain = named and not kind.keywords and all(name_of(d) == "dataclass" for d in decorators)
+        others = (k for f in self._program.files(kind.name) for k in f.classes.values())
+        return plain and not any(name_of(b) == kind.name for k in others for b in k.bases)
+
+    def _may_be_named(self, function: str) -> bool:
+        """Say whether a call may come to a function by a name that it gets as a text."""
+        by_name, by_text = words("functions", "by_name"), words("functions", "by_text")
+        return any(
+            _is_by_text(call) if name in by_text else _is_by_name(file, call, function)
+            for name in by_name | by_text
+            for file in self._program.files(name)
+            for call in file.calls(name)
+        )
+
+    def _is_after_failure(self, file: File, node: ast.AST) -> bool:
+        """Say whether a node is in a handler of what goes wrong, but for one that adds there."""
+        for each in file.around(node):
+            if isinstance(each, FUNCTIONS):
+                return False
+            if isinstance(each, ast.ExceptHandler):
+                adds = any(is_around(each, line) for line in self._adds.get(file.path, ()))
+                usual = names_of_errors(each.type) & words("names", "control")
+                if not adds and not usual:
+                    return True
+        return False
+
+
+def taken_back(program: Program, handed_on: list[Call]) -> Iterator[tuple[File, ast.Call]]:
+    """Yield the calls that take a callback back, by its name or by a handle: `handle.remove()`."""
+    for file, named in handed_on:
+        call = file.above.get(named)
+        if isinstance(call, ast.Call) and call.func is not named:
+            method = name_of(call.func)
+            if says(method, "takes_back"):
+                yield file, call
+            elif says(method, "hooks"):
+                yield from ((file, each) for each in file.calls("remove") if not each.args)
+
+
+def _in_loop(loop: Loop, here: set[int]) -> Reach:
+    """Say whether a loop with both a line that adds and a node turns once for many that add."""
+    inner = [each for each in ast.walk(loop) if isinstance(each, LOOPS) and each is not loop]
+    adding = [at for at in here if is_around(loop, at)]
+    deeper = all(any(is_around(each, at) for each in inner) for at in adding)
+    return "when a loop turns" if deeper else "each step"
+
+
+def _is_in_maker(file: File, called: ast.expr) -> bool:
+    function = file.function(called)
+    return function is not None and function.name in words("names", "constructors")
+
+
+def _is_on_new(called: ast.expr) -> bool:
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Call)
+
+
+def _is_for_each(file: File, called: ast.expr) -> bool:
+    """Say whether it is called for each of some: `[train(n) for n in sizes]`, by `map`."""
+    for each in file.around(called):
+        if isinstance(each, ast.stmt):
+            return False
+        if isinstance(each, COMPREHENSIONS):
+            return True
+        if isinstance(each, ast.Call) and name_of(each.func) == "map":
+            return called in each.args[:1]
+    return False
+
+
+def _are_beside(calls: list[Call]) -> bool:
+    """Say whether one block calls twice: `train(300); train(600)`."""
+    statements = {id(f.statement(call)): f.above.get(f.statement(call)) for f, call in calls}
+    blocks = [id(each) for each in statements.values() if not isinstance(each, ast.If)]
+    return len(set(blocks)) < len(blocks)
+
+
+def _is_by_text(call: ast.Call) -> bool:
+    """Say whether a call runs a text or goes over all members; `model.eval()` is none."""
+    return isinstance(call.func, ast.Name) or name_of(call.func) == "getmembers"
+
+
+def _is_by_name(file: File, call: ast.Call, function: str) -> bool:
+    """Say whether a call may come to a function: `getattr(x, name)()`, `methodcaller("reset")`."""
+    owner, *which = call.args if name_of(call.func) == "getattr" else (None, *call.args)
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and owner.id in file.imports:  # getattr(torch.optim, name)
+        return False
+    return any(not isinstance(e, ast.Constant) or e.value == function for e in which[:1])

@@ -1,0 +1,52 @@
+"""Attributes that count: with each addition, for ever, or up to n and from the start again."""
+
+from __future__ import annotations
+
+import ast
+
+from leakcheck.source.tree import File, Function, pairs_of, same
+
+
+def counts(file: File, counter: ast.expr, function: Function | None = None) -> bool:
+    """Say whether an attribute is counted up, in a `function` if one is given: `self.size += 1`."""
+    if not isinstance(counter, ast.Attribute):
+        return False
+    for each in _spelt(file, counter):
+        above = file.above[each]
+        if function is not None and file.function(each) is not function:
+            continue
+        if isinstance(above, ast.AugAssign) and above.target is each:
+            return True
+        values = (value for target, value in pairs_of(above) if target is each)
+        parts = (part for value in values for part in ast.walk(value))
+        if any(isinstance(part, ast.Attribute) and same(part, counter) for part in parts):
+            return True
+    return False
+
+
+def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
+    """Return n where a counter begins anew: `self.at = (self.at + 1) % n`, `if at >= n: at = 0`."""
+    for each in _spelt(file, counter) if isinstance(counter, ast.Attribute) else ():
+        match file.above[each]:
+            case ast.AugAssign(op=ast.Mod(), target=target, value=n) if target is each:
+                return n
+            case ast.Assign(value=ast.BinOp(op=ast.Mod(), right=n)):
+                return n
+            case ast.Compare(left=left, ops=[ast.GtE() | ast.Gt() | ast.Eq()], comparators=[n]):
+                branch = file.above[file.above[each]]
+                if left is each and _sets_to_zero(branch, counter):
+                    return n
+    return None
+
+
+def _spelt(file: File, counter: ast.Attribute) -> list[ast.Attribute]:
+    named = file.named(counter.attr)
+    return [each for each in named if isinstance(each, ast.Attribute) and same(each, counter)]
+
+
+def _sets_to_zero(branch: ast.AST, counter: ast.expr) -> bool:
+    return isinstance(branch, ast.If) and any(
+        same(target, counter) and isinstance(value, ast.Constant) and value.value == 0
+        for each in branch.body
+        for target, value in pairs_of(each)
+    )

@@ -1,0 +1,283 @@
+"""What does the condition around a use say of the place? `if len(kept) > n:`, `if not kept:`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from leakcheck.source import numbers
+from leakcheck.source.conditions import Condition, conditions, in_full
+from leakcheck.source.counters import counts, turn_of
+from leakcheck.source.places import Mention
+from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, name_of, same
+from leakcheck.source.words import words
+
+GuardKind = Literal[
+    "none",
+    "below",  # a length is less than n
+    "above",  # it is n or more
+    "every",  # at each n-th
+    "missing",  # the place itself is empty, unset or not there
+    "new",  # it is not there yet: a key, a value that was looked for
+    "first",  # an order of other sizes, or one step of many: it may cease to hold
+    "flag",  # a name
+    "other",  # another question
+]
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+Sign = type[ast.cmpop]
+Said = tuple[GuardKind, ast.expr | None]  # a kind, and the expression of its n
+_NOTHING: Said = ("none", None)
+_MIRRORED: dict[Sign, Sign] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+_OPPOSITE: dict[Sign, Sign] = {
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+_RANK: tuple[GuardKind, ...] = (
+    "below",
+    "above",
+    "every",
+    "missing",
+    "new",
+    "first",
+    "flag",
+    "other",
+)
+_WEAK = ("new", "missing", "first", "flag", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition: its kind, the number in it if it can be read, and its text and line.
+
+    `limit`: the expression that stands for the number, for whoever can ask live objects.
+    """
+
+    kind: GuardKind = "none"
+    n: int | None = None
+    limit: str = ""
+    test: str = ""
+    path: str = ""
+    line: int = 0
+
+
+NONE = Guard()
+
+
+def guard_of(program: Program, mention: Mention) -> Guard:
+    """Return the strongest condition around an expression, in its own function."""
+    room = _Subject(program, mention.file, mention).room()
+    around = guard_around(program, mention.file, mention.node, mention)
+    return strongest((around, room, _of_function(mention)))
+
+
+def guard_around(program: Program, file: File, node: ast.AST, mention: Mention) -> Guard:
+    """Return the strongest condition around another node, such as a call that leads there."""
+    subject = _Subject(program, file, mention)
+    return strongest(subject.classified(each) for each in conditions(file, node))
+
+
+def strongest(guards: Iterable[Guard]) -> Guard:
+    """Return the guard that says most: a length, before a key, before a flag."""
+    found = [each for each in guards if each.kind != "none"]
+    return min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
+
+
+def guard(
+    program: Program, file: File, kind: GuardKind, limit: ast.expr | None, test: ast.AST, line: int
+) -> Guard:
+    """Return a guard with its number, if the files say which it is."""
+    told = "" if limit is None else ast.unparse(limit)
+    number = numbers.of(program, file, limit)
+    return Guard(kind, number, told, ast.unparse(test), file.path, line)
+
+
+def _of_function(mention: Mention) -> Guard:
+    """Return the guard of a method that Python calls for what is not there: `__missing__`."""
+    function = mention.file.function(mention.node)
+    if function is None or function.name not in words("names", "fills"):
+        return NONE
+    return Guard("new", None, "", f"def {function.name}", mention.file.path, function.lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What conditions are asked about: a mention of the place, in one file of the program."""
+
+    program: Program
+    file: File
+    mention: Mention
+
+    def classified(self, condition: Condition) -> Guard:
+        """Return what a condition says about the place."""
+        kind, limit = self._said(condition.test, condition.holds, condition)
+        if kind == "none":
+            return NONE
+        if kind in _WEAK and condition.outside:
+            kind = "other"  # it held when the loop began; in the loop it ends nothing
+        line = getattr(condition.node, "lineno", 0)
+        return guard(self.program, self.file, kind, limit, condition.test, line)
+
+    def _said(self, test: ast.expr, holds: bool, at: Condition) -> Said:
+        asked = test if self._is_place(test) else in_full(self.program, self.file, test)
+        match asked:
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return self._said(inner, not holds, at)
+            case ast.BoolOp(op=sign, values=parts):
+                found = [self._said(each, holds, at) for each in parts]
+                return _of_parts(found, every=isinstance(sign, ast.And) == holds)
+            case ast.Compare(left=left, ops=[sign], comparators=[right]):
+                known = type(sign) if holds else _OPPOSITE[type(sign)]
+                return self._compared(left, known, right, at)
+            case ast.Call():
+                return self._asked(asked, holds), None
+            case ast.Name() | ast.Attribute() if self._is_place(asked):
+                return ("none" if holds else "missing"), None
+            case ast.Name() | ast.Attribute():
+                return "flag", None
+        return "other", None
+
+    def _compared(self, left: ast.expr, sign: Sign, right: ast.expr, at: Condition) -> Said:
+        divided = divisor(left) or divisor(right)
+        if divided is not None:
+            return "every", divided
+        if sign in (ast.In, ast.NotIn):
+            return ("new" if sign is ast.NotIn else "other"), None
+        if isinstance(right, ast.Constant) and right.value is None:
+            nothing = "missing" if self._is_place(left) else "new"
+            return (nothing if sign in (ast.Is, ast.Eq) else "other"), None  # type: ignore[return-value]
+        if self._is_length(right, at) or not self._measures(left, at):
+            left, right, sign = right, left, _MIRRORED.get(sign, sign)
+        if self._measures(left, at):
+            return self._length(sign, right)
+        if any(isinstance(s, ast.Call) and name_of(s.func) == "len" for s in (left, right)):
+            return "other", None  # the length of a batch, or of what nothing is added to here
+        constant = next((s for s in (left, right) if isinstance(s, ast.Constant)), None)
+        if sign in ORDERED or (sign is ast.Eq and constant is not None):
+            return "first", constant
+        return "other", None
+
+    def _length(self, sign: Sign, limit: ast.expr) -> Said:
+        """Say what a length is, by what it is compared with: a counter may turn, or go up."""
+        if isinstance(limit, ast.Constant) and not limit.value:
+            return ("missing" if sign in (ast.Eq, ast.Lt, ast.LtE) else "none"), None
+        turn = turn_of(self.file, limit)
+        if turn is None and counts(self.file, limit):
+            return _NOTHING  # `if self.at >= len(kept)`: a place that goes up for ever
+        below = sign in (ast.Lt, ast.LtE, ast.NotEq) or (sign is ast.Eq and turn is not None)
+        return ("below" if below else "above"), turn or limit
+
+    def _asked(self, call: ast.Call, holds: bool) -> GuardKind:
+        """Say what a question is: `kept.full()`, `hasattr(self, "rows")`, `kept.get(key)`."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=held, attr="full")) if self._is_place(held):
+                return "above" if holds else "below"
+            case ast.Call(func=ast.Name(id="hasattr")):
+                return "other" if holds else "missing"
+            case ast.Call(func=ast.Name(id="len"), args=[held]) if self._is_place(held):
+                return "none" if holds else "missing"
+            case ast.Call(func=ast.Attribute(value=held, attr="get")) if self._is_place(held):
+                return "other" if holds else "new"
+        return "other"
+
+    def _is_place(self, node: ast.expr) -> bool:
+        held = node.value if isinstance(node, ast.Subscript) else node
+        mine = self.mention.node
+        named = name_of(held) in (self.mention.place.name, name_of(mine)) and bool(name_of(held))
+        return named or same(held, mine)
+
+    def _measures(self, node: ast.expr, at: Condition) -> bool:
+        """Say whether an expression is a length, or an attribute that counts what is added."""
+        function = self.file.function(self.mention.node)
+        counter = isinstance(node, ast.Attribute) and counts(self.file, node, function)
+        return counter or self._is_length(node, at)
+
+    def _is_length(self, node: ast.expr, at: Condition) -> bool:
+        """Say whether an expression is the length of the place, or of one beside it."""
+        match node:
+            case ast.Call(func=ast.Name(id="len"), args=[held]):
+                inside = isinstance(held, ast.Name) and held.id == "self"
+                return inside or self._is_place(held) or self._is_beside(held, at)
+            case ast.Call(func=ast.Attribute(value=held, attr=method), args=[]):
+                return method in words("methods", "length") and self._is_place(held)
+        return False
+
+    def _is_beside(self, other: ast.expr, at: Condition) -> bool:
+        """Say whether what is measured is added to, or taken from, where the place is."""
+        added = words("methods", "add")
+        mine = self.file.above.get(self.mention.node)
+        adds = isinstance(mine, ast.Attribute) and mine.attr in added
+        wanted = added if adds else words("methods", "take") | words("methods", "clear")
+        return any(
+            node.func.attr in wanted and same(node.func.value, other)
+            for part in at.block
+            for node in ast.walk(part)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        )
+
+    def room(self) -> Guard:
+        """Return the guard of an addition of no more than there is room for: n - len(kept)."""
+        file, node = self.file, self.mention.node
+        headers = (each.iter for each in file.around(node) if isinstance(each, ast.For))
+        for bound in (b for part in (file.statement(node), *headers) for b in _bounds(part)):
+            for part in ast.walk(bound):
+                limit = self._missing_to(part)
+                if limit is not None:
+                    line = file.statement(node).lineno
+                    return guard(self.program, file, "below", limit, bound, line)
+        return NONE
+
+    def _missing_to(self, node: ast.AST) -> ast.expr | None:
+        """Return n of `n - len(kept)`, or of a variable that is given that."""
+        match node:
+            case ast.BinOp(left=limit, op=ast.Sub(), right=ast.Call() as length):
+                whole = Condition(length, True, node)
+                goes_up = turn_of(self.file, limit) is None and counts(self.file, limit)
+                return limit if self._is_length(length, whole) and not goes_up else None
+            case ast.Name(id=name):
+                pairs = (pair for each in self.file.named(name) for pair in self.file.given(each))
+                parts = (part for value in pairs for part in ast.walk(value))
+                found = (self._missing_to(part) for part in parts if isinstance(part, ast.BinOp))
+                return next((each for each in found if each is not None), None)
+        return None
+
+
+def _of_parts(found: list[Said], *, every: bool) -> Said:
+    """Return what several conditions say that all hold, or of which only one does."""
+    known = [each for each in found if each[0] != "none"]
+    if not known:
+        return _NOTHING
+    strong = min(known, key=lambda each: _RANK.index(each[0]))
+    alike = len(known) == len(found) and len({kind for kind, _ in known}) == 1
+    return strong if every or alike or strong[0] in _WEAK else ("other", None)
+
+
+def divisor(node: ast.expr) -> ast.expr | None:
+    """Return n of `step % n`, wherever it stands; not of a text that is put together."""
+    for part in ast.walk(node):
+        match part:
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                text = isinstance(left, ast.Constant) and isinstance(left.value, (str, bytes))
+                return None if text else right
+    return None
+
+
+def _bounds(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield how far slices and counted loops go in a statement that is one line of doing."""
+    for part in ast.walk(node) if not isinstance(node, (ast.If, *LOOPS, *FUNCTIONS)) else ():
+        match part:
+            case ast.Slice(upper=ast.expr() as upper):
+                yield upper
+            case ast.Call(func=called, args=args) if name_of(called) in words(
+                "functions", "counts"
+            ):
+                yield from args

@@ -1,0 +1,193 @@
+"""How much of what there was does a new value have? `kept = kept[-n:]`, `kept = [*kept, x]`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Literal
+
+from leakcheck.source.places import called_by
+from leakcheck.source.tree import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    File,
+    Function,
+    Program,
+    name_of,
+    parameters,
+    same,
+)
+from leakcheck.source.words import words
+
+Left = Literal["all", "some", "none", "unknown"]
+DEEPEST = 3  # functions that hand back what they are given
+_OF_SETS = (ast.Sub, ast.BitAnd, ast.BitXor)
+_ARITHMETIC = (ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.Mod)
+
+
+def left_of(value: ast.expr, kept: ast.expr, program: Program, file: File, depth: int = 0) -> Left:
+    """Return how much of `kept` a value has, a variable or an attribute of whichever object.
+
+    `none`: it does not read it, but for its length.
+    """
+    known = _Left(kept, program, file, depth)
+    return known.of(value)
+
+
+class _Left:
+    def __init__(self, kept: ast.expr, program: Program, file: File, depth: int) -> None:
+        self._kept, self._program, self._file, self._depth = kept, program, file, depth
+
+    def of(self, value: ast.expr) -> Left:
+        if not reads(value, self._kept):
+            return "none"
+        match value:
+            case ast.expr() if _is_same(value, self._kept):
+                return "all"
+            case ast.Lambda():
+                return "all"  # it holds it
+            case ast.Starred(value=inner) | ast.Await(value=inner) | ast.NamedExpr(value=inner):
+                return self.of(inner)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                return self._together(parts)
+            case ast.Dict(keys=keys, values=values):
+                return self._together(values) if None in keys else "all"
+            case ast.IfExp(body=one, orelse=other):
+                return _either(self.of(each) for each in (one, other))
+            case ast.BoolOp(values=parts):
+                return _either(self.of(each) for each in parts if reads(each, self._kept))
+            case ast.BinOp():
+                return self._of_sum(value)
+            case ast.Subscript():
+                return self._of_part(value)
+            case ast.Call():
+                return self._of_call(value)
+            case ast.Attribute(value=ast.Call() as call):  # torch.topk(kept, n).values
+                return self._of_call(call)
+        return self._of_chosen(value) if isinstance(value, COMPREHENSIONS) else "unknown"
+
+    def _together(self, parts: Iterable[ast.expr]) -> Left:
+        """Return what several have together: what one has left out, another may have."""
+        found = [self.of(each) for each in parts]
+        order: tuple[Left, ...] = ("all", "unknown", "some")
+        return next((each for each in order if each in found), "none")
+
+    def _of_sum(self, value: ast.BinOp) -> Left:
+        if not isinstance(value.op, _OF_SETS):
+            return self._together((value.left, value.right))
+        numbers = (isinstance(each, ast.Constant) for each in (value.left, value.right))
+        products = (_is_arithmetic(each) for each in (value.left, value.right))
+        return "all" if any(numbers) or any(products) else "some"  # of sets, unless of tensors
+
+    def _of_part(self, value: ast.Subscript) -> Left:
+        parts = getattr(value.slice, "elts", [value.slice])
+        cut = [each for each in parts if isinstance(each, ast.Slice)]
+        inner = self.of(value.value)
+        if inner in ("none", "unknown") or not cut:
+            return "unknown" if reads(value, self._kept) else "none"
+        return "some" if any(each.lower or each.upper or each.step for each in cut) else inner
+
+    def _of_chosen(self, value: ast.AST) -> Left:
+        """Return what a comprehension has: with a condition, or asked for by other keys, some."""
+        over = getattr(value, "generators", [])
+        if len(over) != 1:
+            return "unknown"
+        if over[0].ifs:
+            return "some"
+        if reads(over[0].iter, self._kept):
+            return self.of(over[0].iter)
+        measured = any(_is_same(part, self._kept) for part in ast.walk(over[0].iter))
+        return "all" if measured else "some"  # for i in range(len(kept))
+
+    def _of_call(self, call: ast.Call) -> Left:
+        called = name_of(call.func)
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        given = [*call.args, *(each.value for each in call.keywords)]
+        if held is not None and reads(held, self._kept):
+            return self._of_method(called, held, given)
+        if called in words("functions", "chooses"):
+            return "some"
+        if called in words("functions", "copies"):
+            limited = called == "deque" and (len(call.args) > 1 or bool(call.keywords))
+            return "some" if limited else self._together(given)
+        if called in words("functions", "joins") or called.lstrip("_")[:1].isupper():
+            return self._together(given)  # one that is made with the one before holds it
+        return self._handed_back(call)
+
+    def _of_method(self, called: str, held: ast.expr, given: list[ast.expr]) -> Left:
+        if called in words("methods", "less"):
+            return "some"
+        if called in words("methods", "same"):
+            return self._together((held, *given))
+        return "unknown"
+
+    def _handed_back(self, call: ast.Call) -> Left:
+        """Return what a function of the program's returns of it: at best all, by every way."""
+        if self._depth >= DEEPEST:
+            return "unknown"
+        found: list[Left] = []
+        for other, function, first in called_by(self._program, self._file, call):
+            names = parameters(function)[first:]
+            for at, value in enumerate(call.args):
+                if at < len(names) and reads(value, self._kept):
+                    found.append(_returned(function, names[at], self._program, other, self._depth))
+        return _either(found) if found else "unknown"
+
+
+def _returned(function: Function, name: str, program: Program, file: File, depth: int) -> Left:
+    kept = ast.Name(name, ast.Load())
+    inner = (node for node in ast.walk(function) if isinstance(node, (*FUNCTIONS, ast.Lambda)))
+    if any(node is not function and reads(node, kept) for node in inner):
+        return "all"  # a function that holds it
+    values = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    told = [
+        left_of(each, kept, program, file, depth + 1)
+        for each in values
+        if each is not None and reads(each, kept)
+    ]
+    return _either(told) if told and len(told) == len(values) else "unknown"
+
+
+def reads(value: ast.AST, kept: ast.expr) -> bool:
+    """Say whether an expression reads more of `kept` than its length."""
+    match value:
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute()]):
+            return False
+        case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+            if _is_same(value, kept):
+                return True
+    return any(reads(part, kept) for part in ast.iter_child_nodes(value))
+
+
+def is_empty(value: ast.expr) -> bool:
+    """Say whether a value is a container, or nothing, that is made empty: `[]`, `deque()`."""
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
+            return True
+        case ast.Constant(value=nothing):
+            return not nothing and not isinstance(nothing, (bool, int))
+        case ast.Call(args=[], func=called):
+            named = name_of(called) in words("functions", "makes_empty")
+            return named or not isinstance(called, ast.Attribute)
+        case ast.Call(func=called):
+            return name_of(called) == "defaultdict"
+    return False
+
+
+def _is_same(node: ast.AST, kept: ast.expr) -> bool:
+    """Say whether both are spelt alike; of attributes only their own name counts."""
+    if type(node) is not type(kept):
+        return False
+    return name_of(node) == name_of(kept) if name_of(kept) else same(node, kept)
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC)
+
+
+def _either(found: Iterable[Left]) -> Left:
+    """Return what one of several has, whichever it is: all or a part is at most a part."""
+    told = set(found)
+    if len(told) == 1:
+        return told.pop()
+    return "some" if told == {"all", "some"} else "unknown"

@@ -1,0 +1,106 @@
+"""Of which class is an object, as far as the files say? `page = Page()`, `def look(page: Page)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from leakcheck.source.tree import FUNCTIONS, File, Function, Program, name_of, parameters
+
+Kinds = frozenset[str] | None  # the names of the classes that it may be of; None: not known
+DEEPEST = 3  # names that stand for each other, or arguments handed on
+_CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
+
+
+def kinds_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Kinds:
+    """Return of which classes an object may be, None where the files do not say."""
+    if depth > DEEPEST:
+        return None
+    if (node, depth) not in program.kinds:
+        program.kinds[node, depth] = None  # of one that stands for itself nothing is known
+        program.kinds[node, depth] = _kinds(program, file, node, depth)
+    return program.kinds[node, depth]
+
+
+def _kinds(program: Program, file: File, node: ast.expr, depth: int) -> Kinds:
+    match node:
+        case ast.Call(func=called):
+            made = name_of(called)
+            return frozenset({made}) if _CLASS.fullmatch(made) else None
+        case ast.Name():
+            return _of_variable(program, file, node, depth)
+        case ast.Attribute(value=owner, attr=name):
+            return _of_attribute(program, file, owner, name, depth)
+    return None
+
+
+def may_be(kinds: Kinds, wanted: tuple[str, ...]) -> bool:
+    """Say whether an object of these classes may be one of those `wanted`, () for any."""
+    return kinds is None or not wanted or not kinds.isdisjoint(wanted)
+
+
+def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Kinds:
+    scope = file.scope(node)
+    if isinstance(scope, FUNCTIONS) and (kind := _receiver(file, scope)) and _is_first(scope, node):
+        return frozenset({kind})
+    if node.id in file.classes or _CLASS.fullmatch(node.id):
+        return frozenset({node.id})  # the class itself: `Meter.kept = []`
+    if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
+        return _of_parameter(program, file, scope, node.id, depth)
+    stores = [each for each in file.named(node.id) if isinstance(each, ast.Name)]
+    stores = [each for each in stores if isinstance(each.ctx, ast.Store)]
+    own = [each for each in stores if file.scope(each) is scope]
+    return _all_of(program, file, [v for each in own for v in _values(file, each)], depth)
+
+
+def _values(file: File, target: ast.expr) -> list[ast.expr | None]:
+    """Return what a target is given, None where it is not one expression."""
+    return [*file.given(target)] or [None]
+
+
+def _all_of(program: Program, file: File, given: list[ast.expr | None], depth: int) -> Kinds:
+    values = [each for each in given if not (isinstance(each, ast.Constant) and not each.value)]
+    return _union([kinds_of(program, file, each, depth + 1) if each else None for each in values])
+
+
+def _of_parameter(program: Program, file: File, function: Function, name: str, depth: int) -> Kinds:
+    for each in (*function.args.posonlyargs, *function.args.args):
+        if each.arg == name and each.annotation is not None:
+            said = name_of(each.annotation)
+            return frozenset({said}) if _CLASS.fullmatch(said) else None
+    handed = program.arguments(file, function, name)
+    return _union([kinds_of(program, other, each, depth + 1) for other, each in handed])
+
+
+def _of_attribute(program: Program, file: File, owner: ast.expr, name: str, depth: int) -> Kinds:
+    """Return of which class an attribute is, where the owner's class gives it one: `self.log`."""
+    owners = kinds_of(program, file, owner, depth + 1)
+    if owners is None or depth >= DEEPEST:
+        return None
+    kinds: list[Kinds] = []
+    for other in program.files(name):
+        stores = (each for each in other.named(name) if isinstance(each, ast.Attribute))
+        kinds += [
+            _all_of(program, other, _values(other, each), depth + 1)
+            for each in stores
+            if isinstance(each.ctx, ast.Store)
+            if kinds_of(program, other, each.value, DEEPEST) in (owners, None)
+        ]
+    return _union(kinds)
+
+
+def _union(kinds: list[Kinds]) -> Kinds:
+    """Return the classes of several, None if one is not known."""
+    known = [each for each in kinds if each is not None]
+    return frozenset[str]().union(*known) if known and len(known) == len(kinds) else None
+
+
+def _receiver(file: File, function: Function) -> str:
+    """Return the name of the class that a function is a method of, "" where it is none."""
+    kind = file.above.get(function)
+    static = any(name_of(each) == "staticmethod" for each in function.decorator_list)
+    return kind.name if isinstance(kind, ast.ClassDef) and not static else ""
+
+
+def _is_first(function: Function, node: ast.Name) -> bool:
+    return parameters(function)[:1] == [node.id]

@@ -1,0 +1,174 @@
+"""Every use of a place: its role, under which condition, how often it is come to, and where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from leakcheck.source.acts import Act, Role, act_of
+from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
+from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
+from leakcheck.source.places import Held, Mention, Place, mentions_of
+from leakcheck.source.tree import File, Program, is_around, name_of, parameters
+from leakcheck.source.words import words
+
+RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
+Visits = Mapping[tuple[str, int], int]  # how often each line ran
+_UNSEEN: Visits = {}
+_CHANCES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a place.
+
+    `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
+    how often that line was seen to run.
+    """
+
+    role: Role
+    guard: Guard
+    reach: Reach
+    path: str
+    line: int
+    code: str
+    sure: bool = False
+    detached: bool = False
+    ran: int = 0
+
+
+def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
+    """Return every use of what is held, in the order of the files and their lines.
+
+    `visits`: how often each line ran while it grew.
+    """
+    reader = _Reader(program, held, visits, Calls(program, held.adds))
+    found = [reader.used(each, act_of(program, held, each)) for each in mentions_of(program, held)]
+    if not any(use.role == "add" for use in found):
+        found += reader.unnamed()
+    found += [*reader.ends(), *reader.through_owner()]
+    return tuple(sorted(dict.fromkeys(found), key=lambda use: (use.path, use.line, use.role)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What is asked about, in which program, and who calls what there."""
+
+    program: Program
+    held: Held
+    visits: Visits
+    calls: Calls
+
+    def used(self, mention: Mention, act: Act) -> Use:
+        """Return the use that an act is; a line that was seen to add does not replace."""
+        file, node = mention.file, mention.node
+        statement = file.statement(node)
+        at = (file.path, statement.lineno)
+        role: Role = "add" if act.role == "replace" and at in self.held.adds else act.role
+        own = guard_of(self.program, mention) if role != "read" else NONE
+        if own.kind == "none" and role != "read":
+            own = self._guard_of_calls(mention, file, node)
+        return Use(
+            role,
+            strongest((act.guard, own)),
+            self.calls.reach(file, node),
+            *at,
+            _first_line(statement),
+            act.sure and _is_alone(file, node, statement),
+            act.detached,
+            self.visits.get(at, 0),
+        )
+
+    def unnamed(self) -> Iterator[Use]:
+        """Yield the lines that were seen to add, if they do so in a way that names no place."""
+        for path, line in self.held.adds:
+            file = self.program.file(path)
+            nodes = [node for node in file.at(line) if isinstance(node, ast.expr)]
+            if nodes:
+                place = Place("variable", self.held.name, path)
+                yield self.used(Mention(file, nodes[0], place), Act("add"))
+
+    def ends(self) -> Iterator[Use]:
+        """Yield the end of the function that a local is of: what it held is gone with the call."""
+        local = [(self.held.name, self.held.function)] if self.held.kind == "local" else []
+        paths = [self.held.path] if self.held.path else [path for path, _ in self.held.adds]
+        for name, function_name in (*local, *self.held.owners):
+            for file in map(self.program.file, dict.fromkeys(paths)):
+                for function in file.functions(function_name):
+                    if name not in parameters(function) or name == "self":
+                        on_new = name == "self"
+                        reach = self.calls.reach_of_call(file, function, on_new=on_new)
+                        code = f"def {function.name}(...)"
+                        yield Use("replace", NONE, reach, file.path, function.lineno, code)
+
+    def through_owner(self) -> Iterator[Use]:
+        """Yield what sets an attribute through its object: `self.__init__()`, `vars(self)`."""
+        names = ("__init__", "setattr", "update", "vars")
+        for name in names if self.held.kind == "attribute" else ():
+            for file in self.program.files(name):
+                for call in file.calls(name):
+                    if _sets_by_owner(file, call, name, self.held.name):
+                        code = _first_line(file.statement(call))
+                        reach = self.calls.reach(file, call)
+                        yield Use("replace", NONE, reach, file.path, call.lineno, code)
+
+    def _guard_of_calls(self, mention: Mention, file: File, node: ast.AST, depth: int = 0) -> Guard:
+        """Return the condition around every call of the function that a use is in, or that ran."""
+        function = file.function(node)
+        if function is None or function.name in words("names", "constructors") or depth >= DEEPEST:
+            return NONE
+        calls = self.calls.callers(file, function)
+        ran = [(f, call) for f, call in calls if self.visits.get((f.path, call.lineno), 0) > 0]
+        found = [self._guard_of_call(mention, f, call, depth) for f, call in ran or calls]
+        if found and all(each.kind != "none" for each in found):
+            return strongest(found)
+        back = taken_back(self.program, calls)
+        return strongest(guard_around(self.program, f, call, mention) for f, call in back)
+
+    def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
+        own = guard_around(self.program, file, call, mention)
+        return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
+
+
+def _first_line(statement: ast.stmt) -> str:
+    return ast.unparse(statement).partition("\n")[0]
+
+
+def _is_alone(file: File, node: ast.AST, statement: ast.stmt) -> bool:
+    """Say whether a node runs whenever its line does: not behind `if` on the same line."""
+    if getattr(file.above.get(statement), "lineno", 0) == statement.lineno:
+        return False
+    inside = (each for each in file.around(node) if not isinstance(each, ast.stmt))
+    inside = (each for each in inside if is_around(statement, getattr(each, "lineno", 0)))
+    return not any(isinstance(each, _CHANCES) for each in inside)
+
+
+def _sets_by_owner(file: File, call: ast.Call, name: str, attribute: str) -> bool:
+    match name, call:
+        case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+            return True
+        case "setattr", ast.Call(args=[_, ast.Constant(value=told), value]):
+            return told == attribute and not isinstance(value, ast.Name)
+        case "update", ast.Call(func=ast.Attribute(value=owner), keywords=given):
+            return _is_namespace(owner) and attribute in [each.arg for each in given]
+        case "vars", ast.Call():
+            around = file.around(call)
+            loop = next((each for each in around if isinstance(each, ast.For)), None)
+            return loop is not None and any(_clears(part, loop) for part in ast.walk(loop))
+    return False
+
+
+def _is_namespace(node: ast.expr) -> bool:
+    """Say whether it is an object's dictionary: `vars(self)`, `self.__dict__`."""
+    match node:
+        case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__"):
+            return True
+    return False
+
+
+def _clears(node: ast.AST, loop: ast.For) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="clear")):
+            return any(name_of(each) == name for each in ast.walk(loop.target))
+    return False

@@ -1,0 +1,251 @@
+"""The table that decides, row by row and as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.report import reasons
+from leakcheck.runtime import outlook
+from leakcheck.runtime.outlook import TABLE, Evidence, Outlook, Wait, outlook_of
+from leakcheck.source.acts import Role
+from leakcheck.source.calls import Reach
+from leakcheck.source.guards import Guard, GuardKind
+from leakcheck.source.uses import RELIEVES, Use
+
+ADD = Use("add", Guard(), "each step", "train.py", 4, "rows.append(x)")
+CLEAR = Use("take", Guard(), "each step", "train.py", 7, "rows.clear()", sure=True)
+BELOW = Guard("below", 300, "300", "len(rows) < 300", "train.py", 3)
+SOME = Guard("above", None, "n", "len(rows) > n", "train.py", 6)
+NEW = Guard("new", None, "", "key not in rows", "train.py", 3)
+EVERY = Guard("every", 90, "90", "step % 90 == 0", "train.py", 6)
+
+
+def use(role: Role, guard: Guard = Guard(), reach: Reach = "each step", **known) -> Use:  # noqa: B008
+    return Use(role, guard, reach, "train.py", 7, "rows.clear()", **known)
+
+
+ROWS = {
+    "lasting-graph": (
+        Evidence((ADD, use("replace", reach="when a loop turns")), graph=True),
+        ("leak", Wait(), "growing", "a graph of past steps is kept, and no backward is to free it"),
+    ),
+    "over-its-limit": (
+        Evidence((replace(ADD, guard=BELOW),), length=380, course="rises"),
+        ("leak", Wait(), "growing", "it has 380 elements, more than the 300 that it is to hold"),
+    ),
+    "taken-in-vain": (
+        Evidence((ADD, replace(CLEAR, ran=2)), course="rises"),
+        (
+            "leak",
+            Wait(),
+            "growing",
+            "`rows.clear()` (train.py:7) ran again and again, and it went on growing",
+        ),
+    ),
+    "came-down": (
+        Evidence((ADD, replace(CLEAR, ran=9)), course="falls"),
+        ("emptied", Wait(), "steady", "it was emptied, and may be again"),
+    ),
+    "stands": (
+        Evidence((ADD,), course="stands"),
+        ("fills", Wait(), "steady", "it is full: it no longer grows"),
+    ),
+    "fills-to-a-number": (
+        Evidence((ADD,), capacity=500, length=100, per_step=2.0),
+        ("fills", Wait("limit", 300), "growing", "it fills to at most 500 elements"),
+    ),
+    "fills-to-a-limit": (
+        Evidence((ADD, use("take", SOME))),
+        (
+            "fills",
+            Wait("limit", 1000),
+            "look again",
+            "it fills to a limit: len(rows) > n (train.py:6)",
+        ),
+    ),
+    "emptied-now-and-then": (
+        Evidence((ADD, use("replace", EVERY))),
+        (
+            "emptied",
+            Wait("turn", 135),
+            "look again",
+            "`rows.clear()` (train.py:7) is to empty it now and then",
+        ),
+    ),
+    "emptied-at-a-turn": (
+        Evidence((ADD, use("take", reach="when a loop turns"))),
+        (
+            "emptied",
+            Wait("turn", 50_000),
+            "growing",
+            "`rows.clear()` (train.py:7) is to empty it when the loop turns",
+        ),
+    ),
+    "emptied-elsewhere": (
+        Evidence((ADD, use("escape", reach="elsewhere"))),
+        (
+            "emptied",
+            Wait("end"),
+            "unclear",
+            "`rows.clear()` (train.py:7) may still take it away",
+        ),
+    ),
+    "memo": (
+        Evidence((replace(ADD, guard=NEW),)),
+        (
+            "memo",
+            Wait("slows", 700),
+            "growing",
+            "`rows.append(x)` (train.py:4) adds only what is new",
+        ),
+    ),
+    "keyed": (
+        Evidence((ADD,), keyed=True),
+        (
+            "memo",
+            Wait("slows", 150),
+            "growing",
+            "it finds things by key, and may be a cache that fills up",
+        ),
+    ),
+    "held-by-nothing-known": (
+        Evidence(held=False, shapes_vary=True),
+        ("unsure", Wait("slows", 1100), "unclear", "nothing that is known holds it"),
+    ),
+    "grows": (
+        Evidence((ADD,)),
+        ("leak", Wait(), "growing", "nothing takes it away"),
+    ),
+}
+
+
+def test_the_whole_table():
+    found = {code: outlook_of(evidence) for code, (evidence, _) in ROWS.items()}
+
+    assert {code: one.reason.code for code, one in found.items()} == {code: code for code in ROWS}
+    told = {
+        code: (one.kind, one.wait, one.then, reasons.said(one.reason))
+        for code, one in found.items()
+    }
+    assert told == {code: expected for code, (_, expected) in ROWS.items()}
+    assert [row.code for row in TABLE] == list(ROWS)
+
+
+def test_each_row_has_words():
+    assert set(reasons.CONDITIONS) == {row.code for row in TABLE}
+
+
+guards = st.builds(
+    Guard,
+    st.sampled_from(get_args(GuardKind)),
+    st.none() | st.integers(1, 10**12),
+    st.just("n"),
+    st.just("len(rows) > n"),
+    st.just("train.py"),
+    st.just(3),
+)
+uses = st.builds(
+    Use,
+    st.sampled_from(get_args(Role)),
+    guards,
+    st.sampled_from(get_args(Reach)),
+    st.just("train.py"),
+    st.integers(1, 9),
+    st.just("rows.pop()"),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 9),
+)
+evidences = st.builds(
+    Evidence,
+    st.lists(uses, max_size=5).map(tuple),
+    st.none() | st.integers(1, 10**6),
+    st.none() | st.integers(0, 10**6),
+    st.sampled_from(["unknown", "rises", "stands", "falls"]),
+    st.floats(0, 100),
+    *[st.booleans()] * 7,
+)
+
+
+@given(evidences)
+def test_any_evidence_has_an_outlook_that_can_be_said(evidence):
+    found = outlook_of(evidence)
+
+    assert reasons.said(found.reason)
+
+
+@given(evidences)
+def test_a_leak_is_told_at_once_and_everything_else_is_waited_for_or_over(evidence):
+    found = outlook_of(evidence)
+
+    assert (found.wait == Wait()) is (found.kind == "leak" or found.then == "steady")
+
+
+@given(evidences)
+def test_the_source_alone_never_acquits(evidence):
+    unmeasured = replace(evidence, course="unknown")
+
+    assert outlook_of(unmeasured).then != "steady"
+
+
+@given(evidences, uses.filter(lambda use: use.role == "read"))
+def test_what_only_reads_changes_nothing(evidence, read):
+    assert outlook_of(replace(evidence, uses=(*evidence.uses, read))) == outlook_of(evidence)
+
+
+@given(evidences, uses.filter(lambda use: use.role in RELIEVES))
+def test_what_nobody_calls_or_no_machine_comes_to_changes_nothing(evidence, relief):
+    never = replace(relief, reach="never called", ran=0, sure=False)
+    huge = replace(relief, guard=replace(relief.guard, n=outlook.MOST_HELD + 1), sure=False)
+    alone = outlook_of(evidence)
+
+    assert outlook_of(replace(evidence, uses=(*evidence.uses, never))) == alone
+    assert outlook_of(replace(evidence, uses=(*evidence.uses, huge))) == alone
+
+
+@given(evidences, st.integers(2, 9))
+def test_what_took_away_again_and_again_is_no_hope(evidence, ran):
+    growing = replace(evidence, uses=(ADD, replace(CLEAR, ran=ran)), course="rises", capacity=None)
+
+    assert outlook_of(growing).kind == "leak"
+
+
+@pytest.mark.parametrize("role", sorted(RELIEVES))
+def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
+    found: Outlook = outlook_of(Evidence((ADD, use(role, reach="elsewhere"))))
+
+    assert (found.kind, found.then) in (("emptied", "unclear"), ("fills", "look again"))
+
+
+@pytest.mark.parametrize(
+    ("limited", "kind"),
+    [
+        (use("cut", SOME), "fills"),
+        (use("ring"), "fills"),
+        (use("take", reach="when a loop turns"), "leak"),
+        (use("replace", EVERY), "leak"),
+    ],
+)
+def test_a_graph_is_kept_to_a_limit_and_waits_for_no_turn(limited, kind):
+    found = outlook_of(Evidence((ADD, limited), graph=True))
+
+    assert found.kind == kind
+    assert found.wait.steps in (0, outlook.GRAPH_LIMIT_STEPS)
+
+
+@pytest.mark.parametrize(("detached", "kind"), [(False, "leak"), (True, "fills")])
+def test_one_tensor_that_is_cut_keeps_its_history_unless_it_is_detached(detached, kind):
+    cut = use("cut", SOME, detached=detached)
+
+    assert outlook_of(Evidence((ADD, cut), graph=True, alone=True)).kind == kind
+
+
+def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
+    taken = use("replace", reach="when a loop turns")
+
+    assert outlook_of(Evidence((ADD, taken), graph=True, awaited=True)).kind == "emptied"

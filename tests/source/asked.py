@@ -1,0 +1,59 @@
+"""Ask the reader about a program in a few words."""
+
+from __future__ import annotations
+
+import textwrap
+
+from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
+from leakcheck.source.places import Held
+from leakcheck.source.tree import Program
+from leakcheck.source.uses import RELIEVES, Use, uses_of
+
+ADDS = "# adds"
+
+
+def program_of(*texts: str, complete: bool = False) -> Program:
+    """Return a program of train.py, and of other.py if there is a second text."""
+    names = ("train.py", "other.py")
+    known = dict(zip(names, map(textwrap.dedent, texts), strict=False))
+    return Program(known, complete)
+
+
+def lines_that_add(program: Program) -> tuple[tuple[str, int], ...]:
+    """Return the lines that end with `# adds`."""
+    return tuple(
+        (path, number)
+        for path, text in program.texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.endswith(ADDS)
+    )
+
+
+def held(program: Program, holder: str, **known: object) -> Held:
+    """Return what "kept", "kept in train()" or "Meter.kept" stands for.
+
+    A variable is the module's or the function's, an attribute is of objects of the class.
+    """
+    adds = lines_that_add(program)
+    name, _, function = holder.removesuffix("()").partition(" in ")
+    owner, _, attribute = name.rpartition(".")
+    if owner:
+        return Held("attribute", attribute, "", program.family(owner), "", adds, **known)  # type: ignore[arg-type]
+    kind = "local" if function else "global"
+    return Held(kind, name, function, (), "train.py", adds, **known)  # type: ignore[arg-type]
+
+
+def uses(program: Program, holder: str, **known: object) -> tuple[Use, ...]:
+    """Return what the program does with what it holds."""
+    return uses_of(program, held(program, holder, **known))
+
+
+def reliefs(program: Program, holder: str, **known: object) -> list[tuple[str, str, str, str]]:
+    """Return the role, guard, reach and code of the uses that take something away."""
+    found = uses(program, holder, **known)
+    return [(u.role, u.guard.kind, u.reach, u.code) for u in found if u.role in RELIEVES]
+
+
+def outlook(program: Program, holder: str, **known: object) -> Outlook:
+    """Return what is to come, by the source alone."""
+    return outlook_of(Evidence(uses(program, holder, **known)))

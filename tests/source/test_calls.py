@@ -1,0 +1,133 @@
+"""How often a use is come to, beside the line that adds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.source.asked import program_of, uses
+
+LOOPS = """
+kept = []
+def main():
+    for epoch in range(9):
+        {epoch}
+        for x in xs:
+            kept.append(x)  # adds
+            {step}
+    {after}
+def another():
+    {another}
+main()
+"""
+PLACES = {
+    "step": "each step",
+    "epoch": "when a loop turns",
+    "after": "once",
+    "another": "elsewhere",
+}
+
+
+@pytest.mark.parametrize(("place", "reach"), PLACES.items())
+def test_a_statement_runs_as_often_as_its_loop_turns(place, reach):
+    parts = dict.fromkeys(PLACES, "pass") | {place: "kept.clear()"}
+    found = uses(program_of(LOOPS.format(**parts)), "kept")
+
+    assert [use.reach for use in found if use.role == "take"] == [reach]
+
+
+@pytest.mark.parametrize(("place", "reach"), PLACES.items())
+def test_so_does_what_it_calls(place, reach):
+    parts = dict.fromkeys(PLACES, "pass") | {place: "empty()"}
+    text = f"def empty():\n    kept.clear()\n{LOOPS.format(**parts)}"
+    found = uses(program_of(text), "kept")
+
+    assert [use.reach for use in found if use.role == "take"] == [reach]
+
+
+METER = """
+class Meter:
+    def __init__(self):
+        self.kept = []
+        self.reset()
+    def add(self, x):
+        self.kept.append(x)  # adds
+    def {name}(self):
+        self.kept.clear()
+meter = Meter()
+for x in xs:
+    meter.add(x)
+{more}
+"""
+UNCALLED = {
+    ("reset", ""): "never called",
+    ("flush", ""): "elsewhere",  # libraries call that by themselves
+    ("on_epoch_end", ""): "when a loop turns",
+    ("reset", "def end():\n    meter.reset()"): "elsewhere",
+    ("reset", "end = meter.reset"): "elsewhere",
+    ("reset", "def end(m):\n    m.reset()"): "elsewhere",
+    ("reset", "getattr(meter, 'reset')()"): "elsewhere",
+    ("reset", "getattr(meter, name)()"): "elsewhere",
+    ("reset", "exec(text)"): "elsewhere",
+    ("reset", "class Sub(Meter): pass"): "elsewhere",
+    ("reset", "class Page: pass\npage = Page()\npage.reset()"): "never called",
+    ("reset", "import torch\nkind = getattr(torch.optim, name)"): "never called",
+    ("reset", "meter.reset()"): "once",
+    ("__exit__", ""): "once",
+}
+
+
+@pytest.mark.parametrize(("method", "reach"), UNCALLED.items())
+def test_a_method_that_no_line_calls_is_no_hope_where_all_lines_are_known(method, reach):
+    name, more = method
+    text = METER.format(name=name, more=more)
+
+    def found(*, complete: bool) -> list[str]:
+        program = program_of(text, complete=complete)
+        return [use.reach for use in uses(program, "Meter.kept") if use.role == "take"]
+
+    assert found(complete=True) == [reach]
+    assert found(complete=False) == ["elsewhere" if reach == "never called" else reach]
+
+
+HANDLERS = {
+    "except MemoryError": "only in an except handler",
+    "except Exception": "only in an except handler",
+    "except": "only in an except handler",
+    "except (RuntimeError, OSError)": "only in an except handler",
+    "except StopIteration": "each step",
+    "except (IndexError, queue.Empty)": "each step",
+}
+
+
+@pytest.mark.parametrize(("handler", "reach"), HANDLERS.items())
+def test_what_handles_a_failure_may_never_run(handler, reach):
+    text = f"for x in xs:\n    kept.append(x)  # adds\n    try: f()\n    {handler}: kept.clear()\n"
+    found = uses(program_of(text), "kept")
+
+    assert [use.reach for use in found if use.role == "take"] == [reach]
+
+
+TRAIN = """
+def train(n):
+    kept = []
+    for _ in range(n):
+        kept.append(step())  # adds
+{calls}
+"""
+CALLED = {
+    "train(9)": "once",
+    "if a: train(9)": "once",
+    "for n in sizes: train(n)": "when a loop turns",
+    "found = [train(n) for n in sizes]": "when a loop turns",
+    "list(map(train, sizes))": "when a loop turns",
+    "def fold(n): train(n)\nfor n in sizes: fold(n)": "when a loop turns",
+    "train(9)\ntrain(99)": "elsewhere",
+    "": "elsewhere",
+}
+
+
+@pytest.mark.parametrize(("calls", "reach"), CALLED.items())
+def test_a_local_is_gone_as_often_as_its_function_is_called(calls, reach):
+    found = uses(program_of(TRAIN.format(calls=calls)), "kept in train()")
+
+    assert {use.reach for use in found if use.role == "replace"} == {reach}

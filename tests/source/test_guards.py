@@ -1,0 +1,134 @@
+"""The condition around a use."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.source.asked import program_of, uses
+
+CONDITIONS = {
+    "if len(kept) < 300: kept.append(x)": ("below", 300),
+    "if 300 > len(kept): kept.append(x)": ("below", 300),
+    "if x and len(kept) < 300: kept.append(x)": ("below", 300),
+    "if not len(kept) >= 300: kept.append(x)": ("below", 300),
+    "if len(kept) >= 300: pass\n    else: kept.append(x)": ("below", 300),
+    "if kept.full(): pass\n    else: kept.append(x)": ("below", None),
+    "while len(kept) < 300: kept.append(x)": ("below", 300),
+    "if len(kept) != 300: kept.append(x)": ("below", 300),
+    "if len(kept) >= 300: continue\n    kept.append(x)": ("below", 300),
+    "kept.append(x)\n    if len(kept) > 300: break": ("below", 300),
+    "assert len(kept) < 300\n    kept.append(x)": ("below", 300),
+    "kept.extend(rows[: 300 - len(kept)])": ("below", 300),
+    "for _ in range(300 - len(kept)): kept.append(x)": ("below", 300),
+    "kept.append(x) if len(kept) < 300 else None": ("below", 300),
+    "len(kept) < 300 and kept.append(x)": ("below", 300),
+    "if len(others) < 300:\n        others.append(x); kept.append(x)": ("below", 300),
+    "if len(kept) < most: kept.append(x)": ("below", None),
+    "if len(kept) < MOST: kept.append(x)": ("below", 700),
+    "if len(kept) < 2 * MOST - 7: kept.append(x)": ("below", 1393),
+    "if x or len(kept) < 300: kept.append(x)": ("other", None),
+    "if len(others) < 300: kept.append(x)": ("other", None),
+    "if len(kept) > 300: kept.append(x)": ("above", 300),
+    "if step % 90 == 0: kept.append(x)": ("every", 90),
+    "if (step + 1) % 90: kept.append(x)": ("other", None),
+    "if key not in kept: kept[key] = x": ("new", None),
+    "if key in kept: continue\n    kept[key] = x": ("new", None),
+    "if kept.get(key) is None: kept[key] = x": ("new", None),
+    "try: kept[key]\n    except KeyError: kept[key] = x": ("new", None),
+    "kept.setdefault(key, x)": ("new", None),
+    "if not kept: kept.append(x)": ("missing", None),
+    "if len(kept) == 0: kept.append(x)": ("missing", None),
+    "if kept is None: kept.append(x)": ("missing", None),
+    "if step < 500: kept.append(x)": ("first", 500),
+    "if epoch == 0: kept.append(x)": ("first", 0),
+    "if collecting: kept.append(x)": ("flag", None),
+    "if not self.done: kept.append(x)": ("flag", None),
+    "if isinstance(x, int): kept.append(x)": ("other", None),
+    "if kept: kept.append(x)": ("none", None),
+    "if len(kept) > 0: kept.append(x)": ("none", None),
+    "kept.append(x)": ("none", None),
+}
+
+
+@pytest.mark.parametrize(("statement", "guard"), CONDITIONS.items())
+def test_the_condition_around_what_adds(statement, guard):
+    found = uses(program_of(f"MOST = 700\nfor x in xs:\n    {statement}\n"), "kept")
+
+    assert [(u.guard.kind, u.guard.n) for u in found if u.role == "add"] == [guard]
+
+
+def test_a_condition_around_the_loop_ends_nothing_in_it():
+    text = "if epoch == 0:\n    for x in xs:\n        kept.append(x)\n"
+
+    assert [use.guard.kind for use in uses(program_of(text), "kept")] == ["other"]
+
+
+HEAP = """
+class Heap:
+    capacity = 40
+
+    def __init__(self, most=90):
+        self.kept, self.most, self.size, self.at = [], most, 0, 0
+
+    def full(self):
+        return len(self.kept) >= self.most
+
+    @property
+    def has_room(self):
+        return len(self.kept) < self.capacity
+
+    def add(self, x):
+        {statement}
+"""
+ASKED = {
+    "if not self.full(): self.kept.append(x)": ("below", 90),
+    "if self.has_room: self.kept.append(x)": ("below", 40),
+    "ok = self.has_room\n        if ok: self.kept.append(x)": ("below", 40),
+    "if self.size < self.most:\n            self.kept.append(x); self.size += 1": ("below", 90),
+    "if self.at >= len(self.kept): self.kept.append(x)\n"
+    "        self.at = (self.at + 1) % self.most": ("below", 90),
+    "if self.at >= len(self.kept): self.kept.append(x)\n        self.at += 1": ("none", None),
+    "if self.size < self.most: self.kept.append(x)": ("first", None),
+    "if not self.other(): self.kept.append(x)": ("other", None),
+}
+
+
+@pytest.mark.parametrize(("statement", "guard"), ASKED.items())
+def test_a_condition_may_be_asked_of_the_object(statement, guard):
+    found = uses(program_of(HEAP.format(statement=statement)), "Heap.kept")
+
+    assert [(u.guard.kind, u.guard.n) for u in found if u.role == "add"] == [guard]
+
+
+@pytest.mark.parametrize(("made", "most"), [("Heap()", 90), ("Heap(7)", 7), ("Heap(most=8)", 8)])
+def test_the_number_is_what_the_object_is_made_with(made, most):
+    statement = "if not self.full(): self.kept.append(x)"
+    text = HEAP.format(statement=statement) + f"\nheap = {made}\n"
+
+    assert [u.guard.n for u in uses(program_of(text), "Heap.kept") if u.role == "add"] == [most]
+
+
+def test_of_two_numbers_none_is_known_but_how_it_is_spelt():
+    statement = "if not self.full(): self.kept.append(x)"
+    text = HEAP.format(statement=statement) + "\none, other = Heap(7), Heap(8)\n"
+    (guard,) = (u.guard for u in uses(program_of(text), "Heap.kept") if u.role == "add")
+
+    assert (guard.n, guard.limit, guard.test) == (None, "self.most", "not self.full()")
+
+
+CALLS = {
+    "if len(kept) < 300: add(x)": "below",
+    "if step < 500: add(x)": "first",
+    "def note(x): add(x)\nif step < 500: note(x)": "first",
+    "if step < 500: add(x)\nadd(x)": "none",
+    "callbacks.append(add)\nif step == 400: callbacks.remove(add)": "first",
+    "h = m.register_forward_hook(add)\nif step == 400: h.remove()": "first",
+    "h = m.register_forward_hook(add)\nh.remove()": "none",
+}
+
+
+@pytest.mark.parametrize(("calls", "kind"), CALLS.items())
+def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
+    found = uses(program_of(f"def add(x):\n    kept.append(x)  # adds\n{calls}\n"), "kept")
+
+    assert [use.guard.kind for use in found if use.role == "add"] == [kind]

@@ -1,0 +1,241 @@
+"""The role of each use: what a statement does to `kept`, or to the attribute of an object."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.source.asked import program_of, reliefs, uses
+
+ROLES = {
+    "kept.append(x)": "add",
+    "kept += [x]": "add",
+    "kept = kept + [x]": "add",
+    "kept = [*kept, x]": "add",
+    "kept = torch.cat([kept, x])": "add",
+    "kept = sorted(kept)": "add",
+    "kept = kept[:]": "add",
+    "kept[key] = x": "add",
+    "heapq.heappush(kept, x)": "add",
+    "kept.pop()": "take",
+    "kept.pop(key, None)": "take",
+    "kept.clear()": "take",
+    "del kept[0]": "take",
+    "old = kept.get()": "take",
+    "heapq.heappop(kept)": "take",
+    "kept = []": "replace",
+    "kept, n = [], 0": "replace",
+    "del kept": "replace",
+    "kept[:] = []": "replace",
+    "with opened() as kept: pass": "replace",
+    "kept = rows": "replace",
+    "kept = kept[-9:]": "cut",
+    "kept[:] = kept[-9:]": "cut",
+    "del kept[:-9]": "cut",
+    "kept = [r for r in kept if r.alive]": "cut",
+    "kept = {k: kept[k] for k in recent}": "cut",
+    "kept = heapq.nlargest(9, kept)": "cut",
+    "kept = collections.deque(kept, maxlen=9)": "cut",
+    "kept &= recent": "cut",
+    "kept.difference_update(old)": "cut",
+    "del kept[step - n]": "cut",
+    "kept.discard(step - n)": "cut",
+    "head, *kept = kept": "cut",
+    "kept[step % n] = x": "ring",
+    "kept[random.randrange(n)] = x": "ring",
+    "kept[self.at] = x": "ring",
+    "heapq.heapreplace(kept, x)": "ring",
+    "kept = prune(kept)": "escape",
+    "kept = kept + [x] if more else []": "escape",
+    "done, kept = wait(kept)": "escape",
+    "prune(kept)": "escape",
+    "kept.prune()": "escape",
+    "future.add_done_callback(kept.discard)": "escape",
+    "print(kept, len(kept), kept[0])": "read",
+    "row = kept.get(key)": "read",
+    "for row in kept: use(row)": "read",
+    "kept.sort()": "read",
+    "droplet(kept)": "read",
+}
+
+
+@pytest.mark.parametrize(("statement", "role"), ROLES.items())
+def test_the_role_of_a_use(statement, role):
+    found = uses(program_of(f"for x in xs:\n    {statement}\n"), "kept")
+    acting = {use.role for use in found} - {"read"}
+
+    assert acting == {role} - {"read"}
+
+
+SURE = {
+    "kept.pop()": True,
+    "del kept[0]": True,
+    "kept.clear()": True,
+    "kept = []": True,
+    "kept.pop(key, None)": False,
+    "kept = prune(kept)": False,
+    "if x: kept.pop()": False,
+    "y = kept.pop() if x else 0": False,
+    "x and kept.pop()": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "sure"), SURE.items())
+def test_whether_something_is_gone_whenever_a_line_runs(statement, sure):
+    found = uses(program_of(f"for x in xs:\n    kept.append(x)\n    {statement}\n"), "kept")
+
+    assert [use.sure for use in found if use.role in ("take", "replace", "escape")] == [sure]
+
+
+def test_a_use_says_where_it_is_and_how_often_it_ran():
+    text = "for x in xs:\n    kept.append(x)\n    if x:\n        kept.pop(\n            0)\n"
+    from leakcheck.source.uses import uses_of
+    from tests.source.asked import held
+
+    program = program_of(text)
+    found = uses_of(program, held(program, "kept"), {("train.py", 4): 7})
+
+    (taken,) = (use for use in found if use.role == "take")
+    assert (taken.path, taken.line, taken.code, taken.ran) == ("train.py", 4, "kept.pop(0)", 7)
+
+
+SET_BACK = {
+    "rows = kept[-9:]; kept = rows": ["cut"],
+    "rows = kept; rows = rows[-9:]; kept = rows": ["cut"],
+    "rows = kept[-9:]; other = rows": [],
+    "rows = other[-9:]; kept = rows": ["replace"],
+}
+
+
+@pytest.mark.parametrize(("statement", "roles"), SET_BACK.items())
+def test_a_part_may_be_set_back_by_another_name(statement, roles):
+    found = uses(program_of(f"for x in xs:\n    kept.append(x)\n    {statement}\n"), "kept")
+
+    assert [use.role for use in found if use.role not in ("read", "add")] == roles
+
+
+NAMES = {
+    "rows = kept; rows.clear()": True,
+    "rows: list = kept; rows.clear()": True,
+    "rows, n = kept, 9; rows.clear()": True,
+    "print(rows := kept); rows.clear()": True,
+    "for rows in (kept, other): rows.clear()": True,
+    "empty(kept)": True,
+    "empty(rows=kept)": True,
+    "Keeper(kept)": True,
+    "empty(other)": False,
+    "empty(kept[0])": False,
+    "rows = list(kept); rows.clear()": False,
+    "rows = kept; rows = []": False,
+    "rows = kept[0]; rows.clear()": False,
+    "other.kept.clear()": False,
+}
+HELPERS = """
+def empty(rows):
+    rows.clear()
+
+class Keeper:
+    def __init__(self, rows):
+        self.pending = rows
+    def turn(self):
+        self.pending.clear()
+
+"""
+
+
+@pytest.mark.parametrize(("statement", "takes"), NAMES.items())
+def test_what_is_given_another_name_is_followed(statement, takes):
+    text = f"{HELPERS}kept = []\nfor x in xs:\n    kept.append(x)  # adds\n    {statement}\n"
+    found = [each for each in reliefs(program_of(text), "kept") if each[0] != "replace"]
+
+    assert bool(found) is takes
+
+
+OTHERS = {
+    "import train\ntrain.kept.clear()": True,
+    "from train import kept\nkept.clear()": True,
+    "from train import kept as rows\nkept = []\nkept.clear()": False,
+    "from elsewhere import kept\nkept.clear()": False,
+    "kept = []\nkept.clear()": False,
+}
+
+
+@pytest.mark.parametrize(("other", "takes"), OTHERS.items())
+def test_a_global_is_known_in_another_file_by_its_import(other, takes):
+    program = program_of("kept = []\nfor x in xs:\n    kept.append(x)  # adds\n", other)
+
+    assert any(use.role == "take" for use in uses(program, "kept")) is takes
+
+
+METER = """
+class Meter:
+    def __init__(self):
+        self.kept = []
+    def add(self, x):
+        self.kept.append(x)  # adds
+
+class Sub(Meter):
+    pass
+
+class Page:
+    pass
+
+meter = Meter()
+{statement}
+"""
+OWNERS = {
+    "meter.kept.clear()": True,
+    "getattr(meter, 'kept').clear()": True,
+    "getattr(meter, name).clear()": True,
+    "def turn(m):\n    m.kept.clear()": True,
+    "def turn(m: Meter):\n    m.kept.clear()": True,
+    "def turn(m: Page):\n    m.kept.clear()": False,
+    "def turn(m):\n    m.kept.clear()\nturn(Page())": False,
+    "page = Page()\npage.kept.clear()": False,
+    "Page().kept.clear()": False,
+    "sub = Sub()\nsub.kept.clear()": False,
+    "getattr(meter, 'rows').clear()": False,
+    "class A:\n    def turn(self):\n        self.kept.clear()": False,
+    "class A:\n    kept = []\n    kept.clear()": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "takes"), OWNERS.items())
+def test_an_attribute_is_that_of_its_owner_s_class(statement, takes):
+    program = program_of(METER.format(statement=statement))
+
+    assert any(use.role == "take" for use in uses(program, "Meter.kept")) is takes
+
+
+THROUGH = {
+    "self.__init__()": True,
+    "setattr(self, 'kept', [])": True,
+    "vars(self).update(kept=[])": True,
+    "for rows in vars(self).values(): rows.clear()": True,
+    "setattr(self, 'other', [])": False,
+    "vars(self).update(other=[])": False,
+    "super().__init__()": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "sets"), THROUGH.items())
+def test_an_attribute_may_be_set_through_its_object(statement, sets):
+    method = f"\n    def reset(self):\n        {statement}\n"
+    program = program_of(METER.replace("\nclass Sub", f"{method}\nclass Sub").format(statement=""))
+    found = [use for use in uses(program, "Meter.kept") if use.reach == "elsewhere"]
+
+    assert [use.role for use in found if use.role == "replace"] == ["replace"] * sets
+
+
+def test_of_lists_in_a_table_those_that_grow_are_meant():
+    text = """
+        table = {}
+        def note(key, x):
+            table.setdefault(key, []).append(x)  # adds
+        def trim():
+            for rows in table.values():
+                if len(rows) > 9:
+                    del rows[0]
+        """
+    program = program_of(text)
+
+    assert ("take", "above", "elsewhere", "del rows[0]") in reliefs(program, "table", inner=True)
