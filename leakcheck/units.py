@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _FACTORS = {
     "": 1,
     "b": 1,
@@ -30,11 +30,11 @@ def parse_size_bytes(text: str) -> int:
 def format_bytes(count: float) -> str:
     """Write a byte count with the unit that leaves one to four digits before the point."""
     size, unit = abs(float(count)), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
+    while size >= 1000 and unit < len(UNITS) - 1:
         size /= 1024
         unit += 1
     sign = "-" if count < 0 else ""
-    return f"{sign}{_digits(size, exact=unit == 0)} {_UNITS[unit]}"
+    return f"{sign}{_digits(size, exact=unit == 0)} {UNITS[unit]}"
 
 
 def format_count(count: float) -> str:

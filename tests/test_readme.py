@@ -210,6 +210,22 @@ def test_no_command_line_is_passed_over_and_none_is_listed_that_is_gone():
     assert sorted(FOUND) == sorted((*RUN, *NOT_RUN))
 
 
+def test_the_page_is_short_enough_to_be_read():
+    watch = README.partition("## Watch a run")[2].partition("<img")[0]
+
+    assert len(README.splitlines()) <= 180
+    assert len(FENCE.sub("", watch).split()) <= 250
+
+
+def test_what_the_page_links_to_is_there():
+    links = re.findall(r"\]\(([^)#]+)|src=\"([^\"]+)\"", README)
+    files = [file or picture for file, picture in links]
+
+    assert "examples/leak.png" in files
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert (ROOT / "examples" / "leak.png").stat().st_size < 200_000
+
+
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of commands: this checkout as `leakcheck`, also where pipx would install it."""

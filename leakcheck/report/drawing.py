@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from leakcheck.report.plain import escape
+from leakcheck.units import UNITS, format_bytes
 
 TICKS = 4
+MOST_DIGITS = 4  # after the point
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,24 @@ def line(points: Iterable[tuple[float, float]], color: str, style: str = "") -> 
     return f'<path d="M{path}" fill="none" stroke="{color}"{style and " " + style}/>'
 
 
-def levels(frame: Frame, write: Callable[[float], str]) -> Iterator[str]:
+def levels(frame: Frame, write: Callable[[Sequence[float]], Sequence[str]]) -> Iterator[str]:
     """Draw the vertical axis: a line across the frame at each tick, with its value."""
-    for value in ticks(frame.up):
+    values = ticks(frame.up)
+    for value, label in zip(values, write(values), strict=True):
         y = frame.y(value)
         yield line([(frame.left, y), (frame.right, y)], "#dddddd")
-        yield text(frame.left - 6, y + 4, write(value), "end")
+        yield text(frame.left - 6, y + 4, label, "end")
+
+
+def as_bytes(values: Sequence[float]) -> list[str]:
+    """Write sizes as the report does, or with the digits that tell them apart."""
+    labels = [format_bytes(value) for value in values]
+    power = min(len(UNITS) - 1, int(max(map(abs, values))).bit_length() // 10)
+    digits = 0
+    while len(set(labels)) < len(set(values)) and digits < MOST_DIGITS:
+        digits += 1
+        labels = [f"{value / 1024**power:.{digits}f} {UNITS[power]}" for value in values]
+    return labels
 
 
 def ticks(span: tuple[float, float]) -> list[float]:

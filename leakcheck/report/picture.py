@@ -17,9 +17,8 @@ from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites
 from leakcheck.memory.trace import Trace
 from leakcheck.model import LedgerPage
-from leakcheck.report.drawing import Frame, levels, line, page, text
+from leakcheck.report.drawing import Frame, as_bytes, levels, line, page, text
 from leakcheck.report.plain import escape
-from leakcheck.units import format_bytes
 
 _WIDTH, _HEIGHT = 960, 420
 _LABEL_WIDTH = 80
@@ -240,7 +239,7 @@ def _page(
 ) -> str:
     """Put a picture together; `across` names its horizontal axis."""
     named = text((frame.left + frame.right) / 2, _HEIGHT - 12, across, "middle")
-    drawn = [text(_LEFT, 22, title), named, *levels(frame, format_bytes), *parts, *legend]
+    drawn = [text(_LEFT, 22, title), named, *levels(frame, as_bytes), *parts, *legend]
     return page(_WIDTH, _HEIGHT, drawn) + "\n"
 
 

@@ -10,10 +10,10 @@ from leakcheck.model import Report
 from leakcheck.report.charts import Chart, charts_of
 from leakcheck.report.svg import PALETTE, color_of_fit
 from leakcheck.report.terminal import headline
+from leakcheck.units import UNITS
 
 WIDTH_INCHES, CHART_INCHES = 7.6, 2.4
 DPI = 150
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 TITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "weight": "bold"}
 
 

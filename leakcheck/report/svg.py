@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from leakcheck.model import Report
 from leakcheck.report.charts import Chart, Curve, charts_of
-from leakcheck.report.drawing import Frame, levels, line, page, text, ticks
+from leakcheck.report.drawing import Frame, as_bytes, levels, line, page, text, ticks
 from leakcheck.report.terminal import headline
-from leakcheck.units import format_bytes, format_count
+from leakcheck.units import format_count
 
 WIDTH = 760
 CHART_HEIGHT = 220
@@ -55,9 +55,12 @@ def _frame(chart: Chart) -> Frame:
     return Frame(LEFT, WIDTH - RIGHT, TOP, CHART_HEIGHT - BOTTOM, (first, last), (low, high))
 
 
-def _writer(unit: str, frame: Frame) -> Callable[[float], str]:
+def _writer(unit: str, frame: Frame) -> Callable[[Sequence[float]], list[str]]:
+    if unit == "B":
+        return as_bytes
     low, high = frame.up
-    return format_bytes if unit == "B" else _whole if high - low > 10 else format_count
+    write = _whole if high - low > 10 else format_count
+    return lambda values: [write(value) for value in values]
 
 
 def _whole(count: float) -> str:
