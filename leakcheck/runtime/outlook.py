@@ -166,7 +166,7 @@ def _is_lasting_graph(evidence: Evidence) -> bool:
     """Say whether a graph stays: what a tensor is cut to keeps it by its history all the same."""
     cut = any(use.detached for use in evidence.limits)
     lets_go = _has_limit(evidence) and (cut or not evidence.alone)
-    return evidence.graph and not evidence.awaited and not lets_go
+    return evidence.graph and evidence.goes_on and not (evidence.awaited or lets_go)
 
 
 def _vain(evidence: Evidence) -> Use | None:

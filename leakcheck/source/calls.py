@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
-from leakcheck.source.owners import kinds_of
+from leakcheck.source.owners import Makers, is_another, kinds_of
 from leakcheck.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -47,9 +47,18 @@ Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be c
 class Calls:
     """The program's calls, seen from the lines that add: these and the calls that lead there."""
 
-    def __init__(self, program: Program, adds: Iterable[tuple[str, int]]) -> None:
-        """Follow the calls that lead to the lines that add."""
-        self._program = program
+    def __init__(
+        self,
+        program: Program,
+        adds: Iterable[tuple[str, int]],
+        classes: tuple[str, ...] = (),
+        makers: Makers = None,
+    ) -> None:
+        """Follow the calls that lead to the lines that add.
+
+        `makers` make the object of these `classes` whose methods count: not another's.
+        """
+        self._program, self._classes, self._makers = program, classes, makers
         self._adds: dict[str, set[int]] = {}
         self._callers: dict[Function, list[Call]] = {}
         self._reaches: dict[tuple[Function, int], Reach] = {}
@@ -87,9 +96,12 @@ class Calls:
                 )
 
     def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
-        """Say whether `x.reset` may be the method of a class: not where `x` is of another."""
+        """Say whether `x.reset` may be the method of a class: not where `x` is another object."""
         if not isinstance(called, ast.Attribute) or not owner:
             return not owner
+        mine = owner in self._classes
+        if mine and is_another(self._program, file, called.value, self._makers):
+            return False
         kinds = kinds_of(self._program, file, called.value)
         return kinds is None or any(owner in self._program.family(kind) for kind in kinds)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from leakcheck.source.owners import kinds_of, may_be
+from leakcheck.source.owners import Makers, is_another, kinds_of, makers_of_variable, may_be
 from leakcheck.source.tree import (
     FUNCTIONS,
     File,
@@ -54,7 +54,8 @@ class Place:
 
     `path` is "" for an attribute, which any file may name; `classes` are those of its owner.
     `inner`: an element of it is what grows; `owner`: it is an object that has the place; `alias`: a
-    name that was given it, so that to set that name anew takes nothing away.
+    name that was given it, so that to set that name anew takes nothing away; `makers`: the calls
+    that its owner is made by, which other objects of the class are not.
     """
 
     kind: Literal["variable", "attribute"]
@@ -65,6 +66,7 @@ class Place:
     inner: bool = False
     owner: bool = False
     alias: bool = False
+    makers: Makers = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +120,21 @@ def _seeds(program: Program, held: Held) -> Iterator[Place]:
 
 def _own(program: Program, held: Held) -> Iterator[Place]:
     if held.kind == "attribute":
-        yield Place("attribute", held.name, classes=held.classes)
+        makers = makers_of_owner(program, held)
+        yield Place("attribute", held.name, classes=held.classes, makers=makers)
     elif held.kind != "unknown":
         yield from _variables(program, held, held.name, held.function)
+
+
+def makers_of_owner(program: Program, held: Held) -> Makers:
+    """Return the calls that make the object with the attribute, if a variable has it."""
+    if len(held.owners) != 1 or held.owners[0][0].startswith("."):
+        return None
+    name, function = held.owners[0]
+    path = held.path or next((path for path, _ in held.adds), "")
+    file = program.file(path)
+    scopes = file.functions(function) if function else [file.tree]
+    return makers_of_variable(program, file, name, scopes[0]) if len(scopes) == 1 else None
 
 
 def _variables(program: Program, held: Held, name: str, function: str) -> Iterator[Place]:
@@ -238,7 +252,7 @@ def _attributes(program: Program, file: File, place: Place) -> Iterator[ast.expr
     for node in file.named(place.name):
         match node:
             case ast.Attribute(value=owner):
-                if may_be(kinds_of(program, file, owner), place.classes):
+                if _may_own(program, file, owner, place):
                     yield node
             case ast.Name() if isinstance(kind := file.scope(node), ast.ClassDef):
                 if not place.classes or kind.name in place.classes:
@@ -246,8 +260,14 @@ def _attributes(program: Program, file: File, place: Place) -> Iterator[ast.expr
     for call in file.calls("getattr"):
         match call.args:
             case [owner, which, *_] if _may_name(which, place.name):
-                if may_be(kinds_of(program, file, owner), place.classes):
+                if _may_own(program, file, owner, place):
                     yield call
+
+
+def _may_own(program: Program, file: File, owner: ast.expr, place: Place) -> bool:
+    """Say whether an object may be the owner of a place: of its class, and not surely another."""
+    of_class = may_be(kinds_of(program, file, owner), place.classes)
+    return of_class and not is_another(program, file, owner, place.makers)
 
 
 def _may_name(which: ast.expr, name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
 from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
-from leakcheck.source.places import Held, Mention, Place, mentions_of
+from leakcheck.source.places import Held, Mention, Place, makers_of_owner, mentions_of
 from leakcheck.source.tree import File, Program, is_around, name_of, parameters
 from leakcheck.source.words import words
 
@@ -41,9 +41,10 @@ class Use:
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
     """Return every use of what is held, in the order of the files and their lines.
 
-    `visits`: how often each line ran while it grew.
+    `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
-    reader = _Reader(program, held, visits, Calls(program, held.adds))
+    calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held))
+    reader = _Reader(program, held, visits, calls)
     found = [reader.used(each, act_of(program, held, each)) for each in mentions_of(program, held)]
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
@@ -75,10 +76,14 @@ class _Reader:
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            act.sure and _is_alone(file, node, statement),
+            act.sure and self._is_of_all(mention) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
         )
+
+    def _is_of_all(self, mention: Mention) -> bool:
+        """Say whether what is taken from is what grows: of many elements, another may be meant."""
+        return mention.whole or not self.held.inner
 
     def unnamed(self) -> Iterator[Use]:
         """Yield the lines that were seen to add, if they do so in a way that names no place."""

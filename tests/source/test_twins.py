@@ -206,6 +206,45 @@ def test_their_twins_that_do_are_waited_for(statement, kind):
     assert found.kind == kind, found
 
 
+TWO = """
+class Meter:
+    def __init__(self):
+        self.buf = []
+    def update(self, x):
+        self.buf.append(x)  # adds
+    def reset(self):
+        self.buf.clear()
+def main():
+    meter = Meter()
+    other = Meter()
+    for epoch in range(9):
+        for x in range(999):
+            meter.update(x)
+            other.update(x)
+        {statement}
+main()
+"""
+OF_TWO = {
+    "other.reset()": "leak",
+    "other.buf.clear()": "leak",
+    "empty(other)\ndef empty(one):\n    one.reset()": "leak",
+    "meter.reset()": "emptied",
+    "meter.buf.clear()": "emptied",
+    "other = meter; other.reset()": "emptied",
+    "for each in (meter, other): each.reset()": "emptied",
+    "every[0].reset()": "emptied",
+    "empty(meter); empty(other)\ndef empty(one):\n    one.reset()": "emptied",
+}
+
+
+@pytest.mark.parametrize(("statement", "kind"), OF_TWO.items())
+def test_another_object_of_the_same_class_is_not_the_one_that_grows(statement, kind):
+    program = program_of(TWO.format(statement=statement), complete=True)
+    found = outlook(program, "Meter.buf", owners=(("meter", "main"),))
+
+    assert found.kind == kind, found
+
+
 # what is emptied, cut back or limited, each beside code that adds elsewhere
 CLEAN = {
     "emptied at an epoch's end": (
