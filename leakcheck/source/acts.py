@@ -9,7 +9,8 @@ from typing import Literal
 from leakcheck.source import numbers
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
 from leakcheck.source.left import Left, is_empty, left_of
-from leakcheck.source.places import Held, Mention, called_by, is_policy
+from leakcheck.source.mentions import Mention, is_policy
+from leakcheck.source.places import Held
 from leakcheck.source.tree import File, Program, is_around, name_of
 from leakcheck.source.words import says, words
 
@@ -224,7 +225,7 @@ def _method(program: Program, mention: Mention, asked: ast.Attribute, method: st
         return _taken(program, mention, call, method)
     if method in words("methods", "cut"):
         return Act("cut")
-    known = any(called_by(program, mention.file, call))
+    known = bool(program.called_by(mention.file, call))
     plain = any(hasattr(kind, method) for kind in (list, dict, set))
     return Act("escape") if says(method, "takes") and not (known or plain) else READ
 
@@ -269,7 +270,7 @@ def _argument(program: Program, held: Held, mention: Mention, call: ast.Call) ->
         return Act("ring")
     if called in words("functions", "heap_take") and first:
         return Act("take", True)
-    if any(called_by(program, mention.file, call)) or _is_given_back(mention, call):
+    if program.called_by(mention.file, call) or _is_given_back(mention, call):
         return READ
     return Act("escape") if says(called, "takes") or is_policy(mention.file, call) else READ
 
@@ -287,4 +288,4 @@ def _of_owner(program: Program, mention: Mention, asked: ast.Attribute, method: 
     call = mention.file.above.get(asked)
     if not isinstance(call, ast.Call) or call.func is not asked or not says(method, "takes"):
         return READ
-    return READ if any(called_by(program, mention.file, call)) else Act("escape")
+    return READ if program.called_by(mention.file, call) else Act("escape")

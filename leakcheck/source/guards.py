@@ -10,7 +10,7 @@ from typing import Literal
 from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.counters import counts, turn_of
-from leakcheck.source.places import Mention
+from leakcheck.source.mentions import Mention
 from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, name_of, same
 from leakcheck.source.words import words
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
 from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
-from leakcheck.source.places import Held, Mention, Place, makers_of_owner, mentions_of
+from leakcheck.source.mentions import Mention, mentions_of
+from leakcheck.source.places import Held, Place
+from leakcheck.source.seeds import makers_of_owner
 from leakcheck.source.tree import File, Program, is_around, name_of, parameters
 from leakcheck.source.words import words
 
