@@ -13,8 +13,8 @@ ADDS = "# adds"
 
 
 def program_of(*texts: str, complete: bool = False) -> Program:
-    """Return a program of train.py, and of other.py if there is a second text."""
-    names = ("train.py", "other.py")
+    """Return a program of train.py, and of other.py and third.py if there are more texts."""
+    names = ("train.py", "other.py", "third.py")
     known = dict(zip(names, map(textwrap.dedent, texts), strict=False))
     return Program(known, complete)
 

@@ -161,6 +161,48 @@ def test_nor_does_it_in_the_same_file(holder, innocent):
     assert outlook(type(both)(texts), holder) == alone
 
 
+IN_ANOTHER_FILE = """
+class Store:
+    def keep(self, x):
+        self.buf[x] = x  # adds
+
+class Meter(Store):
+    def __init__(self):
+        self.buf = {}
+"""
+TRAINS = """
+from other import Meter
+
+def main():
+    meter = Meter()
+    for x in range(9999):
+        meter.keep(x)
+main()
+"""
+
+
+@pytest.mark.parametrize("innocent", BESIDE.values(), ids=BESIDE)
+def test_nor_where_the_leak_is_in_a_base_class_of_another_file(innocent):
+    alone = outlook(program_of(TRAINS, IN_ANOTHER_FILE), "Meter.buf")
+
+    assert alone.kind == "leak"
+    assert outlook(program_of(TRAINS, IN_ANOTHER_FILE, innocent), "Meter.buf") == alone
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("if len(meter.buf) > 90: meter.buf.popitem()", "fills"),
+        ("if x % 90 == 0: meter.buf.clear()", "emptied"),
+        ("print(meter.buf)", "leak"),
+    ],
+)
+def test_what_empties_it_may_be_in_the_file_that_trains(statement, kind):
+    text = TRAINS.replace("meter.keep(x)", f"meter.keep(x)\n        {statement}")
+
+    assert outlook(program_of(text, IN_ANOTHER_FILE), "Meter.buf").kind == kind
+
+
 HARMLESS = {
     "a limit that no machine comes to": "if len(meter.buf) > 10 ** 12:\n    meter.buf.clear()",
     "a clean-up after a failure": "try: x = 1\nexcept MemoryError: meter.buf.clear()",
