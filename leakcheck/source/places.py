@@ -19,13 +19,14 @@ from leakcheck.source.tree import FUNCTIONS, File, Program
 class Held:
     """What is asked about: a name, bound to the live object that has it.
 
+    A `closure` is a variable of a `function` that outlives its call, as is a parameter's `default`.
     `classes`: the names of the owner's class and its bases, if it is an attribute; `adds`: the
     lines that are seen to add, `inner`: to one of its elements; `owners`: the objects between a
     root and it, `("trainer", "main")` for a local and its function, "" for a global's, and
     `(".memory", "Trainer")` for an attribute and the class that has it.
     """
 
-    kind: Literal["local", "global", "attribute", "unknown"]
+    kind: Literal["local", "global", "attribute", "closure", "default", "unknown"]
     name: str = ""
     function: str = ""
     classes: tuple[str, ...] = ()

@@ -27,7 +27,9 @@ def seeds_of(program: Program, held: Held) -> Iterator[Place]:
     yield from (replace(place, inner=inner) for place in own)
     for file, node, item in changed:
         if name_of(node) != held.name:
-            yield from (replace(each, inner=item) for each in place_at(program, file, node))
+            for place in place_at(program, file, node):
+                alias = held.kind != "unknown" and place.kind == "variable"
+                yield replace(place, inner=item, alias=alias)
     yield from (place for owner in held.owners for place in _owner(program, held, owner))
 
 

@@ -32,14 +32,16 @@ def lines_that_add(program: Program) -> tuple[tuple[str, int], ...]:
 def held(program: Program, holder: str, **known: object) -> Held:
     """Return what "kept", "kept in train()" or "Meter.kept" stands for.
 
-    A variable is the module's or the function's, an attribute is of objects of the class.
+    A variable is the module's or the function's, an attribute is of objects of the class; other
+    kinds are said: "closure: kept in make()".
     """
     adds = lines_that_add(program)
+    kind, _, holder = holder.rpartition(": ")
     name, _, function = holder.removesuffix("()").partition(" in ")
     owner, _, attribute = name.rpartition(".")
     if owner:
         return Held("attribute", attribute, "", program.family(owner), "", adds, **known)  # type: ignore[arg-type]
-    kind = "local" if function else "global"
+    kind = kind or ("local" if function else "global")
     return Held(kind, name, function, (), "train.py", adds, **known)  # type: ignore[arg-type]
 
 

@@ -48,6 +48,33 @@ LEAKS = {
                 run.update(x)
         main()
         """,
+    "closure: buf in record()": """
+        def record():
+            buf = []
+            def hook(module, given, made):
+                buf.append(made)  # adds
+            return hook
+        for module in modules:
+            module.register_forward_hook(record())
+        """,
+    "default: buf in note()": """
+        def note(x, buf=[]):
+            buf.append(x)  # adds
+        for x in range(9999):
+            note(x)
+        """,
+    "Counts.buf": """
+        from collections import defaultdict
+        class Counts:
+            def __init__(self):
+                self.buf = defaultdict(list)
+            def note(self, key, x):
+                rows = self.buf[key]
+                rows.append(x)  # adds
+        counts = Counts()
+        while True:
+            counts.note(next(keys), object())
+        """,
     "Records.buf": """
         import dataclasses
         from collections import defaultdict
