@@ -104,6 +104,13 @@ class Evidence:
         return min(known, default=None)
 
     @property
+    def firm(self) -> int | None:
+        """The least number that it is kept to at each step, whatever else is asked."""
+        each = (u for u in self.limits if u.guard.only and u.reach == "each step")
+        known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
+        return self.capacity if self.capacity is not None else min(known, default=None)
+
+    @property
     def goes_on(self) -> bool:
         """Whether it was not seen to come down or to stand."""
         return self.course not in ("falls", "stands")
@@ -137,14 +144,12 @@ class Row:
     def outlook(self, evidence: Evidence) -> Outlook:
         """Return the outlook, with the use that it rests on."""
         kind, wait, then = self.says(evidence)
-        numbers: list[tuple[str, str | int]] = []
-        if evidence.most is not None:
-            numbers.append(("most", evidence.most))
-        if evidence.length is not None:
-            numbers.append(("length", evidence.length))
+        most = evidence.firm if self.code == "over-its-limit" else evidence.most
+        numbers = (("most", most), ("length", evidence.length))
+        known = [(name, number) for name, number in numbers if number is not None]
         use = self.tells(evidence)
         where = () if use is None else _fields(use)
-        return Outlook(kind, Reason(self.code, (*numbers, *where)), wait, then)
+        return Outlook(kind, Reason(self.code, (*known, *where)), wait, then)
 
 
 def _fields(use: Use) -> tuple[tuple[str, str | int], ...]:
@@ -181,7 +186,7 @@ def _is_in_vain(evidence: Evidence) -> bool:
 
 
 def _is_over(evidence: Evidence) -> bool:
-    most, length = evidence.most, evidence.length
+    most, length = evidence.firm, evidence.length
     return evidence.goes_on and most is not None and (length or 0) > PASSED * most
 
 

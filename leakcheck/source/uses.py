@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
@@ -46,12 +46,28 @@ def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use
     `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
     calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held))
-    reader = _Reader(program, held, visits, calls)
-    found = [reader.used(each, act_of(program, held, each)) for each in mentions_of(program, held)]
+    mentions = mentions_of(program, held)
+    reader = _Reader(program, held, visits, calls, frozenset(each.node for each in mentions))
+    found = [reader.used(each, act_of(program, held, each)) for each in mentions]
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
     found += [*reader.ends(), *reader.through_owner()]
     return tuple(sorted(dict.fromkeys(found), key=lambda use: (use.path, use.line, use.role)))
+
+
+def with_numbers(
+    uses: Iterable[Use], number_of: Callable[[str, str], int | None]
+) -> tuple[Use, ...]:
+    """Return the uses with the numbers that live objects know: of a path and an expression there.
+
+    What a live object says counts for more than what the files do.
+    """
+    return tuple(_numbered(use, number_of) for use in uses)
+
+
+def _numbered(use: Use, number_of: Callable[[str, str], int | None]) -> Use:
+    live = number_of(use.guard.path, use.guard.limit) if use.guard.limit else None
+    return use if live is None else replace(use, guard=replace(use.guard, n=live))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,7 @@ class _Reader:
     held: Held
     visits: Visits
     calls: Calls
+    places: frozenset[ast.expr]
 
     def used(self, mention: Mention, act: Act) -> Use:
         """Return the use that an act is; a line that was seen to add does not replace."""
@@ -69,7 +86,7 @@ class _Reader:
         statement = file.statement(node)
         at = (file.path, statement.lineno)
         role: Role = "add" if act.role == "replace" and at in self.held.adds else act.role
-        own = guard_of(self.program, mention) if role != "read" else NONE
+        own = guard_of(self.program, mention, self.places) if role != "read" else NONE
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
         return Use(
@@ -131,10 +148,12 @@ class _Reader:
         if found and all(each.kind != "none" for each in found):
             return strongest(found)
         back = taken_back(self.program, calls)
-        return strongest(guard_around(self.program, f, call, mention) for f, call in back)
+        return strongest(
+            guard_around(self.program, f, call, mention, self.places) for f, call in back
+        )
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
-        own = guard_around(self.program, file, call, mention)
+        own = guard_around(self.program, file, call, mention, self.places)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
 
 
