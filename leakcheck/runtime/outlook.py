@@ -190,6 +190,12 @@ def _is_over(evidence: Evidence) -> bool:
     return evidence.goes_on and most is not None and (length or 0) > PASSED * most
 
 
+def _is_below_its_limit(evidence: Evidence) -> bool:
+    """Say whether a limit is known that it may yet come to; one cut to now and then is passed."""
+    most, length = evidence.most, evidence.length
+    return most is not None and (evidence.capacity is not None or (length or 0) < most)
+
+
 def _turning(evidence: Evidence) -> Use | None:
     return next((use for use in evidence.relief if use.reach == "when a loop turns"), None)
 
@@ -224,9 +230,10 @@ def _is_memo(evidence: Evidence) -> bool:
 
 
 def _filled_within(evidence: Evidence) -> Wait:
-    missing = max(0, (evidence.most or 0) - (evidence.length or 0))
+    most, length = evidence.most or 0, evidence.length or 0
+    missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
     steps = missing / max(evidence.per_step, LEAST_PER_STEP)
-    return Wait("limit", max(1, round(FILLS_WITHIN * steps)))
+    return Wait("limit", max(1, round(steps)))
 
 
 def _for_a_limit(evidence: Evidence) -> Wait:
@@ -252,7 +259,7 @@ TABLE = (
     Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
     Row(
         "fills-to-a-number",
-        lambda e: e.most is not None,
+        _is_below_its_limit,
         lambda e: ("fills", _filled_within(e), "growing"),
         _limiting,
     ),

@@ -255,8 +255,9 @@ def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     ("guard", "reach", "code"),
     [
         (replace(SOME, n=300), "each step", "over-its-limit"),
-        (replace(SOME, n=300, only=False), "each step", "fills-to-a-number"),
-        (replace(SOME, n=300), "when a loop turns", "fills-to-a-number"),
+        (replace(SOME, n=300, only=False), "each step", "fills-to-a-limit"),
+        (replace(SOME, n=300), "when a loop turns", "fills-to-a-limit"),
+        (replace(SOME, n=500), "when a loop turns", "fills-to-a-number"),
     ],
 )
 def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
