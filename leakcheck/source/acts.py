@@ -10,6 +10,7 @@ from leakcheck.source import numbers
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
 from leakcheck.source.left import Left, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
+from leakcheck.source.owners import makers_of
 from leakcheck.source.places import Held, Place
 from leakcheck.source.tree import File, Program, is_around, name_of
 from leakcheck.source.words import says, words
@@ -80,13 +81,18 @@ def _stored(program: Program, mention: Mention) -> Act:
     if not values:
         return _unpacked(program, mention)
     act = _given(program, mention, values[0])
-    made = act.role == "replace" and _is_made(file, node, place)
+    made = act.role == "replace" and _is_made(program, file, node, place)
     return READ if made or (place.owner and act.role == "add") else act
 
 
-def _is_made(file: File, node: ast.expr, place: Place) -> bool:
-    """Say whether a call makes a variable there: each has its own, and this one stays."""
+def _is_made(program: Program, file: File, node: ast.expr, place: Place) -> bool:
+    """Say whether what is set is new: a call's own variable, or the attribute of a new object."""
     function = file.function(node)
+    if isinstance(node, ast.Attribute):
+        made = makers_of(program, file, node.value) or frozenset()
+        beside = [file.function(each) is function for each in made]
+        within = [file.loops(each) == file.loops(node) for each in made]
+        return bool(made) and function is not None and all(beside) and all(within)
     of_call = place.kind == "variable" and function is not None and function.lineno == place.line
     return of_call and not place.owner and not file.loops(node)
 

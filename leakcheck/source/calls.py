@@ -19,6 +19,7 @@ from leakcheck.source.tree import (
     Program,
     is_around,
     name_of,
+    root_of,
 )
 from leakcheck.source.words import parts_of, says, words
 
@@ -90,20 +91,28 @@ class Calls:
             for other in self._program.files(each):
                 nodes = other.loads(each)
                 yield from (
-                    (other, node)
-                    for node in nodes
-                    if each == owner or self._may_mean(other, node, owner)
+                    (other, node) for node in nodes if self._may_mean(other, node, file, function)
                 )
 
-    def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
-        """Say whether `x.reset` may be the method of a class: not where `x` is another object."""
-        if not isinstance(called, ast.Attribute) or not owner:
-            return not owner
-        mine = owner in self._classes
-        if mine and is_another(self._program, file, called.value, self._makers):
+    def _may_mean(self, at: File, called: ast.expr, file: File, function: Function) -> bool:
+        """Say whether a name is that of a function, of a class, or of a method of a class.
+
+        Not where another object, or one of another class, is asked for the method.
+        """
+        kind = file.above.get(function)
+        if isinstance(kind, ast.ClassDef) and name_of(called) != kind.name:
+            return isinstance(called, ast.Attribute) and self._may_have(at, called.value, kind.name)
+        if not isinstance(called, ast.Name):
+            return name_of(root_of(called)) in at.imports
+        own = at is file and at.scope(called) is (file.function(function) or file.tree)
+        return own or called.id in at.imports or "*" in at.imports
+
+    def _may_have(self, file: File, owner: ast.expr, kind: str) -> bool:
+        """Say whether an object may be of a class, and the one with what grows if it is."""
+        if kind in self._classes and is_another(self._program, file, owner, self._makers):
             return False
-        kinds = kinds_of(self._program, file, called.value)
-        return kinds is None or any(owner in self._program.family(kind) for kind in kinds)
+        kinds = kinds_of(self._program, file, owner)
+        return kinds is None or any(kind in self._program.family(each) for each in kinds)
 
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
         """Say how often a node is come to."""

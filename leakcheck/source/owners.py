@@ -54,7 +54,7 @@ def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Ki
 def makers_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Makers:
     """Return the calls that an object may be made by, None where the files do not say."""
     if isinstance(node, ast.Call):
-        return frozenset({node}) if _CLASS.fullmatch(name_of(node.func)) else None
+        return frozenset({node}) if _makes(node.func) else None
     if not isinstance(node, ast.Name) or depth > DEEPEST:
         return None
     scope = file.scope(node)
@@ -72,6 +72,13 @@ def makers_of_variable(
     """Return the calls that the values of a variable are made by, None for one that is not."""
     given = _all_given(file, name, scope)
     return _made([makers_of(program, file, e, depth + 1) if e else None for e in given])
+
+
+def _makes(called: ast.expr) -> bool:
+    """Say whether a call makes an object: `Meter()`, `type(self)()`, `cls.__new__(cls)`."""
+    of_type = isinstance(called, ast.Call) and name_of(called.func) == "type"
+    named = name_of(called)
+    return of_type or named in ("cls", "__new__") or _CLASS.fullmatch(named) is not None
 
 
 def is_another(program: Program, file: File, node: ast.expr, makers: Makers) -> bool:

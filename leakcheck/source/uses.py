@@ -10,6 +10,7 @@ from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
 from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
 from leakcheck.source.mentions import Mention, mentions_of
+from leakcheck.source.owners import is_another, kinds_of, may_be
 from leakcheck.source.places import Held, Place
 from leakcheck.source.seeds import makers_of_owner
 from leakcheck.source.tree import File, Program, is_around, name_of, parameters
@@ -41,7 +42,7 @@ class Use:
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
-    """Return every use of what is held, in the order of the files and their lines.
+    """Return every use of what is held: of the lines that were seen to add, then of the others.
 
     `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
@@ -52,7 +53,13 @@ def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
     found += [*reader.ends(), *reader.through_owner()]
-    return tuple(sorted(dict.fromkeys(found), key=lambda use: (use.path, use.line, use.role)))
+    unseen = ((use.path, use.line) not in held.adds for use in found)
+    ordered = sorted(zip(unseen, found, strict=True), key=lambda two: (two[0], *_order(two[1])))
+    return tuple(dict.fromkeys(use for _, use in ordered))
+
+
+def _order(use: Use) -> tuple[str, int, str]:
+    return use.path, use.line, use.role
 
 
 def with_numbers(
@@ -132,10 +139,16 @@ class _Reader:
         for name in names if self.held.kind == "attribute" else ():
             for file in self.program.files(name):
                 for call in file.calls(name):
-                    if _sets_by_owner(file, call, name, self.held.name):
+                    owner = _set_by(file, call, name, self.held.name)
+                    if owner is not None and self._is_owner(file, owner):
                         code = _first_line(file.statement(call))
                         reach = self.calls.reach(file, call)
                         yield Use("replace", NONE, reach, file.path, call.lineno, code)
+
+    def _is_owner(self, file: File, owner: ast.expr) -> bool:
+        of_class = may_be(kinds_of(self.program, file, owner), self.held.classes)
+        makers = makers_of_owner(self.program, self.held)
+        return of_class and not is_another(self.program, file, owner, makers)
 
     def _guard_of_calls(self, mention: Mention, file: File, node: ast.AST, depth: int = 0) -> Guard:
         """Return the condition around every call of the function that a use is in, or that ran."""
@@ -170,27 +183,32 @@ def _is_alone(file: File, node: ast.AST, statement: ast.stmt) -> bool:
     return not any(isinstance(each, _CHANCES) for each in inside)
 
 
-def _sets_by_owner(file: File, call: ast.Call, name: str, attribute: str) -> bool:
+def _set_by(file: File, call: ast.Call, name: str, attribute: str) -> ast.expr | None:
+    """Return the object whose attribute a call sets by its name, None for another call."""
     match name, call:
-        case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
-            return True
-        case "setattr", ast.Call(args=[_, ast.Constant(value=told), value]):
-            return told == attribute and not isinstance(value, ast.Name)
-        case "update", ast.Call(func=ast.Attribute(value=owner), keywords=given):
-            return _is_namespace(owner) and attribute in [each.arg for each in given]
-        case "vars", ast.Call():
-            around = file.around(call)
-            loop = next((each for each in around if isinstance(each, ast.For)), None)
-            return loop is not None and any(_clears(part, loop) for part in ast.walk(loop))
-    return False
+        case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self") as owner)):
+            return owner
+        case "setattr", ast.Call(args=[owner, ast.Constant(value=told), value]):
+            return owner if told == attribute and not isinstance(value, ast.Name) else None
+        case "update", ast.Call(func=ast.Attribute(value=namespace), keywords=given):
+            named = attribute in [each.arg for each in given]
+            return _owner_of(namespace) if named else None
+        case "vars", ast.Call(args=[owner]):
+            loops = (each for each in file.around(call) if isinstance(each, ast.For))
+            loop = next(loops, None)
+            cleared = loop is not None and any(_clears(part, loop) for part in ast.walk(loop))
+            return owner if cleared else None
+    return None
 
 
-def _is_namespace(node: ast.expr) -> bool:
-    """Say whether it is an object's dictionary: `vars(self)`, `self.__dict__`."""
-    match node:
-        case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__"):
-            return True
-    return False
+def _owner_of(namespace: ast.expr) -> ast.expr | None:
+    """Return the object that a dictionary is of: `vars(self)`, `self.__dict__`."""
+    match namespace:
+        case ast.Call(func=ast.Name(id="vars"), args=[owner]):
+            return owner
+        case ast.Attribute(value=owner, attr="__dict__"):
+            return owner
+    return None
 
 
 def _clears(node: ast.AST, loop: ast.For) -> bool:
