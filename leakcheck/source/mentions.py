@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from leakcheck.source.owners import is_another, kinds_of, may_be
+from leakcheck.source.owners import is_another, kinds_of, may_be, receiver_of
 from leakcheck.source.places import Held, Place, place_at
 from leakcheck.source.seeds import seeds_of
 from leakcheck.source.tree import (
@@ -99,20 +99,23 @@ def _attributes(program: Program, file: File, place: Place) -> Iterator[ast.expr
     for node in file.named(place.name):
         match node:
             case ast.Attribute(value=owner):
-                if _may_own(program, file, owner, place):
+                if may_own(program, file, owner, place):
                     yield node
             case ast.Name() if isinstance(kind := file.scope(node), ast.ClassDef):
-                if not place.classes or kind.name in place.classes:
+                named = not place.classes or kind.name in place.classes
+                if named and (not place.homes or file.path in place.homes):
                     yield node
     for call in file.calls("getattr"):
         match call.args:
             case [owner, which, *_] if _may_name(which, place.name):
-                if _may_own(program, file, owner, place):
+                if may_own(program, file, owner, place):
                     yield call
 
 
-def _may_own(program: Program, file: File, owner: ast.expr, place: Place) -> bool:
+def may_own(program: Program, file: File, owner: ast.expr, place: Place) -> bool:
     """Say whether an object may be the owner of a place: of its class, and not surely another."""
+    if place.homes and file.path not in place.homes and receiver_of(file, owner):
+        return False  # of a class of the same name
     of_class = may_be(kinds_of(program, file, owner), place.classes)
     return of_class and not is_another(program, file, owner, place.makers)
 

@@ -42,8 +42,8 @@ def may_be(kinds: Kinds, wanted: tuple[str, ...]) -> bool:
 
 def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Kinds:
     scope = file.scope(node)
-    if isinstance(scope, FUNCTIONS) and (kind := _receiver(file, scope)) and _is_first(scope, node):
-        return frozenset({kind})
+    if receiver := receiver_of(file, node):
+        return frozenset({receiver})
     if node.id in file.classes or _CLASS.fullmatch(node.id):
         return frozenset({node.id})  # the class itself: `Meter.kept = []`
     if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
@@ -59,7 +59,7 @@ def makers_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> M
         return None
     scope = file.scope(node)
     if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
-        if _receiver(file, scope) and _is_first(scope, node):
+        if receiver_of(file, node):
             return None
         handed = program.arguments(file, scope, node.id)
         return _made([makers_of(program, other, each, depth + 1) for other, each in handed])
@@ -141,12 +141,11 @@ def _union(kinds: list[Kinds]) -> Kinds:
     return frozenset[str]().union(*known) if known and len(known) == len(kinds) else None
 
 
-def _receiver(file: File, function: Function) -> str:
-    """Return the name of the class that a function is a method of, "" where it is none."""
-    kind = file.above.get(function)
-    static = any(name_of(each) == "staticmethod" for each in function.decorator_list)
+def receiver_of(file: File, node: ast.expr) -> str:
+    """Return the name of the class whose method calls its object so: `self`; "" for another."""
+    scope = file.scope(node) if isinstance(node, ast.Name) else None
+    if not isinstance(scope, FUNCTIONS) or parameters(scope)[:1] != [name_of(node)]:
+        return ""
+    kind = file.above.get(scope)
+    static = any(name_of(each) == "staticmethod" for each in scope.decorator_list)
     return kind.name if isinstance(kind, ast.ClassDef) and not static else ""
-
-
-def _is_first(function: Function, node: ast.Name) -> bool:
-    return parameters(function)[:1] == [node.id]

@@ -20,16 +20,18 @@ class Held:
     """What is asked about: a name, bound to the live object that has it.
 
     A `closure` is a variable of a `function` that outlives its call, as is a parameter's `default`.
-    `classes`: the names of the owner's class and its bases, if it is an attribute; `adds`: the
-    lines that are seen to add, `inner`: to one of its elements; `owners`: the objects between a
-    root and it, `("trainer", "main")` for a local and its function, "" for a global's, and
-    `(".memory", "Trainer")` for an attribute and the class that has it.
+    `classes`: the names of the owner's class and its bases, if it is an attribute; `homes`: the
+    files that define these, () where that is not known; `path`: the file of a variable.
+    `adds`: the lines that are seen to add, `inner`: to one of its elements.
+    `owners`: the objects between a root and it, `("trainer", "main")` for a local and its function,
+    "" for a global's, and `(".memory", "Trainer")` for an attribute and the class that has it.
     """
 
     kind: Literal["local", "global", "attribute", "closure", "default", "unknown"]
     name: str = ""
     function: str = ""
     classes: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
     path: str = ""
     adds: tuple[tuple[str, int], ...] = ()
     inner: bool = False
@@ -40,10 +42,10 @@ class Held:
 class Place:
     """A name in a scope: of the file and the line of its function, 0 the module's.
 
-    `path` is "" for an attribute, which any file may name; `classes` are those of its owner.
+    `path` is "" for an attribute, which any file may name: of objects of `classes`, which the files
+    `homes` define, that are made by the calls `makers`, where these are known.
     `inner`: an element of it is what grows; `owner`: it is an object that has the place; `alias`: a
-    name that was given it, so that to set that name anew takes nothing away; `makers`: the calls
-    that its owner is made by, which other objects of the class are not.
+    name that was given it, so that to set that name anew takes nothing away.
     """
 
     kind: Literal["variable", "attribute"]
@@ -51,6 +53,7 @@ class Place:
     path: str = ""
     line: int = 0
     classes: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
     inner: bool = False
     owner: bool = False
     alias: bool = False

@@ -35,8 +35,8 @@ def seeds_of(program: Program, held: Held) -> Iterator[Place]:
 
 def _own(program: Program, held: Held) -> Iterator[Place]:
     if held.kind == "attribute":
-        makers = makers_of_owner(program, held)
-        yield Place("attribute", held.name, classes=held.classes, makers=makers)
+        place = Place("attribute", held.name, classes=held.classes, homes=held.homes)
+        yield replace(place, makers=makers_of_owner(program, held))
     elif held.kind != "unknown":
         yield from _variables(program, held, held.name, held.function)
 

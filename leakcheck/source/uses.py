@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
 from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
-from leakcheck.source.mentions import Mention, mentions_of
-from leakcheck.source.owners import is_another, kinds_of, may_be
+from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
-from leakcheck.source.seeds import makers_of_owner
+from leakcheck.source.seeds import makers_of_owner, seeds_of
 from leakcheck.source.tree import File, Program, is_around, name_of, parameters
 from leakcheck.source.words import words
 
@@ -136,19 +135,15 @@ class _Reader:
     def through_owner(self) -> Iterator[Use]:
         """Yield what sets an attribute through its object: `self.__init__()`, `vars(self)`."""
         names = ("__init__", "setattr", "update", "vars")
+        places = [each for each in seeds_of(self.program, self.held) if each.name == self.held.name]
         for name in names if self.held.kind == "attribute" else ():
             for file in self.program.files(name):
                 for call in file.calls(name):
                     owner = _set_by(file, call, name, self.held.name)
-                    if owner is not None and self._is_owner(file, owner):
+                    if owner is not None and may_own(self.program, file, owner, places[0]):
                         code = _first_line(file.statement(call))
                         reach = self.calls.reach(file, call)
                         yield Use("replace", NONE, reach, file.path, call.lineno, code)
-
-    def _is_owner(self, file: File, owner: ast.expr) -> bool:
-        of_class = may_be(kinds_of(self.program, file, owner), self.held.classes)
-        makers = makers_of_owner(self.program, self.held)
-        return of_class and not is_another(self.program, file, owner, makers)
 
     def _guard_of_calls(self, mention: Mention, file: File, node: ast.AST, depth: int = 0) -> Guard:
         """Return the condition around every call of the function that a use is in, or that ran."""

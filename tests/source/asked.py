@@ -40,9 +40,10 @@ def held(program: Program, holder: str, **known: object) -> Held:
     name, _, function = holder.removesuffix("()").partition(" in ")
     owner, _, attribute = name.rpartition(".")
     if owner:
-        return Held("attribute", attribute, "", program.family(owner), "", adds, **known)  # type: ignore[arg-type]
+        classes = program.family(owner)
+        return Held("attribute", attribute, classes=classes, adds=adds, **known)  # type: ignore[arg-type]
     kind = kind or ("local" if function else "global")
-    return Held(kind, name, function, (), "train.py", adds, **known)  # type: ignore[arg-type]
+    return Held(kind, name, function, path="train.py", adds=adds, **known)  # type: ignore[arg-type]
 
 
 def uses(program: Program, holder: str, **known: object) -> tuple[Use, ...]:

@@ -35,10 +35,10 @@ def asked(path: Path) -> tuple[Program, Held] | None:
     if "attribute" in named[1]:
         owners = ((root[1], root[2] or ""),) if root else ()
         classes = program.family(owner)
-        return program, Held("attribute", name, "", classes, path.name, adds, False, owners)
+        return program, Held("attribute", name, classes=classes, adds=adds, owners=owners)
     function = root[2] or "" if root else ""
     kind = "local" if function else "global"
-    return program, Held(kind, name, function, (), path.name, adds)
+    return program, Held(kind, name, function, path=path.name, adds=adds)
 
 
 NAMED = {path.stem: found for path in sorted(PROGRAMS.glob("*.py")) if (found := asked(path))}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.source.asked import outlook, program_of
+from tests.source.recorded import recorded
 
 # the leaks: by their holder, as the run knows it
 LEAKS = {
@@ -228,6 +229,22 @@ def test_what_empties_it_may_be_in_the_file_that_trains(statement, kind):
     text = TRAINS.replace("meter.keep(x)", f"meter.keep(x)\n        {statement}")
 
     assert outlook(program_of(text, IN_ANOTHER_FILE), "Meter.buf").kind == kind
+
+
+# of which class these objects are the files do not say: they may have the one that grows
+MAY_BE_IT = {"old.buf = []", "x = other.buf.pop()", "buf.pop(0)"}
+
+
+@pytest.mark.parametrize("holder", LEAKS)
+def test_nor_does_any_source_that_the_reader_is_compared_on(holder):
+    alone = outlook(program_of(LEAKS[holder]), holder, homes=("train.py",))
+    texts = {"\n".join(case.files.values()).replace("kept", "buf") for case in recorded()}
+    others = (program_of(LEAKS[holder], text.replace("# adds", "")) for text in sorted(texts))
+    found = [outlook(program, holder, homes=("train.py",)) for program in others]
+    changed = {dict(one.reason.fields)["code"] for one in found if one != alone}
+
+    assert len(found) > 500
+    assert changed == (MAY_BE_IT if "." in holder else set())
 
 
 HARMLESS = {
