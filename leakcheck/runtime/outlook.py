@@ -104,6 +104,13 @@ class Evidence:
         return min(known, default=None)
 
     @property
+    def firm(self) -> int | None:
+        """The least number that it is kept to at each step, whatever else is asked."""
+        each = (u for u in self.limits if u.guard.only and u.reach == "each step")
+        known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
+        return self.capacity if self.capacity is not None else min(known, default=None)
+
+    @property
     def goes_on(self) -> bool:
         """Whether it was not seen to come down or to stand."""
         return self.course not in ("falls", "stands")
@@ -137,14 +144,12 @@ class Row:
     def outlook(self, evidence: Evidence) -> Outlook:
         """Return the outlook, with the use that it rests on."""
         kind, wait, then = self.says(evidence)
-        numbers: list[tuple[str, str | int]] = []
-        if evidence.most is not None:
-            numbers.append(("most", evidence.most))
-        if evidence.length is not None:
-            numbers.append(("length", evidence.length))
+        most = evidence.firm if self.code == "over-its-limit" else evidence.most
+        numbers = (("most", most), ("length", evidence.length))
+        known = [(name, number) for name, number in numbers if number is not None]
         use = self.tells(evidence)
         where = () if use is None else _fields(use)
-        return Outlook(kind, Reason(self.code, (*numbers, *where)), wait, then)
+        return Outlook(kind, Reason(self.code, (*known, *where)), wait, then)
 
 
 def _fields(use: Use) -> tuple[tuple[str, str | int], ...]:
@@ -166,7 +171,7 @@ def _is_lasting_graph(evidence: Evidence) -> bool:
     """Say whether a graph stays: what a tensor is cut to keeps it by its history all the same."""
     cut = any(use.detached for use in evidence.limits)
     lets_go = _has_limit(evidence) and (cut or not evidence.alone)
-    return evidence.graph and not evidence.awaited and not lets_go
+    return evidence.graph and evidence.goes_on and not (evidence.awaited or lets_go)
 
 
 def _vain(evidence: Evidence) -> Use | None:
@@ -181,8 +186,14 @@ def _is_in_vain(evidence: Evidence) -> bool:
 
 
 def _is_over(evidence: Evidence) -> bool:
-    most, length = evidence.most, evidence.length
+    most, length = evidence.firm, evidence.length
     return evidence.goes_on and most is not None and (length or 0) > PASSED * most
+
+
+def _is_below_its_limit(evidence: Evidence) -> bool:
+    """Say whether a limit is known that it may yet come to; one cut to now and then is passed."""
+    most, length = evidence.most, evidence.length
+    return most is not None and (evidence.capacity is not None or (length or 0) < most)
 
 
 def _turning(evidence: Evidence) -> Use | None:
@@ -219,9 +230,10 @@ def _is_memo(evidence: Evidence) -> bool:
 
 
 def _filled_within(evidence: Evidence) -> Wait:
-    missing = max(0, (evidence.most or 0) - (evidence.length or 0))
+    most, length = evidence.most or 0, evidence.length or 0
+    missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
     steps = missing / max(evidence.per_step, LEAST_PER_STEP)
-    return Wait("limit", max(1, round(FILLS_WITHIN * steps)))
+    return Wait("limit", max(1, round(steps)))
 
 
 def _for_a_limit(evidence: Evidence) -> Wait:
@@ -247,7 +259,7 @@ TABLE = (
     Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
     Row(
         "fills-to-a-number",
-        lambda e: e.most is not None,
+        _is_below_its_limit,
         lambda e: ("fills", _filled_within(e), "growing"),
         _limiting,
     ),

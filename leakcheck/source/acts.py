@@ -9,7 +9,9 @@ from typing import Literal
 from leakcheck.source import numbers
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
 from leakcheck.source.left import Left, is_empty, left_of
-from leakcheck.source.places import Held, Mention, called_by, is_policy
+from leakcheck.source.mentions import Mention, is_policy
+from leakcheck.source.owners import makers_of
+from leakcheck.source.places import Held, Place
 from leakcheck.source.tree import File, Program, is_around, name_of
 from leakcheck.source.words import says, words
 
@@ -79,7 +81,20 @@ def _stored(program: Program, mention: Mention) -> Act:
     if not values:
         return _unpacked(program, mention)
     act = _given(program, mention, values[0])
-    return READ if place.owner and act.role == "add" else act
+    made = act.role == "replace" and _is_made(program, file, node, place)
+    return READ if made or (place.owner and act.role == "add") else act
+
+
+def _is_made(program: Program, file: File, node: ast.expr, place: Place) -> bool:
+    """Say whether what is set is new: a call's own variable, or the attribute of a new object."""
+    function = file.function(node)
+    if isinstance(node, ast.Attribute):
+        made = makers_of(program, file, node.value) or frozenset()
+        beside = [file.function(each) is function for each in made]
+        within = [file.loops(each) == file.loops(node) for each in made]
+        return bool(made) and function is not None and all(beside) and all(within)
+    of_call = place.kind == "variable" and function is not None and function.lineno == place.line
+    return of_call and not place.owner and not file.loops(node)
 
 
 def _unpacked(program: Program, mention: Mention) -> Act:
@@ -224,7 +239,7 @@ def _method(program: Program, mention: Mention, asked: ast.Attribute, method: st
         return _taken(program, mention, call, method)
     if method in words("methods", "cut"):
         return Act("cut")
-    known = any(called_by(program, mention.file, call))
+    known = bool(program.called_by(mention.file, call))
     plain = any(hasattr(kind, method) for kind in (list, dict, set))
     return Act("escape") if says(method, "takes") and not (known or plain) else READ
 
@@ -269,7 +284,7 @@ def _argument(program: Program, held: Held, mention: Mention, call: ast.Call) ->
         return Act("ring")
     if called in words("functions", "heap_take") and first:
         return Act("take", True)
-    if any(called_by(program, mention.file, call)) or _is_given_back(mention, call):
+    if program.called_by(mention.file, call) or _is_given_back(mention, call):
         return READ
     return Act("escape") if says(called, "takes") or is_policy(mention.file, call) else READ
 
@@ -287,4 +302,4 @@ def _of_owner(program: Program, mention: Mention, asked: ast.Attribute, method: 
     call = mention.file.above.get(asked)
     if not isinstance(call, ast.Call) or call.func is not asked or not says(method, "takes"):
         return READ
-    return READ if any(called_by(program, mention.file, call)) else Act("escape")
+    return READ if program.called_by(mention.file, call) else Act("escape")

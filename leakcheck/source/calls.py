@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
-from leakcheck.source.owners import kinds_of
+from leakcheck.source.owners import Makers, is_another, kinds_of
 from leakcheck.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -19,6 +19,7 @@ from leakcheck.source.tree import (
     Program,
     is_around,
     name_of,
+    root_of,
 )
 from leakcheck.source.words import parts_of, says, words
 
@@ -47,9 +48,18 @@ Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be c
 class Calls:
     """The program's calls, seen from the lines that add: these and the calls that lead there."""
 
-    def __init__(self, program: Program, adds: Iterable[tuple[str, int]]) -> None:
-        """Follow the calls that lead to the lines that add."""
-        self._program = program
+    def __init__(
+        self,
+        program: Program,
+        adds: Iterable[tuple[str, int]],
+        classes: tuple[str, ...] = (),
+        makers: Makers = None,
+    ) -> None:
+        """Follow the calls that lead to the lines that add.
+
+        `makers` make the object of these `classes` whose methods count: not another's.
+        """
+        self._program, self._classes, self._makers = program, classes, makers
         self._adds: dict[str, set[int]] = {}
         self._callers: dict[Function, list[Call]] = {}
         self._reaches: dict[tuple[Function, int], Reach] = {}
@@ -81,17 +91,28 @@ class Calls:
             for other in self._program.files(each):
                 nodes = other.loads(each)
                 yield from (
-                    (other, node)
-                    for node in nodes
-                    if each == owner or self._may_mean(other, node, owner)
+                    (other, node) for node in nodes if self._may_mean(other, node, file, function)
                 )
 
-    def _may_mean(self, file: File, called: ast.expr, owner: str) -> bool:
-        """Say whether `x.reset` may be the method of a class: not where `x` is of another."""
-        if not isinstance(called, ast.Attribute) or not owner:
-            return not owner
-        kinds = kinds_of(self._program, file, called.value)
-        return kinds is None or any(owner in self._program.family(kind) for kind in kinds)
+    def _may_mean(self, at: File, called: ast.expr, file: File, function: Function) -> bool:
+        """Say whether a name is that of a function, of a class, or of a method of a class.
+
+        Not where another object, or one of another class, is asked for the method.
+        """
+        kind = file.above.get(function)
+        if isinstance(kind, ast.ClassDef) and name_of(called) != kind.name:
+            return isinstance(called, ast.Attribute) and self._may_have(at, called.value, kind.name)
+        if not isinstance(called, ast.Name):
+            return name_of(root_of(called)) in at.imports
+        own = at is file and at.scope(called) is (file.function(function) or file.tree)
+        return own or called.id in at.imports or "*" in at.imports
+
+    def _may_have(self, file: File, owner: ast.expr, kind: str) -> bool:
+        """Say whether an object may be of a class, and the one with what grows if it is."""
+        if kind in self._classes and is_another(self._program, file, owner, self._makers):
+            return False
+        kinds = kinds_of(self._program, file, owner)
+        return kinds is None or any(kind in self._program.family(each) for each in kinds)
 
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
         """Say how often a node is come to."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.counters import counts, turn_of
-from leakcheck.source.places import Mention
+from leakcheck.source.mentions import Mention
 from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, name_of, same
 from leakcheck.source.words import words
 
@@ -27,6 +27,7 @@ GuardKind = Literal[
 ]
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 Sign = type[ast.cmpop]
+Places = frozenset[ast.expr]
 Said = tuple[GuardKind, ast.expr | None]  # a kind, and the expression of its n
 _NOTHING: Said = ("none", None)
 _MIRRORED: dict[Sign, Sign] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -59,7 +60,8 @@ _WEAK = ("new", "missing", "first", "flag", "other")
 class Guard:
     """A condition: its kind, the number in it if it can be read, and its text and line.
 
-    `limit`: the expression that stands for the number, for whoever can ask live objects.
+    `limit`: the expression that stands for the number, for whoever can ask live objects; `only`:
+    nothing else is asked.
     """
 
     kind: GuardKind = "none"
@@ -68,28 +70,35 @@ class Guard:
     test: str = ""
     path: str = ""
     line: int = 0
+    only: bool = True
 
 
 NONE = Guard()
 
 
-def guard_of(program: Program, mention: Mention) -> Guard:
-    """Return the strongest condition around an expression, in its own function."""
-    room = _Subject(program, mention.file, mention).room()
-    around = guard_around(program, mention.file, mention.node, mention)
+def guard_of(program: Program, mention: Mention, places: Places) -> Guard:
+    """Return the strongest condition around an expression, in its own function.
+
+    `places`: all expressions that stand for the place.
+    """
+    room = _Subject(program, mention.file, mention, places).room()
+    around = guard_around(program, mention.file, mention.node, mention, places)
     return strongest((around, room, _of_function(mention)))
 
 
-def guard_around(program: Program, file: File, node: ast.AST, mention: Mention) -> Guard:
+def guard_around(
+    program: Program, file: File, node: ast.AST, mention: Mention, places: Places
+) -> Guard:
     """Return the strongest condition around another node, such as a call that leads there."""
-    subject = _Subject(program, file, mention)
+    subject = _Subject(program, file, mention, places)
     return strongest(subject.classified(each) for each in conditions(file, node))
 
 
 def strongest(guards: Iterable[Guard]) -> Guard:
     """Return the guard that says most: a length, before a key, before a flag."""
     found = [each for each in guards if each.kind != "none"]
-    return min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
+    best = min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
+    return replace(best, only=best.only and len(found) < 2)
 
 
 def guard(
@@ -116,6 +125,7 @@ class _Subject:
     program: Program
     file: File
     mention: Mention
+    places: Places
 
     def classified(self, condition: Condition) -> Guard:
         """Return what a condition says about the place."""
@@ -125,7 +135,9 @@ class _Subject:
         if kind in _WEAK and condition.outside:
             kind = "other"  # it held when the loop began; in the loop it ends nothing
         line = getattr(condition.node, "lineno", 0)
-        return guard(self.program, self.file, kind, limit, condition.test, line)
+        found = guard(self.program, self.file, kind, limit, condition.test, line)
+        several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
+        return replace(found, only=not several)
 
     def _said(self, test: ast.expr, holds: bool, at: Condition) -> Said:
         asked = test if self._is_place(test) else in_full(self.program, self.file, test)
@@ -190,10 +202,7 @@ class _Subject:
         return "other"
 
     def _is_place(self, node: ast.expr) -> bool:
-        held = node.value if isinstance(node, ast.Subscript) else node
-        mine = self.mention.node
-        named = name_of(held) in (self.mention.place.name, name_of(mine)) and bool(name_of(held))
-        return named or same(held, mine)
+        return (node.value if isinstance(node, ast.Subscript) else node) in self.places
 
     def _measures(self, node: ast.expr, at: Condition) -> bool:
         """Say whether an expression is a length, or an attribute that counts what is added."""

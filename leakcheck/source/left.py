@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable
 from typing import Literal
 
-from leakcheck.source.places import called_by
 from leakcheck.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -126,7 +125,7 @@ class _Left:
         if self._depth >= DEEPEST:
             return "unknown"
         found: list[Left] = []
-        for other, function, first in called_by(self._program, self._file, call):
+        for other, function, first in self._program.called_by(self._file, call):
             names = parameters(function)[first:]
             for at, value in enumerate(call.args):
                 if at < len(names) and reads(value, self._kept):

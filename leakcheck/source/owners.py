@@ -8,6 +8,7 @@ import re
 from leakcheck.source.tree import FUNCTIONS, File, Function, Program, name_of, parameters
 
 Kinds = frozenset[str] | None  # the names of the classes that it may be of; None: not known
+Makers = frozenset[ast.Call] | None  # the calls that it may be made by; None: not known
 DEEPEST = 3  # names that stand for each other, or arguments handed on
 _CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
@@ -41,16 +42,61 @@ def may_be(kinds: Kinds, wanted: tuple[str, ...]) -> bool:
 
 def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Kinds:
     scope = file.scope(node)
-    if isinstance(scope, FUNCTIONS) and (kind := _receiver(file, scope)) and _is_first(scope, node):
-        return frozenset({kind})
+    if receiver := receiver_of(file, node):
+        return frozenset({receiver})
     if node.id in file.classes or _CLASS.fullmatch(node.id):
         return frozenset({node.id})  # the class itself: `Meter.kept = []`
     if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
         return _of_parameter(program, file, scope, node.id, depth)
-    stores = [each for each in file.named(node.id) if isinstance(each, ast.Name)]
+    return _all_of(program, file, _all_given(file, node.id, scope), depth)
+
+
+def makers_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Makers:
+    """Return the calls that an object may be made by, None where the files do not say."""
+    if isinstance(node, ast.Call):
+        return frozenset({node}) if _makes(node.func) else None
+    if not isinstance(node, ast.Name) or depth > DEEPEST:
+        return None
+    scope = file.scope(node)
+    if isinstance(scope, FUNCTIONS) and node.id in parameters(scope):
+        if receiver_of(file, node):
+            return None
+        handed = program.arguments(file, scope, node.id)
+        return _made([makers_of(program, other, each, depth + 1) for other, each in handed])
+    return makers_of_variable(program, file, node.id, scope, depth)
+
+
+def makers_of_variable(
+    program: Program, file: File, name: str, scope: ast.AST, depth: int = 0
+) -> Makers:
+    """Return the calls that the values of a variable are made by, None for one that is not."""
+    given = _all_given(file, name, scope)
+    return _made([makers_of(program, file, e, depth + 1) if e else None for e in given])
+
+
+def _makes(called: ast.expr) -> bool:
+    """Say whether a call makes an object: `Meter()`, `type(self)()`, `cls.__new__(cls)`."""
+    of_type = isinstance(called, ast.Call) and name_of(called.func) == "type"
+    named = name_of(called)
+    return of_type or named in ("cls", "__new__") or _CLASS.fullmatch(named) is not None
+
+
+def is_another(program: Program, file: File, node: ast.expr, makers: Makers) -> bool:
+    """Say whether an object is surely made elsewhere: another of the same class."""
+    found = makers_of(program, file, node) if makers else None
+    return bool(makers) and found is not None and found.isdisjoint(makers or ())
+
+
+def _made(found: list[Makers]) -> Makers:
+    known = [each for each in found if each is not None]
+    return frozenset[ast.Call]().union(*known) if known and len(known) == len(found) else None
+
+
+def _all_given(file: File, name: str, scope: ast.AST) -> list[ast.expr | None]:
+    """Return all that a variable of a scope is given."""
+    stores = [each for each in file.named(name) if isinstance(each, ast.Name)]
     stores = [each for each in stores if isinstance(each.ctx, ast.Store)]
-    own = [each for each in stores if file.scope(each) is scope]
-    return _all_of(program, file, [v for each in own for v in _values(file, each)], depth)
+    return [v for each in stores if file.scope(each) is scope for v in _values(file, each)]
 
 
 def _values(file: File, target: ast.expr) -> list[ast.expr | None]:
@@ -95,12 +141,11 @@ def _union(kinds: list[Kinds]) -> Kinds:
     return frozenset[str]().union(*known) if known and len(known) == len(kinds) else None
 
 
-def _receiver(file: File, function: Function) -> str:
-    """Return the name of the class that a function is a method of, "" where it is none."""
-    kind = file.above.get(function)
-    static = any(name_of(each) == "staticmethod" for each in function.decorator_list)
+def receiver_of(file: File, node: ast.expr) -> str:
+    """Return the name of the class whose method calls its object so: `self`; "" for another."""
+    scope = file.scope(node) if isinstance(node, ast.Name) else None
+    if not isinstance(scope, FUNCTIONS) or parameters(scope)[:1] != [name_of(node)]:
+        return ""
+    kind = file.above.get(scope)
+    static = any(name_of(each) == "staticmethod" for each in scope.decorator_list)
     return kind.name if isinstance(kind, ast.ClassDef) and not static else ""
-
-
-def _is_first(function: Function, node: ast.Name) -> bool:
-    return parameters(function)[:1] == [node.id]

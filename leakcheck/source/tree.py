@@ -180,6 +180,19 @@ class Program:
         own = [(near, each) for each in near.functions(name)]
         return own or [(f, each) for f in self.files(f"def {name}") for each in f.functions(name)]
 
+    def called_by(self, file: File, call: ast.Call) -> list[tuple[File, Function, int]]:
+        """Return the functions that a call may run, with how many of their parameters are bound.
+
+        A class's is its `__init__`; of an unknown object's methods all of that name may be.
+        """
+        name = name_of(call.func)
+        made = self.classes(name) if name else []
+        inits = [(other, each, 1) for other, kind in made for each in _inits(kind)]
+        if made or not name:
+            return inits
+        known = self.functions(name, file)
+        return [(f, g, int(isinstance(f.above.get(g), ast.ClassDef))) for f, g in known]
+
     def arguments(self, file: File, function: Function, name: str) -> list[tuple[File, ast.expr]]:
         """Return what the calls of a function, or of its class, hand to a parameter."""
         kind = file.above.get(function)
@@ -251,6 +264,11 @@ def pairs_of(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
         case ast.NamedExpr(target=target, value=value):
             yield target, value
+
+
+def _inits(kind: ast.ClassDef) -> list[Function]:
+    functions = (each for each in kind.body if isinstance(each, FUNCTIONS))
+    return [each for each in functions if each.name == "__init__"]
 
 
 def _handed(call: ast.Call, name: str, at: int) -> list[ast.expr]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
 from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
-from leakcheck.source.places import Held, Mention, Place, mentions_of
+from leakcheck.source.mentions import Mention, may_own, mentions_of
+from leakcheck.source.places import Held, Place
+from leakcheck.source.seeds import makers_of_owner, seeds_of
 from leakcheck.source.tree import File, Program, is_around, name_of, parameters
 from leakcheck.source.words import words
 
@@ -39,16 +41,39 @@ class Use:
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
-    """Return every use of what is held, in the order of the files and their lines.
+    """Return every use of what is held: of the lines that were seen to add, then of the others.
 
-    `visits`: how often each line ran while it grew.
+    `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
-    reader = _Reader(program, held, visits, Calls(program, held.adds))
-    found = [reader.used(each, act_of(program, held, each)) for each in mentions_of(program, held)]
+    calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held))
+    mentions = mentions_of(program, held)
+    reader = _Reader(program, held, visits, calls, frozenset(each.node for each in mentions))
+    found = [reader.used(each, act_of(program, held, each)) for each in mentions]
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
     found += [*reader.ends(), *reader.through_owner()]
-    return tuple(sorted(dict.fromkeys(found), key=lambda use: (use.path, use.line, use.role)))
+    unseen = ((use.path, use.line) not in held.adds for use in found)
+    ordered = sorted(zip(unseen, found, strict=True), key=lambda two: (two[0], *_order(two[1])))
+    return tuple(dict.fromkeys(use for _, use in ordered))
+
+
+def _order(use: Use) -> tuple[str, int, str]:
+    return use.path, use.line, use.role
+
+
+def with_numbers(
+    uses: Iterable[Use], number_of: Callable[[str, str], int | None]
+) -> tuple[Use, ...]:
+    """Return the uses with the numbers that live objects know: of a path and an expression there.
+
+    What a live object says counts for more than what the files do.
+    """
+    return tuple(_numbered(use, number_of) for use in uses)
+
+
+def _numbered(use: Use, number_of: Callable[[str, str], int | None]) -> Use:
+    live = number_of(use.guard.path, use.guard.limit) if use.guard.limit else None
+    return use if live is None else replace(use, guard=replace(use.guard, n=live))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +84,7 @@ class _Reader:
     held: Held
     visits: Visits
     calls: Calls
+    places: frozenset[ast.expr]
 
     def used(self, mention: Mention, act: Act) -> Use:
         """Return the use that an act is; a line that was seen to add does not replace."""
@@ -66,7 +92,7 @@ class _Reader:
         statement = file.statement(node)
         at = (file.path, statement.lineno)
         role: Role = "add" if act.role == "replace" and at in self.held.adds else act.role
-        own = guard_of(self.program, mention) if role != "read" else NONE
+        own = guard_of(self.program, mention, self.places) if role != "read" else NONE
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
         return Use(
@@ -75,10 +101,14 @@ class _Reader:
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            act.sure and _is_alone(file, node, statement),
+            act.sure and self._is_of_all(mention) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
         )
+
+    def _is_of_all(self, mention: Mention) -> bool:
+        """Say whether what is taken from is what grows: of many elements, another may be meant."""
+        return mention.whole or not self.held.inner
 
     def unnamed(self) -> Iterator[Use]:
         """Yield the lines that were seen to add, if they do so in a way that names no place."""
@@ -105,10 +135,12 @@ class _Reader:
     def through_owner(self) -> Iterator[Use]:
         """Yield what sets an attribute through its object: `self.__init__()`, `vars(self)`."""
         names = ("__init__", "setattr", "update", "vars")
+        places = [each for each in seeds_of(self.program, self.held) if each.name == self.held.name]
         for name in names if self.held.kind == "attribute" else ():
             for file in self.program.files(name):
                 for call in file.calls(name):
-                    if _sets_by_owner(file, call, name, self.held.name):
+                    owner = _set_by(file, call, name, self.held.name)
+                    if owner is not None and may_own(self.program, file, owner, places[0]):
                         code = _first_line(file.statement(call))
                         reach = self.calls.reach(file, call)
                         yield Use("replace", NONE, reach, file.path, call.lineno, code)
@@ -124,10 +156,12 @@ class _Reader:
         if found and all(each.kind != "none" for each in found):
             return strongest(found)
         back = taken_back(self.program, calls)
-        return strongest(guard_around(self.program, f, call, mention) for f, call in back)
+        return strongest(
+            guard_around(self.program, f, call, mention, self.places) for f, call in back
+        )
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
-        own = guard_around(self.program, file, call, mention)
+        own = guard_around(self.program, file, call, mention, self.places)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
 
 
@@ -144,27 +178,32 @@ def _is_alone(file: File, node: ast.AST, statement: ast.stmt) -> bool:
     return not any(isinstance(each, _CHANCES) for each in inside)
 
 
-def _sets_by_owner(file: File, call: ast.Call, name: str, attribute: str) -> bool:
+def _set_by(file: File, call: ast.Call, name: str, attribute: str) -> ast.expr | None:
+    """Return the object whose attribute a call sets by its name, None for another call."""
     match name, call:
-        case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
-            return True
-        case "setattr", ast.Call(args=[_, ast.Constant(value=told), value]):
-            return told == attribute and not isinstance(value, ast.Name)
-        case "update", ast.Call(func=ast.Attribute(value=owner), keywords=given):
-            return _is_namespace(owner) and attribute in [each.arg for each in given]
-        case "vars", ast.Call():
-            around = file.around(call)
-            loop = next((each for each in around if isinstance(each, ast.For)), None)
-            return loop is not None and any(_clears(part, loop) for part in ast.walk(loop))
-    return False
+        case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self") as owner)):
+            return owner
+        case "setattr", ast.Call(args=[owner, ast.Constant(value=told), value]):
+            return owner if told == attribute and not isinstance(value, ast.Name) else None
+        case "update", ast.Call(func=ast.Attribute(value=namespace), keywords=given):
+            named = attribute in [each.arg for each in given]
+            return _owner_of(namespace) if named else None
+        case "vars", ast.Call(args=[owner]):
+            loops = (each for each in file.around(call) if isinstance(each, ast.For))
+            loop = next(loops, None)
+            cleared = loop is not None and any(_clears(part, loop) for part in ast.walk(loop))
+            return owner if cleared else None
+    return None
 
 
-def _is_namespace(node: ast.expr) -> bool:
-    """Say whether it is an object's dictionary: `vars(self)`, `self.__dict__`."""
-    match node:
-        case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__"):
-            return True
-    return False
+def _owner_of(namespace: ast.expr) -> ast.expr | None:
+    """Return the object that a dictionary is of: `vars(self)`, `self.__dict__`."""
+    match namespace:
+        case ast.Call(func=ast.Name(id="vars"), args=[owner]):
+            return owner
+        case ast.Attribute(value=owner, attr="__dict__"):
+            return owner
+    return None
 
 
 def _clears(node: ast.AST, loop: ast.For) -> bool:

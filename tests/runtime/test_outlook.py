@@ -249,3 +249,18 @@ def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     taken = use("replace", reach="when a loop turns")
 
     assert outlook_of(Evidence((ADD, taken), graph=True, awaited=True)).kind == "emptied"
+
+
+@pytest.mark.parametrize(
+    ("guard", "reach", "code"),
+    [
+        (replace(SOME, n=300), "each step", "over-its-limit"),
+        (replace(SOME, n=300, only=False), "each step", "fills-to-a-limit"),
+        (replace(SOME, n=300), "when a loop turns", "fills-to-a-limit"),
+        (replace(SOME, n=500), "when a loop turns", "fills-to-a-number"),
+    ],
+)
+def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
+    evidence = Evidence((ADD, use("take", guard, reach)), length=400, course="rises")
+
+    assert outlook_of(evidence).reason.code == code

@@ -13,8 +13,8 @@ ADDS = "# adds"
 
 
 def program_of(*texts: str, complete: bool = False) -> Program:
-    """Return a program of train.py, and of other.py if there is a second text."""
-    names = ("train.py", "other.py")
+    """Return a program of train.py, and of other.py and third.py if there are more texts."""
+    names = ("train.py", "other.py", "third.py")
     known = dict(zip(names, map(textwrap.dedent, texts), strict=False))
     return Program(known, complete)
 
@@ -32,15 +32,18 @@ def lines_that_add(program: Program) -> tuple[tuple[str, int], ...]:
 def held(program: Program, holder: str, **known: object) -> Held:
     """Return what "kept", "kept in train()" or "Meter.kept" stands for.
 
-    A variable is the module's or the function's, an attribute is of objects of the class.
+    A variable is the module's or the function's, an attribute is of objects of the class; other
+    kinds are said: "closure: kept in make()".
     """
     adds = lines_that_add(program)
+    kind, _, holder = holder.rpartition(": ")
     name, _, function = holder.removesuffix("()").partition(" in ")
     owner, _, attribute = name.rpartition(".")
     if owner:
-        return Held("attribute", attribute, "", program.family(owner), "", adds, **known)  # type: ignore[arg-type]
-    kind = "local" if function else "global"
-    return Held(kind, name, function, (), "train.py", adds, **known)  # type: ignore[arg-type]
+        classes = program.family(owner)
+        return Held("attribute", attribute, classes=classes, adds=adds, **known)  # type: ignore[arg-type]
+    kind = kind or ("local" if function else "global")
+    return Held(kind, name, function, path="train.py", adds=adds, **known)  # type: ignore[arg-type]
 
 
 def uses(program: Program, holder: str, **known: object) -> tuple[Use, ...]:

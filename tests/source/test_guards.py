@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from leakcheck.source.uses import with_numbers
 from tests.source.asked import program_of, uses
 
 CONDITIONS = {
@@ -132,3 +133,52 @@ def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
     found = uses(program_of(f"def add(x):\n    kept.append(x)  # adds\n{calls}\n"), "kept")
 
     assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
+ONLY = {
+    "if len(kept) > 300: kept.pop(0)": True,
+    "while len(kept) > 300: kept.pop(0)": True,
+    "if x % 9 == 0 and len(kept) > 300: kept.pop(0)": False,
+    "if x % 9 == 0:\n        if len(kept) > 300: kept.pop(0)": False,
+    "if x is None: continue\n    if len(kept) > 300: kept.pop(0)": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "only"), ONLY.items())
+def test_a_guard_says_whether_nothing_else_is_asked(statement, only):
+    found = uses(program_of(f"for x in xs:\n    kept.append(x)\n    {statement}\n"), "kept")
+
+    assert [(u.guard.n, u.guard.only) for u in found if u.role == "take"] == [(300, only)]
+
+
+MEASURED = {
+    "if len(meter.kept) > 300: meter.kept.pop(0)": "above",
+    "if len(page.kept) > 300: meter.kept.pop(0)": "other",
+    "if len(kept) > 300: meter.kept.pop(0)": "other",
+    "rows = meter.kept\nif len(rows) > 300: meter.kept.pop(0)": "above",
+}
+
+
+@pytest.mark.parametrize(("statement", "kind"), MEASURED.items())
+def test_the_length_of_another_of_that_name_is_another(statement, kind):
+    text = f"""
+class Meter:
+    def add(self, x):
+        self.kept.append(x)  # adds
+class Page: pass
+meter, page = Meter(), Page()
+{statement}
+"""
+    found = uses(program_of(text), "Meter.kept")
+
+    assert [use.guard.kind for use in found if use.role == "take"] == [kind]
+
+
+def test_live_objects_may_know_the_numbers():
+    def live(path: str, limit: str) -> int | None:
+        return {("train.py", "self.most"): 70}.get((path, limit))
+
+    text = "for x in xs:\n    kept.append(x)\n    if len(kept) > self.most: kept.pop(0)\n"
+    found = with_numbers(uses(program_of(text), "kept"), live)
+
+    assert [use.guard.n for use in found if use.role == "take"] == [70]

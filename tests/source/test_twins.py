@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.source.asked import outlook, program_of
+from tests.source.recorded import recorded
 
 # the leaks: by their holder, as the run knows it
 LEAKS = {
@@ -47,6 +48,33 @@ LEAKS = {
             for x in range(9999):
                 run.update(x)
         main()
+        """,
+    "closure: buf in record()": """
+        def record():
+            buf = []
+            def hook(module, given, made):
+                buf.append(made)  # adds
+            return hook
+        for module in modules:
+            module.register_forward_hook(record())
+        """,
+    "default: buf in note()": """
+        def note(x, buf=[]):
+            buf.append(x)  # adds
+        for x in range(9999):
+            note(x)
+        """,
+    "Counts.buf": """
+        from collections import defaultdict
+        class Counts:
+            def __init__(self):
+                self.buf = defaultdict(list)
+            def note(self, key, x):
+                rows = self.buf[key]
+                rows.append(x)  # adds
+        counts = Counts()
+        while True:
+            counts.note(next(keys), object())
         """,
     "Records.buf": """
         import dataclasses
@@ -161,6 +189,64 @@ def test_nor_does_it_in_the_same_file(holder, innocent):
     assert outlook(type(both)(texts), holder) == alone
 
 
+IN_ANOTHER_FILE = """
+class Store:
+    def keep(self, x):
+        self.buf[x] = x  # adds
+
+class Meter(Store):
+    def __init__(self):
+        self.buf = {}
+"""
+TRAINS = """
+from other import Meter
+
+def main():
+    meter = Meter()
+    for x in range(9999):
+        meter.keep(x)
+main()
+"""
+
+
+@pytest.mark.parametrize("innocent", BESIDE.values(), ids=BESIDE)
+def test_nor_where_the_leak_is_in_a_base_class_of_another_file(innocent):
+    alone = outlook(program_of(TRAINS, IN_ANOTHER_FILE), "Meter.buf")
+
+    assert alone.kind == "leak"
+    assert outlook(program_of(TRAINS, IN_ANOTHER_FILE, innocent), "Meter.buf") == alone
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("if len(meter.buf) > 90: meter.buf.popitem()", "fills"),
+        ("if x % 90 == 0: meter.buf.clear()", "emptied"),
+        ("print(meter.buf)", "leak"),
+    ],
+)
+def test_what_empties_it_may_be_in_the_file_that_trains(statement, kind):
+    text = TRAINS.replace("meter.keep(x)", f"meter.keep(x)\n        {statement}")
+
+    assert outlook(program_of(text, IN_ANOTHER_FILE), "Meter.buf").kind == kind
+
+
+# of which class these objects are the files do not say: they may have the one that grows
+MAY_BE_IT = {"old.buf = []", "x = other.buf.pop()", "buf.pop(0)"}
+
+
+@pytest.mark.parametrize("holder", LEAKS)
+def test_nor_does_any_source_that_the_reader_is_compared_on(holder):
+    alone = outlook(program_of(LEAKS[holder]), holder, homes=("train.py",))
+    texts = {"\n".join(case.files.values()).replace("kept", "buf") for case in recorded()}
+    others = (program_of(LEAKS[holder], text.replace("# adds", "")) for text in sorted(texts))
+    found = [outlook(program, holder, homes=("train.py",)) for program in others]
+    changed = {dict(one.reason.fields)["code"] for one in found if one != alone}
+
+    assert len(found) > 500
+    assert changed == (MAY_BE_IT if "." in holder else set())
+
+
 HARMLESS = {
     "a limit that no machine comes to": "if len(meter.buf) > 10 ** 12:\n    meter.buf.clear()",
     "a clean-up after a failure": "try: x = 1\nexcept MemoryError: meter.buf.clear()",
@@ -202,6 +288,45 @@ REACHABLE = {
 def test_their_twins_that_do_are_waited_for(statement, kind):
     text = LEAKS["Meter.buf"] + "\n" + indented(statement, 12)
     found = outlook(program_of(text), "Meter.buf", owners=(("meter", ""),))
+
+    assert found.kind == kind, found
+
+
+TWO = """
+class Meter:
+    def __init__(self):
+        self.buf = []
+    def update(self, x):
+        self.buf.append(x)  # adds
+    def reset(self):
+        self.buf.clear()
+def main():
+    meter = Meter()
+    other = Meter()
+    for epoch in range(9):
+        for x in range(999):
+            meter.update(x)
+            other.update(x)
+        {statement}
+main()
+"""
+OF_TWO = {
+    "other.reset()": "leak",
+    "other.buf.clear()": "leak",
+    "empty(other)\ndef empty(one):\n    one.reset()": "leak",
+    "meter.reset()": "emptied",
+    "meter.buf.clear()": "emptied",
+    "other = meter; other.reset()": "emptied",
+    "for each in (meter, other): each.reset()": "emptied",
+    "every[0].reset()": "emptied",
+    "empty(meter); empty(other)\ndef empty(one):\n    one.reset()": "emptied",
+}
+
+
+@pytest.mark.parametrize(("statement", "kind"), OF_TWO.items())
+def test_another_object_of_the_same_class_is_not_the_one_that_grows(statement, kind):
+    program = program_of(TWO.format(statement=statement), complete=True)
+    found = outlook(program, "Meter.buf", owners=(("meter", "main"),))
 
     assert found.kind == kind, found
 

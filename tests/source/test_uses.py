@@ -113,6 +113,16 @@ def test_a_part_may_be_set_back_by_another_name(statement, roles):
     assert [use.role for use in found if use.role not in ("read", "add")] == roles
 
 
+def test_of_many_lists_another_may_be_what_is_taken_from():
+    text = "for x in xs:\n    kept[x].append(x)  # adds\n    kept[x].pop(0)\n    kept.popitem()\n"
+    found = uses(program_of(text), "kept", inner=True)
+
+    assert [(use.code, use.sure) for use in found if use.role == "take"] == [
+        ("kept[x].pop(0)", False),
+        ("kept.popitem()", True),
+    ]
+
+
 NAMES = {
     "rows = kept; rows.clear()": True,
     "rows: list = kept; rows.clear()": True,

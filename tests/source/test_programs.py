@@ -1,0 +1,57 @@
+"""The reader on whole programs that leak: none of them empties or limits what it leaks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leakcheck.runtime.outlook import Evidence, outlook_of
+from leakcheck.source.places import Held
+from leakcheck.source.tree import Program
+from leakcheck.source.uses import uses_of
+
+PROGRAMS = Path(__file__).parents[1] / "runtime" / "programs" / "leaking"
+_HOLDER = re.compile(r'^# holder = "(.*)"$', re.MULTILINE)
+_KIND = re.compile(r"^(local|global|(?:class )?attribute) `([\w.]+)`")
+_ROOT = re.compile(r"(?:local|global) `(\w+)`(?: in (\w+)\(\))?$")
+_LEAKS = re.compile(r"# leak\b")
+_OF_GRAPHS = re.compile(r'^# kind = "graph"$', re.MULTILINE)
+
+
+def asked(path: Path) -> tuple[Program, Held] | None:
+    """Return a program and what its header says that holds the leak; None if that has no name."""
+    text = path.read_text(encoding="utf-8")
+    told = _HOLDER.search(text)
+    named = _KIND.match(told[1]) if told else None
+    if told is None or named is None:
+        return None
+    program = Program({path.name: text}, complete=True)
+    numbered = enumerate(text.splitlines(), 1)
+    adds = tuple((path.name, number) for number, line in numbered if _LEAKS.search(line))
+    owner, _, name = named[2].rpartition(".")
+    root = _ROOT.search(told[1])
+    if "attribute" in named[1]:
+        owners = ((root[1], root[2] or ""),) if root else ()
+        classes = program.family(owner)
+        return program, Held("attribute", name, classes=classes, adds=adds, owners=owners)
+    function = root[2] or "" if root else ""
+    kind = "local" if function else "global"
+    return program, Held(kind, name, function, path=path.name, adds=adds)
+
+
+NAMED = {path.stem: found for path in sorted(PROGRAMS.glob("*.py")) if (found := asked(path))}
+
+
+@pytest.mark.parametrize("program", NAMED)
+def test_nothing_in_a_leaking_program_is_hope(program):
+    text = (PROGRAMS / f"{program}.py").read_text(encoding="utf-8")
+    graph = _OF_GRAPHS.search(text) is not None
+    found = outlook_of(Evidence(uses_of(*NAMED[program]), graph=graph))
+
+    assert found.kind in ("leak", "memo"), found
+
+
+def test_most_programs_have_a_holder_with_a_name():
+    assert len(NAMED) >= 40
