@@ -163,15 +163,28 @@ def _is_below(use: Use) -> bool:
     return use.guard.kind == "below" and (use.guard.n or 0) <= MOST_HELD
 
 
-def _has_limit(evidence: Evidence) -> bool:
-    return evidence.capacity is not None or bool(evidence.limits)
-
-
 def _is_lasting_graph(evidence: Evidence) -> bool:
-    """Say whether a graph stays: what a tensor is cut to keeps it by its history all the same."""
+    """Say whether a graph stays: nothing that is known lets it go beside the line that adds.
+
+    What one tensor is cut to keeps it by its history all the same, unless that is detached.
+    """
+    known = (use for use in evidence.relief if use.role != "escape")
+    beside = (use for use in known if use.reach == "each step")
+    lets_go = evidence.capacity is not None or any((*evidence.limits, *beside))
     cut = any(use.detached for use in evidence.limits)
-    lets_go = _has_limit(evidence) and (cut or not evidence.alone)
+    lets_go = lets_go and (cut or not evidence.alone)
     return evidence.graph and evidence.goes_on and not (evidence.awaited or lets_go)
+
+
+def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
+    """Return what is emptied, some day: of a graph that nobody means to keep, soon."""
+    if not evidence.graph or evidence.awaited:
+        return "emptied", wait, then
+    return (
+        "emptied",
+        Wait(wait.until, min(wait.steps or GRAPH_LIMIT_STEPS, GRAPH_LIMIT_STEPS)),
+        "growing",
+    )
 
 
 def _vain(evidence: Evidence) -> Use | None:
@@ -272,19 +285,19 @@ TABLE = (
     Row(
         "emptied-now-and-then",
         lambda e: _recurring(e) is not None,
-        lambda e: ("emptied", _for_the_next(e), "look again"),
+        lambda e: _hoped(e, _for_the_next(e), "look again"),
         _recurring,
     ),
     Row(
         "emptied-at-a-turn",
         lambda e: _turning(e) is not None,
-        _always("emptied", Wait("turn", TURN_STEPS), "growing"),
+        lambda e: _hoped(e, Wait("turn", TURN_STEPS), "growing"),
         _turning,
     ),
     Row(
         "emptied-elsewhere",
         lambda e: bool(e.relief),
-        _always("emptied", Wait("end"), "unclear"),
+        lambda e: _hoped(e, Wait("end"), "unclear"),
         _relieving,
     ),
     Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),

@@ -52,13 +52,12 @@ def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
     found += [*reader.ends(), *reader.through_owner()]
-    unseen = ((use.path, use.line) not in held.adds for use in found)
-    ordered = sorted(zip(unseen, found, strict=True), key=lambda two: (two[0], *_order(two[1])))
-    return tuple(dict.fromkeys(use for _, use in ordered))
+    seen = frozenset(held.adds)
+    return tuple(sorted(dict.fromkeys(found), key=lambda use: _order(use, seen)))
 
 
-def _order(use: Use) -> tuple[str, int, str]:
-    return use.path, use.line, use.role
+def _order(use: Use, seen: frozenset[tuple[str, int]]) -> tuple[bool, str, int, str]:
+    return (use.path, use.line) not in seen, use.path, use.line, use.role
 
 
 def with_numbers(

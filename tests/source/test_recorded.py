@@ -42,6 +42,9 @@ OTHERWISE = {
     "[if logger.left > 0:\\n    logger.log(x)  # ran\\n-True]": (
         "the method of an object is not the function of the file"
     ),
+    "test_perhaps.py::test_a_graph_is_not_to_wait_nor_what_nobody_holds": (
+        "a graph that is let go beside the line that adds is waited for, but for 200 steps only"
+    ),
     f"{_MADE_ONCE}[if not ready: kept = []]": "a flag may be set again: another engine says so",
     f"{_MADE_ONCE}[if step % 90 == 0: look()\\ndef look():\\n    kept = []]": ANOTHER,
     f"{_MADE_ONCE}[if step % 90 == 0: look([])\\ndef look(kept):\\n    kept.clear()]": ANOTHER,
@@ -110,4 +113,4 @@ def test_each_answer_that_is_another_is_of_a_source_that_there_is():
 
 
 def test_most_answers_are_the_same():
-    assert (len(CASES), len(OTHERWISE)) == (553, 41)
+    assert (len(CASES), len(OTHERWISE)) == (553, 42)
