@@ -55,7 +55,7 @@ class Names:
         base = self.imported.get(head)
         if base is None:
             return ""
-        return _canonical(f"{base}{dot}{tail}")
+        return canonical(f"{base}{dot}{tail}")
 
     def _read_import(self, statement: cst.Import) -> None:
         for alias in statement.names:
@@ -81,7 +81,8 @@ class Names:
 
 
 @cache
-def _canonical(name: str) -> str:
+def canonical(name: str) -> str:
+    """Spell a name as the tables do: "torch.autograd.no_grad" is "torch.no_grad"."""
     for alias, canonical in _aliases():
         if name == alias or name.startswith(f"{alias}."):
             return f"{canonical}{name[len(alias) :]}"
