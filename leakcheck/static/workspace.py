@@ -96,7 +96,7 @@ class Workspace(Project):
         return tuple(path for path, raw in tree.items() if needle in raw and path != importer)
 
     def _tree(self, folder: str) -> dict[str, bytes]:
-        """Read every Python file below a folder, up to a limit; the rest is as good as not there."""
+        """Read the Python files below a folder; those past the limit are as good as not there."""
         if folder not in self._trees:
             tree: dict[str, bytes] = {}
             room = MOST_BYTES_SEARCHED

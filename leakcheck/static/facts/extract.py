@@ -44,9 +44,10 @@ class _Scope:
     guards: int = 0
     managers: tuple[str, ...] = ()
     handled: Handled = ""
+    shared: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
     returns: list[Expr] = field(default_factory=list)
-    raises: list[Expr] = field(default_factory=list)
+    raises: list[tuple[Expr, Span]] = field(default_factory=list)
     yields: bool = False
 
 
@@ -58,7 +59,9 @@ def extract(outline: ast.Module) -> FileFacts:
         tuple(walk.classes),
         tuple(cast("list[Call]", walk.calls)),
         tuple(walk.uses),
+        tuple(walk.local_uses),
         tuple(walk.bindings),
+        walk.imports,
         frozenset(walk.strings),
     )
 
@@ -71,9 +74,10 @@ class _Walk:
         self.classes: list[ClassFacts] = []
         self.calls: list[Call | None] = []
         self.uses: list[Use] = []
+        self.local_uses: list[Use] = []
         self.bindings: list[Binding] = []
         self.strings: set[str] = set()
-        self._imported: dict[str, str] = {}
+        self.imports: dict[str, str] = {}
         self._at = _Scope(-1, "")
         self._methods: list[dict[str, int]] = []
         self._all(node for node in outline.body if isinstance(node, _IMPORTS))
@@ -83,14 +87,14 @@ class _Walk:
         """Take note of what a name stands for."""
         for alias in node.names:
             head = alias.name.partition(".")[0]
-            self._imported[alias.asname or head] = alias.name if alias.asname else head
+            self.imports[alias.asname or head] = alias.name if alias.asname else head
 
     def visit_import_from(self, node: ast.ImportFrom) -> None:
         """Take note of what names stand for; a relative import keeps its dots."""
         module = "." * node.level + (node.module or "")
         joint = "" if module.endswith(".") else "."
         for alias in node.names:
-            self._imported[alias.asname or alias.name] = f"{module}{joint}{alias.name}"
+            self.imports[alias.asname or alias.name] = f"{module}{joint}{alias.name}"
 
     def _visit(self, node: ast.AST) -> None:
         handler = _HANDLERS.get(type(node))
@@ -107,7 +111,7 @@ class _Walk:
             elif isinstance(value, list):
                 self._all(value)
 
-    def _all(self, nodes: Iterable[ast.AST | None | str]) -> None:
+    def _all(self, nodes: Iterable[ast.AST | str | None]) -> None:
         for node in nodes:
             if isinstance(node, ast.AST):
                 self._visit(node)
@@ -119,7 +123,7 @@ class _Walk:
 
     def _qualified(self, spelled: str) -> str:
         head, dot, tail = spelled.partition(".")
-        base = self._imported.get(head)
+        base = self.imports.get(head)
         return canonical(f"{base}{dot}{tail}") if base else ""
 
     # ---- definitions
@@ -143,6 +147,7 @@ class _Walk:
             tuple(each.arg for each in named),
             tuple(self._known(each) for each in node.decorator_list),
             outer.function,
+            frozenset(inner.shared),
             frozenset(inner.reads),
             tuple(inner.returns),
             tuple(inner.raises),
@@ -263,10 +268,14 @@ class _Walk:
         if node.value is not None:
             self._value(node.value, "yielded", "")
 
+    def visit_shared(self, node: ast.Global | ast.Nonlocal) -> None:
+        """Note the names that are somebody else's."""
+        self._at.shared.update(node.names)
+
     def visit_raise(self, node: ast.Raise) -> None:
         """Note what is raised."""
         if node.exc is not None:
-            self._at.raises.append(self._expr(node.exc))
+            self._at.raises.append((self._expr(node.exc), span(node)))
         self._below(node)
 
     # ---- targets and values
@@ -276,7 +285,7 @@ class _Walk:
             case ast.Name(id=name):
                 self.bindings.append(Binding(name, value, self._at.function, span(target)))
                 if self._at.at_class:
-                    self._use(name, "cls", "bind", "", value, target)
+                    self.uses.append(self._use(name, "cls", "bind", "", value, target))
             case ast.Attribute():
                 self._place(target, "add" if augmented else "bind", "", value)
             case ast.Subscript(value=holder, slice=key):
@@ -285,28 +294,43 @@ class _Walk:
                     self._visit(holder.slice)
                     holder = holder.value
                 cuts = isinstance(key, ast.Slice) and not augmented
-                self._place(holder, "take" if cuts else "slot", "[]", value)
+                self._place(holder, "take" if cuts else "slot", "[]", value, self._expr(key))
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 for each in targets:
                     self._target(each, Expr("other"))
             case ast.Starred(value=inner):
                 self._target(inner, Expr("other"))
 
-    def _place(self, node: ast.expr, role: Role, how: str, value: Expr | None = None) -> None:
+    def _place(
+        self,
+        node: ast.expr,
+        role: Role,
+        how: str,
+        value: Expr | None = None,
+        key: Expr | None = None,
+    ) -> None:
         """Note an effect on what the node names."""
         if isinstance(node, ast.Attribute):
-            self._use(node.attr, dotted(node.value), role, how, value, node)
+            self.uses.append(self._use(node.attr, dotted(node.value), role, how, value, node, key))
             self._visit(node.value)
-        else:
-            self._visit(node)
+            return
+        if isinstance(node, ast.Name) and role in ("add", "slot", "take"):
+            self.local_uses.append(self._use(node.id, "", role, how, value, node, key))
+        self._visit(node)
 
     def _use(
-        self, name: str, holder: str, role: Role, how: str, value: Expr | None, node: ast.expr
-    ) -> None:
+        self,
+        name: str,
+        holder: str,
+        role: Role,
+        how: str,
+        value: Expr | None,
+        node: ast.expr,
+        key: Expr | None = None,
+    ) -> Use:
         at = self._at
-        self.uses.append(
-            Use(name, holder, role, how, value, at.function, at.loops, at.guards > 0, span(node))
-        )
+        guarded = at.guards > 0
+        return Use(name, holder, role, how, key, value, at.function, at.loops, guarded, span(node))
 
     def _value(self, node: ast.expr, fate: Fate, bound: str) -> None:
         """Walk an expression whose value goes somewhere."""
@@ -362,16 +386,16 @@ class _Walk:
         while isinstance(holder, ast.Subscript):
             self._visit(holder.slice)
             holder = holder.value
-        if not isinstance(holder, ast.Attribute):
-            self._value(holder, "chained", "")
-            return
         role: Role = "read"
         if name in _words("container-grows"):
             role = "slot" if name in ("setdefault", "update") else "add"
         elif name in _words("container-drops"):
             role = "take"
-        value = self._expr(call.args[-1]) if call.args else None
-        self._place(holder, role, name, value)
+        if isinstance(holder, ast.Attribute) or (role != "read" and isinstance(holder, ast.Name)):
+            key, value = (self._expr(call.args[at]) if call.args else None for at in (0, -1))
+            self._place(holder, role, name, value, key if name == "setdefault" else None)
+        else:
+            self._value(holder, "chained", "")
 
     def visit_comparison(self, node: ast.Compare) -> None:
         """`len(self.seen) > most` measures."""
@@ -406,15 +430,16 @@ class _Walk:
             case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
                 return Expr("empty")
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                plain = name in _MAKERS and not node.args and not node.keywords
-                if plain or _is_factory(node, name):
+                if _makes_empty(node, name):
                     return Expr("empty", name)
                 names = _names_in(node) if name == "partial" else ()
                 return Expr("call", self._known(node), names)
             case ast.Lambda():
-                return Expr("lambda", "", _names_in(node.body))
+                return Expr("lambda", "", _names_in(node.body, called_too=True))
             case ast.Await(value=inner):
                 return self._expr(inner)
+            case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
+                return Expr("item", dotted(holder), _names_in(node))
         return Expr("other", "", _names_in(node))
 
 
@@ -437,18 +462,24 @@ def dotted(node: ast.AST) -> str:
     return ".".join(reversed(parts))
 
 
-def _is_factory(node: ast.Call, name: str) -> bool:
-    """`defaultdict(list)` is empty; `deque(maxlen=9)` is limited."""
-    return name == "defaultdict" and len(node.args) == 1 and not node.keywords
+def _makes_empty(node: ast.Call, name: str) -> bool:
+    """`list()`, `collections.deque()` and `defaultdict(list)`; `deque(maxlen=9)` has a limit."""
+    if isinstance(node.func, ast.Attribute) and dotted(node.func.value) != "collections":
+        return False
+    given = len(node.args) + len(node.keywords)
+    return name in _MAKERS and (given == 0 or (name == "defaultdict" and given == 1))
 
 
-def _names_in(node: ast.AST) -> tuple[str, ...]:
+def _names_in(node: ast.AST, *, called_too: bool = False) -> tuple[str, ...]:
+    """Name what a value may hold: not `pool` in `pool.submit(task)`, but in a closure over it."""
     found: dict[str, None] = {}
     todo = [node]
     while todo:
         each = todo.pop()
         if isinstance(each, ast.Name):
             found[each.id] = None
+        elif isinstance(each, ast.Call) and not called_too:
+            todo += [*each.args, *(keyword.value for keyword in each.keywords)]
         elif not isinstance(each, ast.Constant):
             todo += syntax.below(each)
     return tuple(found)
@@ -501,6 +532,8 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any], None]] = {
     ast.Return: _Walk.visit_return,
     ast.Yield: _Walk.visit_yield,
     ast.YieldFrom: _Walk.visit_yield,
+    ast.Global: _Walk.visit_shared,
+    ast.Nonlocal: _Walk.visit_shared,
     ast.Raise: _Walk.visit_raise,
     ast.Call: _Walk.visit_call,
     ast.Compare: _Walk.visit_comparison,

@@ -6,6 +6,7 @@ a query that has no candidate costs nothing, however large the project is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from leakcheck.static.project import Project
 
 DEEPEST_HIERARCHY = 12
+# methods that give an object its first state, or another one from a file
+_SETTING_UP = re.compile(
+    r"(__init__|__new__|__post_init__|__setstate__|__init_subclass__|__enter__|_*(setup|build|init|"
+    r"initialize|reset|load|register|add|set|create|make|from|parse|restore|configure|prepare)"
+    r"(_\w+)?)$"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,12 @@ class Member:
         """Yield the class's own methods with their indexes."""
         for index in self.facts.methods.values():
             yield index, self.file.facts.functions[index]
+
+
+def sets_up(facts: FileFacts, function: int) -> bool:
+    """Tell whether code runs where an object, or the module, is made or told what to be."""
+    method = facts.method_around(function)
+    return method is None or _SETTING_UP.match(method.name) is not None
 
 
 class Linked:
@@ -86,6 +99,17 @@ class Linked:
         for facts in self.everywhere(name):
             for call in facts.calls_by_name.get(name, ()):
                 yield facts, call
+
+    def imported(self, name: str) -> tuple[FileFacts, str] | None:
+        """Return the file of the project that an imported name is from, and its name there."""
+        source = self.facts.imports.get(name)
+        if source is None or self._project is None:
+            return None
+        module, _, last = source.rpartition(".")
+        module = module or "." * (len(source) - len(source.lstrip(".")))
+        path = self._project.locate(module, self.path)
+        facts = self._project.facts(path) if path else None
+        return (facts, last) if facts is not None else None
 
     def spelled_as_string(self, name: str) -> bool:
         """Tell whether getattr, setattr or `__dict__` may reach the attribute anywhere."""

@@ -7,7 +7,7 @@ one, since a receiver's class is often unknown. That errs on the side of silence
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -35,8 +35,8 @@ class Span:
 class Expr:
     """An expression in a word: what kind it is, what it spells, which names it reads."""
 
-    kind: Literal["name", "constant", "call", "empty", "lambda", "other"]
-    text: str = ""  # the dotted name, the constant's repr, or what is called
+    kind: Literal["name", "constant", "call", "empty", "lambda", "item", "other"]
+    text: str = ""  # the dotted name, the constant's repr, what is called, or whose item it is
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
 
 
@@ -87,6 +87,7 @@ class Use:
     holder: str  # "self", another dotted name, or "" when it is computed
     role: Role
     how: str  # the method called on it, the function it is given to, or ""
+    key: Expr | None  # of a slot
     value: Expr | None  # what it is given
     function: int
     loops: int
@@ -113,9 +114,10 @@ class FunctionFacts:
     parameters: tuple[str, ...]
     decorators: tuple[str, ...]  # qualified where known, else as spelled
     around: int  # the function it is nested in, -1 for none
+    shared: frozenset[str]  # the names it declares global or nonlocal
     reads: frozenset[str]  # the plain names that it and the functions in it read
     returns: tuple[Expr, ...]
-    raises: tuple[Expr, ...]
+    raises: tuple[tuple[Expr, Span], ...]
     yields: bool
     at: Span
 
@@ -138,7 +140,9 @@ class FileFacts:
     classes: tuple[ClassFacts, ...] = ()
     calls: tuple[Call, ...] = ()
     uses: tuple[Use, ...] = ()
+    local_uses: tuple[Use, ...] = ()  # what adds to or takes from a plain name's container
     bindings: tuple[Binding, ...] = ()
+    imports: Mapping[str, str] = field(default_factory=dict)  # local name -> what it stands for
     strings: frozenset[str] = frozenset()  # short strings, as getattr and setattr may be given
 
     @cached_property
