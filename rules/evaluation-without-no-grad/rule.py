@@ -18,7 +18,7 @@ _NEEDS_GRAPH = re.compile(r"backward|^grad$|requires_grad|attribut|attack|gradie
 class EvaluationWithoutNoGrad(Rule):
     """Loops over data in evaluation mode whose forward passes record graphs."""
 
-    code = "LK114"
+    code = "LK406"
     summary = "an evaluation runs its forward passes with gradients on"
     help = "put the loop under torch.no_grad() or torch.inference_mode()"
     proof = "static only: the peak is higher, and nothing grows"

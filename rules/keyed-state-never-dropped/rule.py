@@ -47,7 +47,11 @@ class KeyedStateNeverDropped(Rule):
 def _per_call(member: Member) -> set[int]:
     """The methods that run again and again, and those of the class that they call."""
     facts, methods = member.file.facts, member.facts.methods
-    found = {index for name, index in methods.items() if _PER_CALL.match(name)}
+    found = {
+        index
+        for name, index in methods.items()
+        if _PER_CALL.match(name) or "property" in facts.functions[index].decorators
+    }
     todo = list(found)
     while todo:
         index = todo.pop()
