@@ -44,5 +44,11 @@ def _made_once(linked: Linked, name: str) -> bool:
 def _is_object(facts: FileFacts, name: str) -> bool:
     values = [b.value for b in facts.bindings if b.name == name and b.function < 0]
     return bool(values) and all(
-        value.kind == "call" and value.text.endswith(_NAMED) for value in values
+        value.kind == "call" and _is_exception(facts, value.text) for value in values
     )
+
+
+def _is_exception(facts: FileFacts, name: str) -> bool:
+    """Whether a class is named like an exception, or is one of this file's."""
+    own = facts.class_named(name)
+    return name.endswith(_NAMED) or (own is not None and any(b.endswith(_NAMED) for b in own.bases))
