@@ -2,7 +2,7 @@
 
 import torch
 
-STEPS = 1000
+STEPS = 3000
 
 
 class Smoother:
