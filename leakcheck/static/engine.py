@@ -37,7 +37,7 @@ def check_source(
     concerned = concerned_rules(source, chosen, path, project)
     if not concerned:
         return ()
-    module = Module(source, syntax.parse(source), path, project)
+    module = Module(source, path=path, project=project)
     try:
         findings = {_key(f): f for rule in concerned for f in _findings(rule, module)}
     except RecursionError:

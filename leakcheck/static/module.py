@@ -1,7 +1,7 @@
 """One parsed file and the questions rules ask about it.
 
-The tree is walked once into lists by node kind, with parents; names, positions and analyses are
-worked out only when a rule asks.
+The tree is walked once into lists by node kind, with parents; the tree itself, names, positions,
+facts and analyses are worked out only when a rule asks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 
 from leakcheck.model import Edit, Location
 from leakcheck.static import syntax
+from leakcheck.static.facts.extract import extract
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import FileFacts, Span
 from leakcheck.static.fix import split_lines
 from leakcheck.static.names import Names
 
@@ -34,16 +37,30 @@ class Module:
     """A parsed source file, indexed once, questioned lazily."""
 
     def __init__(
-        self, source: str, tree: cst.Module, path: str = "", project: Project | None = None
+        self,
+        source: str,
+        tree: cst.Module | None = None,
+        path: str = "",
+        project: Project | None = None,
     ) -> None:
-        """Index the tree; `project` lets analyses look into the modules it imports."""
+        """Take a source; `project` lets analyses look into the modules it imports."""
         self.source = source
-        self.tree = tree
         self.path = path
         self.project = project
-        self._by_kind: dict[type, list[cst.CSTNode]] = defaultdict(list)
-        self._parents: dict[int, cst.CSTNode] = {}
-        self._index()
+        if tree is not None:
+            self.tree = tree
+
+    @cached_property
+    def tree(self) -> cst.Module:
+        """LibCST's tree; SourceError when it cannot be made."""
+        return syntax.parse(self.source)
+
+    @cached_property
+    def facts(self) -> Linked:
+        """What the file does, linked with its project; needs no LibCST tree."""
+        outline = syntax.outline(self.source)
+        facts = extract(outline) if outline is not None else FileFacts()
+        return Linked(self.path, facts, self.project)
 
     def forget(self) -> None:
         """Let go of what the analysis found out; the next question starts it anew."""
@@ -208,8 +225,10 @@ class Module:
         )
         return CodeRange(start, end)
 
-    def location(self, node: cst.CSTNode) -> Location:
+    def location(self, node: cst.CSTNode | Span) -> Location:
         """Return where to point a reader: a definition's name, a compound statement's header."""
+        if isinstance(node, Span):
+            return self._location_of_span(node)
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             node = node.name
         span = self.span(node)
@@ -219,6 +238,13 @@ class Module:
             end_column = len(self.lines[end_line - 1].rstrip())
         start = span.start
         return Location(self.path, start.line, start.column + 1, end_line, end_column + 1)
+
+    def _location_of_span(self, span: Span) -> Location:
+        first, last = (
+            len(self.line(line).encode()[:column].decode(errors="ignore")) + 1
+            for line, column in ((span.line, span.column), (span.end_line, span.end_column))
+        )
+        return Location(self.path, span.line, first, span.end_line, last)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -285,8 +311,19 @@ class Module:
     def _at_top(self, node: cst.CSTNode) -> bool:
         return self.enclosing(node, cst.FunctionDef, cst.ClassDef) is None
 
-    def _index(self) -> None:
-        by_kind, parents, children = self._by_kind, self._parents, syntax.children
+    @cached_property
+    def _by_kind(self) -> dict[type, list[cst.CSTNode]]:
+        return self._index[0]
+
+    @cached_property
+    def _parents(self) -> dict[int, cst.CSTNode]:
+        return self._index[1]
+
+    @cached_property
+    def _index(self) -> tuple[dict[type, list[cst.CSTNode]], dict[int, cst.CSTNode]]:
+        by_kind: dict[type, list[cst.CSTNode]] = defaultdict(list)
+        parents: dict[int, cst.CSTNode] = {}
+        children = syntax.children
         stack: list[cst.CSTNode] = [self.tree]
         while stack:
             node = stack.pop()
@@ -296,3 +333,4 @@ class Module:
                 parents[id(child)] = node
             below.reverse()
             stack += below
+        return by_kind, parents

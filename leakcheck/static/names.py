@@ -33,7 +33,6 @@ class Names:
     def __init__(self, imports: Iterable[cst.Import | cst.ImportFrom], own: Iterable[str]) -> None:
         """Read the import statements; `own` are the module's functions and classes."""
         self.imported: dict[str, str] = {}
-        self.starred: list[str] = []
         for statement in imports:
             match statement:
                 case cst.Import():
@@ -55,7 +54,7 @@ class Names:
         base = self.imported.get(head)
         if base is None:
             return ""
-        return _canonical(f"{base}{dot}{tail}")
+        return canonical(f"{base}{dot}{tail}")
 
     def _read_import(self, statement: cst.Import) -> None:
         for alias in statement.names:
@@ -70,7 +69,6 @@ class Names:
         module = "." * len(statement.relative)
         module += dotted(statement.module) if statement.module else ""
         if isinstance(statement.names, cst.ImportStar):
-            self.starred.append(module)
             return
         for alias in statement.names:
             name = dotted(alias.name)
@@ -81,7 +79,8 @@ class Names:
 
 
 @cache
-def _canonical(name: str) -> str:
+def canonical(name: str) -> str:
+    """Spell a name as the tables do: "torch.autograd.no_grad" is "torch.no_grad"."""
     for alias, canonical in _aliases():
         if name == alias or name.startswith(f"{alias}."):
             return f"{canonical}{name[len(alias) :]}"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from leakcheck.errors import SourceError
 from leakcheck.static import syntax
+from leakcheck.static.facts.extract import extract
+from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.sketch import Sketch, sketch
 
@@ -25,6 +27,7 @@ class Project:
         self._sources = dict(sources)
         self._modules: dict[str, Module | None] = {}
         self._sketches: dict[str, Sketch | None] = {}
+        self._facts: dict[str, FileFacts | None] = {}
 
     @classmethod
     def of(cls, paths: list[Path]) -> Project:
@@ -51,6 +54,21 @@ class Project:
                 self._sketches[path] = None
         return self._sketches[path]
 
+    def facts(self, path: str) -> FileFacts | None:
+        """Return what the module of a path does; None when it cannot be parsed."""
+        if path not in self._facts:
+            try:
+                outline = syntax.outline(self._read(path))
+                self._facts[path] = None if outline is None else extract(outline)
+            except (SourceError, RecursionError):
+                self._facts[path] = None
+        return self._facts[path]
+
+    def mentioning(self, word: str, importer: str) -> tuple[str, ...]:
+        """Return the paths of the other modules whose text has the word."""
+        others = (path for path in self._sources if path != importer)
+        return tuple(path for path in others if word in self._text(path))
+
     def home(self, qualified: str, importer: str) -> tuple[str, str] | None:
         """Return the path of the module that defines "pkg.meters.Meter", and the name it has there.
 
@@ -70,8 +88,11 @@ class Project:
     def text(self, name: str, importer: str) -> str:
         """Return the source of "pkg.meters" or ".meters" unparsed; empty when it is not there."""
         path = self.locate(name, importer)
+        return self._text(path) if path else ""
+
+    def _text(self, path: str) -> str:
         try:
-            return self._read(path) if path else ""
+            return self._read(path)
         except SourceError:
             return ""
 

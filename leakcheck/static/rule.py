@@ -1,5 +1,7 @@
 """What a rule is: one class in `rules/<slug>/rule.py` that looks at a module and yields hits.
 
+A rule that can say what it looks for by `module.facts` should: that needs no LibCST tree.
+
     class PerStepTimer(Rule):
         code = "LK699"
         summary = "a timer is started at every step and none is stopped"
@@ -27,14 +29,15 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from leakcheck.static.facts.model import Span
     from leakcheck.static.module import Module
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule found at a syntax node; the engine turns it into a Finding with a place."""
+    """What a rule found, and where; the engine turns it into a Finding with a place."""
 
-    node: cst.CSTNode
+    node: cst.CSTNode | Span
     message: str
     help: str
     severity: Severity
@@ -68,7 +71,7 @@ class Rule:
 
     def hit(
         self,
-        node: cst.CSTNode,
+        node: cst.CSTNode | Span,
         message: str,
         *,
         help: str | None = None,
@@ -76,6 +79,6 @@ class Rule:
         confidence: Confidence = "high",
         fix: Fix | None = None,
     ) -> Hit:
-        """Make a hit at a node; help and severity default to the rule's own."""
+        """Make a hit at a place; help and severity default to the rule's own."""
         text = self.help if help is None else help
         return Hit(node, message, text, severity or self.severity, confidence, fix)

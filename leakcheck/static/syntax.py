@@ -63,11 +63,11 @@ def _levels(tree: ast.Module) -> list[list[ast.AST]]:
     level: list[ast.AST] = [tree]
     while level:
         levels.append(level)
-        level = [child for node in level for child in _below(node)]
+        level = [child for node in level for child in below(node)]
     return levels
 
 
-def _below(node: ast.AST) -> Iterator[ast.AST]:
+def below(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node's children; half as long as ast.iter_child_nodes takes."""
     for name in node._fields:
         value = getattr(node, name, None)

@@ -6,6 +6,7 @@ was looked for is remembered: findings kept from an earlier run hold only while 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections import defaultdict
@@ -13,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leakcheck.errors import SourceError
-from leakcheck.static.files import decode, read_bytes
+from leakcheck.static.files import decode, display_path, find_files, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
 
 # Some 3 KB of memory a line. Most of a package's imports lead to the same few modules.
 MOST_LINES_KEPT = 40_000
+# Of a project's text; transformers has 60 MB of it.
+MOST_BYTES_SEARCHED = 64 << 20
+EVERY_FILE = "/**"  # behind a folder: all of the project's files, as something to depend on
 PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
@@ -34,6 +38,7 @@ class Workspace(Project):
         self._probed: dict[str, set[str]] = defaultdict(set)
         self._digests: dict[str, str | None] = {}
         self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
+        self._trees: dict[str, dict[str, bytes]] = {}  # folder -> path -> bytes
 
     def locate(self, name: str, importer: str) -> str | None:
         """Return the path of "pkg.meters" or ".meters", as imported by the file `importer`."""
@@ -77,8 +82,39 @@ class Workspace(Project):
             todo += new
         return {each: self.digest(each) for each in sorted(reached - {path})}
 
+    def mentioning(self, word: str, importer: str) -> tuple[str, ...]:
+        """Return the paths of the project's other modules whose text has the word.
+
+        The answer follows from every file of the project, so what asked depends on them all.
+        """
+        folder = project_folder(importer)
+        if folder is None:
+            return ()
+        self._probed[importer].add(folder + EVERY_FILE)
+        needle = word.encode()
+        tree = self._tree(folder)
+        return tuple(path for path, raw in tree.items() if needle in raw and path != importer)
+
+    def _tree(self, folder: str) -> dict[str, bytes]:
+        """Read the Python files below a folder; those past the limit are as good as not there."""
+        if folder not in self._trees:
+            tree: dict[str, bytes] = {}
+            room = MOST_BYTES_SEARCHED
+            for file in find_files([Path(folder or ".")]).files:
+                with contextlib.suppress(SourceError):
+                    raw = read_bytes(file) if file.suffix == ".py" else b""
+                    room -= len(raw)
+                    if raw and room > 0:
+                        tree[display_path(file)] = raw
+            self._trees[folder] = tree
+        return self._trees[folder]
+
     def digest(self, path: str) -> str | None:
         """Hash a file's bytes; None when there is no such file."""
+        if path.endswith(EVERY_FILE) and path not in self._digests:
+            tree = self._tree(path.removesuffix(EVERY_FILE)).items()
+            each = (f"{name}\0{digest_of(raw)}" for name, raw in tree)
+            self._digests[path] = digest_of("\0".join(each).encode("utf-8", "surrogateescape"))
         if path not in self._digests:
             file = Path(path)
             try:
@@ -124,7 +160,26 @@ def _files(folder: str, parts: list[str]) -> Iterator[str]:
     yield f"{base}/__init__.py" if base else "__init__.py"
 
 
-def _is_project(folder: str) -> bool:
-    if not os.path.isabs(folder):
-        return False
+def project_folder(path: str) -> str | None:
+    """Return the folder of the project that a file is in; None for a file of its own.
+
+    It is the nearest one with a project's marks, else the outermost of the packages around it.
+    """
+    folder = os.path.dirname(path)
+    package: str | None = None
+    while True:
+        if _has_mark(folder):
+            return folder
+        if os.path.exists(os.path.join(folder, "__init__.py")):
+            package = os.path.dirname(folder) if folder else folder
+        if not folder or os.path.dirname(folder) == folder:
+            return package
+        folder = os.path.dirname(folder)
+
+
+def _has_mark(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
+
+
+def _is_project(folder: str) -> bool:
+    return os.path.isabs(folder) and _has_mark(folder)

@@ -1,0 +1,545 @@
+"""A file's outline in, its facts out: one walk over the standard library's tree.
+
+LibCST would take ten times as long; it is asked only by rules that look at syntax or offer a fix.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from leakcheck.static import syntax
+from leakcheck.static.facts.model import (
+    Argument,
+    Binding,
+    Call,
+    ClassFacts,
+    Expr,
+    Fate,
+    FileFacts,
+    FunctionFacts,
+    Handled,
+    Role,
+    Span,
+    Use,
+)
+from leakcheck.static.names import canonical, table
+
+LONGEST_STRING = 60  # of what getattr and setattr may be given
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_MAKERS = frozenset({"list", "dict", "set", "OrderedDict", "Counter", "defaultdict", "deque"})
+
+
+@dataclass
+class _Scope:
+    """The function, class body or module that the walk is in."""
+
+    function: int
+    owner: str
+    at_class: bool = False
+    loops: int = 0
+    guards: int = 0
+    managers: tuple[str, ...] = ()
+    handled: Handled = ""
+    shared: set[str] = field(default_factory=set)
+    reads: set[str] = field(default_factory=set)
+    returns: list[Expr] = field(default_factory=list)
+    raises: list[tuple[Expr, Span]] = field(default_factory=list)
+    yields: bool = False
+
+
+def extract(outline: ast.Module) -> FileFacts:
+    """Read the facts of a file off its outline."""
+    walk = _Walk(outline)
+    return FileFacts(
+        tuple(cast("list[FunctionFacts]", walk.functions)),
+        tuple(walk.classes),
+        tuple(cast("list[Call]", walk.calls)),
+        tuple(walk.uses),
+        tuple(walk.local_uses),
+        tuple(walk.bindings),
+        walk.imports,
+        frozenset(walk.strings),
+    )
+
+
+class _Walk:
+    """One walk over a file, and what it has found."""
+
+    def __init__(self, outline: ast.Module) -> None:
+        self.functions: list[FunctionFacts | None] = []
+        self.classes: list[ClassFacts] = []
+        self.calls: list[Call | None] = []
+        self.uses: list[Use] = []
+        self.local_uses: list[Use] = []
+        self.bindings: list[Binding] = []
+        self.strings: set[str] = set()
+        self.imports: dict[str, str] = {}
+        self._at = _Scope(-1, "")
+        self._methods: list[dict[str, int]] = []
+        self._all(node for node in outline.body if isinstance(node, _IMPORTS))
+        self._visit(outline)
+
+    def visit_import(self, node: ast.Import) -> None:
+        """Take note of what a name stands for."""
+        for alias in node.names:
+            head = alias.name.partition(".")[0]
+            self.imports[alias.asname or head] = alias.name if alias.asname else head
+
+    def visit_import_from(self, node: ast.ImportFrom) -> None:
+        """Take note of what names stand for; a relative import keeps its dots."""
+        module = "." * node.level + (node.module or "")
+        joint = "" if module.endswith(".") else "."
+        for alias in node.names:
+            self.imports[alias.asname or alias.name] = f"{module}{joint}{alias.name}"
+
+    def _visit(self, node: ast.AST) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node)
+        else:
+            self._below(node)
+
+    def _below(self, node: ast.AST) -> None:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, ast.AST):
+                self._visit(value)
+            elif isinstance(value, list):
+                self._all(value)
+
+    def _all(self, nodes: Iterable[ast.AST | str | None]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.AST):
+                self._visit(node)
+
+    def _known(self, node: ast.AST) -> str:
+        """Qualify a name by the imports, else spell it as it stands."""
+        spelled = dotted(node.func if isinstance(node, ast.Call) else node)
+        return self._qualified(spelled) or spelled
+
+    def _qualified(self, spelled: str) -> str:
+        head, dot, tail = spelled.partition(".")
+        base = self.imports.get(head)
+        return canonical(f"{base}{dot}{tail}") if base else ""
+
+    # ---- definitions
+
+    def visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Walk a function in a scope of its own."""
+        listed = node.args
+        self._all([*node.decorator_list, *listed.defaults, *listed.kw_defaults])
+        index, outer = len(self.functions), self._at
+        self.functions.append(None)
+        if outer.at_class:
+            self._methods[-1].setdefault(node.name, index)
+        inner = self._at = _Scope(index, outer.owner)
+        self._all(node.body)
+        self._at = outer
+        outer.reads |= inner.reads
+        named = (*listed.posonlyargs, *listed.args, *listed.kwonlyargs)
+        self.functions[index] = FunctionFacts(
+            node.name,
+            outer.owner,
+            tuple(each.arg for each in named),
+            tuple(self._known(each) for each in node.decorator_list),
+            outer.function,
+            frozenset(inner.shared),
+            frozenset(inner.reads),
+            tuple(inner.returns),
+            tuple(inner.raises),
+            inner.yields,
+            span(node),
+        )
+
+    def visit_class(self, node: ast.ClassDef) -> None:
+        """Walk a class; what its body binds are its attributes."""
+        self._all([*node.decorator_list, *node.bases])
+        outer = self._at
+        self._at = _Scope(outer.function, node.name, at_class=True)
+        self._methods.append({})
+        self._all(node.body)
+        outer.reads |= self._at.reads
+        self._at = outer
+        bases = tuple(name for name in (self._known(base) for base in node.bases) if name)
+        self.classes.append(ClassFacts(node.name, bases, self._methods.pop(), span(node)))
+
+    # ---- statements
+
+    def visit_loop(self, node: ast.For | ast.AsyncFor) -> None:
+        """Walk a loop over something."""
+        self._visit(node.iter)
+        self._at.loops += 1
+        self._target(node.target, Expr("other"))
+        self._all(node.body)
+        self._at.loops -= 1
+        self._all(node.orelse)
+
+    def visit_while(self, node: ast.While) -> None:
+        """Walk a loop under a condition."""
+        self._at.loops += 1
+        self._visit(node.test)
+        self._all(node.body)
+        self._at.loops -= 1
+        self._all(node.orelse)
+
+    def visit_if(self, node: ast.If | ast.IfExp) -> None:
+        """Walk a test and what it guards."""
+        self._visit(node.test)
+        self._at.guards += 1
+        for branch in (node.body, node.orelse):
+            self._all(branch if isinstance(branch, list) else [branch])
+        self._at.guards -= 1
+
+    def visit_with(self, node: ast.With | ast.AsyncWith) -> None:
+        """Walk the managers, then what stands under them."""
+        outer = self._at.managers
+        for item in node.items:
+            self._value(item.context_expr, "managed", "")
+            self._at.managers += (self._known(item.context_expr),)
+            if item.optional_vars is not None:
+                self._target(item.optional_vars, Expr("other"))
+        self._all(node.body)
+        self._at.managers = outer
+
+    def visit_try(self, node: Any) -> None:
+        """Walk what is tried, and what comes of it."""
+        outer = self._at.handled
+        parts = ((node.body, "try"), (node.orelse, "try"), (node.finalbody, "finally"))
+        handlers = [(handler.body, "except") for handler in node.handlers]
+        for body, handled in (*parts[:1], *handlers, *parts[1:]):
+            self._at.handled = cast("Handled", handled)
+            self._at.guards += handled == "except"
+            self._all(body)
+            self._at.guards -= handled == "except"
+        self._at.handled = outer
+
+    def visit_assign(self, node: ast.Assign) -> None:
+        """Pair the targets with the value."""
+        only = dotted(node.targets[0]) if len(node.targets) == 1 else ""
+        for target, value in _pairs(node.targets[0], node.value) if not only else ():
+            self._value(value, "bound", dotted(target))
+        if only:
+            self._value(node.value, "bound", only)
+        for target in node.targets:
+            for each, value in _pairs(target, node.value):
+                self._target(each, self._expr(value))
+
+    def visit_annotated(self, node: ast.AnnAssign) -> None:
+        """Take an assignment with a type for one without."""
+        if node.value is not None:
+            self._value(node.value, "bound", dotted(node.target))
+            self._target(node.target, self._expr(node.value))
+
+    def visit_augmented(self, node: ast.AugAssign) -> None:
+        """`self.seen += more` adds, `self.count[key] += 1` sets a slot."""
+        self._visit(node.value)
+        self._target(node.target, self._expr(node.value), augmented=True)
+
+    def visit_named(self, node: ast.NamedExpr) -> None:
+        """Walk `(name := value)`."""
+        self._value(node.value, "bound", node.target.id)
+        self._target(node.target, self._expr(node.value))
+
+    def visit_delete(self, node: ast.Delete) -> None:
+        """`del self.seen[key]` takes an entry."""
+        for target in node.targets:
+            while isinstance(target, ast.Subscript):
+                self._visit(target.slice)
+                target = target.value
+            self._place(target, "take", "del")
+
+    def visit_expression(self, node: ast.Expr) -> None:
+        """A call that stands for itself gives its result to nobody."""
+        self._value(node.value, "dropped", "")
+
+    def visit_return(self, node: ast.Return) -> None:
+        """Note what is returned."""
+        if node.value is not None:
+            self._value(node.value, "returned", "")
+            self._at.returns.append(self._expr(node.value))
+
+    def visit_yield(self, node: ast.Yield | ast.YieldFrom) -> None:
+        """Note that the function waits for its consumer."""
+        self._at.yields = True
+        if node.value is not None:
+            self._value(node.value, "yielded", "")
+
+    def visit_shared(self, node: ast.Global | ast.Nonlocal) -> None:
+        """Note the names that are somebody else's."""
+        self._at.shared.update(node.names)
+
+    def visit_raise(self, node: ast.Raise) -> None:
+        """Note what is raised."""
+        if node.exc is not None:
+            self._at.raises.append((self._expr(node.exc), span(node)))
+        self._below(node)
+
+    # ---- targets and values
+
+    def _target(self, target: ast.expr, value: Expr, *, augmented: bool = False) -> None:
+        match target:
+            case ast.Name(id=name):
+                self.bindings.append(Binding(name, value, self._at.function, span(target)))
+                if self._at.at_class:
+                    self.uses.append(self._use(name, "cls", "bind", "", value, target))
+            case ast.Attribute():
+                self._place(target, "add" if augmented else "bind", "", value)
+            case ast.Subscript(value=holder, slice=key):
+                self._visit(key)
+                while isinstance(holder, ast.Subscript):
+                    self._visit(holder.slice)
+                    holder = holder.value
+                cuts = isinstance(key, ast.Slice) and not augmented
+                self._place(holder, "take" if cuts else "slot", "[]", value, self._expr(key))
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for each in targets:
+                    self._target(each, Expr("other"))
+            case ast.Starred(value=inner):
+                self._target(inner, Expr("other"))
+
+    def _place(
+        self,
+        node: ast.expr,
+        role: Role,
+        how: str,
+        value: Expr | None = None,
+        key: Expr | None = None,
+    ) -> None:
+        """Note an effect on what the node names."""
+        if isinstance(node, ast.Attribute):
+            self.uses.append(self._use(node.attr, dotted(node.value), role, how, value, node, key))
+            self._visit(node.value)
+            return
+        if isinstance(node, ast.Name) and role in ("add", "slot", "take"):
+            self.local_uses.append(self._use(node.id, "", role, how, value, node, key))
+        self._visit(node)
+
+    def _use(
+        self,
+        name: str,
+        holder: str,
+        role: Role,
+        how: str,
+        value: Expr | None,
+        node: ast.expr,
+        key: Expr | None = None,
+    ) -> Use:
+        at = self._at
+        guarded = at.guards > 0
+        return Use(name, holder, role, how, key, value, at.function, at.loops, guarded, span(node))
+
+    def _value(self, node: ast.expr, fate: Fate, bound: str) -> None:
+        """Walk an expression whose value goes somewhere."""
+        match node:
+            case ast.Call():
+                self.visit_call(node, fate, bound)
+            case ast.Await(value=inner):
+                self._value(inner, fate, bound)
+            case ast.Attribute():
+                self._place(node, _ROLE_OF_FATE.get(fate, "read"), fate)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._value(element, fate if fate != "dropped" else "used", "")
+            case _:
+                self._visit(node)
+
+    def visit_call(self, node: ast.Call, fate: Fate = "used", bound: str = "") -> None:
+        """Note a call, what it is called on, and what it is given."""
+        index = len(self.calls)
+        self.calls.append(None)
+        spelled, receiver = dotted(node.func), None
+        if isinstance(node.func, ast.Attribute):
+            self._called_on(node.func, node)
+            receiver = self._expr(node.func.value)
+            spelled = spelled or f".{node.func.attr}"
+        else:
+            self._visit(node.func)
+        given = [
+            Argument("*" if isinstance(a, ast.Starred) else "", self._expr(a)) for a in node.args
+        ]
+        given += [Argument(k.arg or "**", self._expr(k.value)) for k in node.keywords]
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            reads = spelled in _words("reading-calls")
+            self._value(argument, "used" if reads else "argument", spelled)
+        at = self._at
+        self.calls[index] = Call(
+            spelled,
+            self._qualified(spelled),
+            receiver,
+            tuple(given),
+            fate,
+            bound if fate == "bound" else "",
+            at.function,
+            at.loops,
+            at.managers,
+            at.handled,
+            span(node),
+        )
+
+    def _called_on(self, method: ast.Attribute, call: ast.Call) -> None:
+        """`self.seen.append(x)`, `self.seen[key].append(x)` and `self.seen.pop()`."""
+        holder, name = method.value, method.attr
+        while isinstance(holder, ast.Subscript):
+            self._visit(holder.slice)
+            holder = holder.value
+        role: Role = "read"
+        if name in _words("container-grows"):
+            role = "slot" if name in ("setdefault", "update") else "add"
+        elif name in _words("container-drops"):
+            role = "take"
+        if isinstance(holder, ast.Attribute) or (role != "read" and isinstance(holder, ast.Name)):
+            key, value = (self._expr(call.args[at]) if call.args else None for at in (0, -1))
+            self._place(holder, role, name, value, key if name == "setdefault" else None)
+        else:
+            self._value(holder, "chained", "")
+
+    def visit_comparison(self, node: ast.Compare) -> None:
+        """`len(self.seen) > most` measures."""
+        for side in (node.left, *node.comparators):
+            match side:
+                case ast.Call(func=ast.Name(id="len"), args=[ast.Attribute() as measured]):
+                    self._place(measured, "measure", "len")
+                case _:
+                    self._visit(side)
+
+    def visit_name(self, node: ast.Name) -> None:
+        """Note which names are read."""
+        if isinstance(node.ctx, ast.Load):
+            self._at.reads.add(node.id)
+
+    def visit_attribute(self, node: ast.Attribute) -> None:
+        """Any other look at an attribute."""
+        self._place(node, "read", "")
+
+    def visit_constant(self, node: ast.Constant) -> None:
+        """Remember what getattr could be given."""
+        if isinstance(node.value, str) and len(node.value) <= LONGEST_STRING:
+            self.strings.add(node.value)
+
+    def _expr(self, node: ast.expr) -> Expr:
+        match node:
+            case ast.Name() | ast.Attribute():
+                spelled = dotted(node)
+                return Expr("name", spelled) if spelled else Expr("other")
+            case ast.Constant(value=value):
+                return Expr("constant", repr(value))
+            case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
+                return Expr("empty")
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                if _makes_empty(node, name):
+                    return Expr("empty", name)
+                names = _names_in(node) if name == "partial" else ()
+                return Expr("call", self._known(node), names)
+            case ast.Lambda():
+                return Expr("lambda", "", _names_in(node.body, called_too=True))
+            case ast.Await(value=inner):
+                return self._expr(inner)
+            case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
+                return Expr("item", dotted(holder), _names_in(node))
+        return Expr("other", "", _names_in(node))
+
+
+def span(node: Any) -> Span:
+    """Return where a node stands; of a definition, its first line."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return Span(node.lineno, node.col_offset, node.lineno, node.col_offset + len("class"))
+    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def dotted(node: ast.AST) -> str:
+    """Spell a chain of names, "self.meter.update"; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _makes_empty(node: ast.Call, name: str) -> bool:
+    """`list()`, `collections.deque()` and `defaultdict(list)`; `deque(maxlen=9)` has a limit."""
+    if isinstance(node.func, ast.Attribute) and dotted(node.func.value) != "collections":
+        return False
+    given = len(node.args) + len(node.keywords)
+    return name in _MAKERS and (given == 0 or (name == "defaultdict" and given == 1))
+
+
+def _names_in(node: ast.AST, *, called_too: bool = False) -> tuple[str, ...]:
+    """Name what a value may hold: not `pool` in `pool.submit(task)`, but in a closure over it."""
+    found: dict[str, None] = {}
+    todo = [node]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, ast.Name):
+            found[each.id] = None
+        elif isinstance(each, ast.Call) and not called_too:
+            todo += [*each.args, *(keyword.value for keyword in each.keywords)]
+        elif not isinstance(each, ast.Constant):
+            todo += syntax.below(each)
+    return tuple(found)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Pair what is bound with what it is given: two pairs for `kept, told = [], {}`."""
+    displays = (ast.Tuple, ast.List)
+    if not isinstance(target, displays) or not isinstance(value, displays):
+        return [(target, value)]
+    if len(target.elts) != len(value.elts):
+        return [(target, value)]
+    pairs = zip(target.elts, value.elts, strict=True)
+    return [pair for left, right in pairs for pair in _pairs(left, right)]
+
+
+@cache
+def _words(group: str) -> frozenset[str]:
+    groups = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["names"]
+    return frozenset(groups[group])
+
+
+_ROLE_OF_FATE: dict[Fate, Role] = {
+    "bound": "escape",
+    "returned": "escape",
+    "yielded": "escape",
+    "managed": "escape",
+    "argument": "escape",
+}
+_HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any], None]] = {
+    ast.Import: _Walk.visit_import,
+    ast.ImportFrom: _Walk.visit_import_from,
+    ast.FunctionDef: _Walk.visit_function,
+    ast.AsyncFunctionDef: _Walk.visit_function,
+    ast.ClassDef: _Walk.visit_class,
+    ast.For: _Walk.visit_loop,
+    ast.AsyncFor: _Walk.visit_loop,
+    ast.While: _Walk.visit_while,
+    ast.If: _Walk.visit_if,
+    ast.IfExp: _Walk.visit_if,
+    ast.With: _Walk.visit_with,
+    ast.AsyncWith: _Walk.visit_with,
+    ast.Try: _Walk.visit_try,
+    ast.Assign: _Walk.visit_assign,
+    ast.AnnAssign: _Walk.visit_annotated,
+    ast.AugAssign: _Walk.visit_augmented,
+    ast.NamedExpr: _Walk.visit_named,
+    ast.Delete: _Walk.visit_delete,
+    ast.Expr: _Walk.visit_expression,
+    ast.Return: _Walk.visit_return,
+    ast.Yield: _Walk.visit_yield,
+    ast.YieldFrom: _Walk.visit_yield,
+    ast.Global: _Walk.visit_shared,
+    ast.Nonlocal: _Walk.visit_shared,
+    ast.Raise: _Walk.visit_raise,
+    ast.Call: _Walk.visit_call,
+    ast.Compare: _Walk.visit_comparison,
+    ast.Name: _Walk.visit_name,
+    ast.Attribute: _Walk.visit_attribute,
+    ast.Constant: _Walk.visit_constant,
+}
+if hasattr(ast, "TryStar"):
+    _HANDLERS[ast.TryStar] = _Walk.visit_try

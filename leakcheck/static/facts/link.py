@@ -1,0 +1,127 @@
+"""Facts of a file linked with those of its project: hierarchies, and who else names an attribute.
+
+Links are followed when a query asks. Another file is read only if it spells the name asked for, so
+a query that has no candidate costs nothing, however large the project is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Use
+
+if TYPE_CHECKING:
+    from leakcheck.static.project import Project
+
+DEEPEST_HIERARCHY = 12
+# methods that give an object its first state, or another one from a file
+_SETTING_UP = re.compile(
+    r"(__init__|__new__|__post_init__|__setstate__|__init_subclass__|__enter__|_*(setup|build|init|"
+    r"initialize|reset|load|register|add|set|create|make|from|parse|restore|configure|prepare)"
+    r"(_\w+)?)$"
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A class of the project, in the file that defines it."""
+
+    file: Linked
+    facts: ClassFacts
+
+    def methods(self) -> Iterator[tuple[int, FunctionFacts]]:
+        """Yield the class's own methods with their indexes."""
+        for index in self.facts.methods.values():
+            yield index, self.file.facts.functions[index]
+
+
+def sets_up(facts: FileFacts, function: int) -> bool:
+    """Tell whether code runs where an object, or the module, is made or told what to be."""
+    method = facts.method_around(function)
+    return method is None or _SETTING_UP.match(method.name) is not None
+
+
+class Linked:
+    """The facts of one file, and the way from them to those of its project."""
+
+    def __init__(self, path: str, facts: FileFacts, project: Project | None) -> None:
+        """Link a file; `project` of None leaves it alone in the world."""
+        self.path = path
+        self.facts = facts
+        self._project = project
+
+    @cached_property
+    def classes(self) -> tuple[Member, ...]:
+        """The file's classes."""
+        return tuple(Member(self, each) for each in self.facts.classes)
+
+    def lineage(self, member: Member) -> list[Member]:
+        """Return a class and those of its bases that the project defines, nearest first."""
+        found = [member]
+        for each in found:
+            for base in each.facts.bases:
+                parent = each.file._class(base)
+                if parent is not None and parent.facts not in [known.facts for known in found]:
+                    found.append(parent)
+            if len(found) > DEEPEST_HIERARCHY:
+                break
+        return found
+
+    def foreign_bases(self, member: Member) -> set[str]:
+        """Name the bases, of the class or its bases, that the project does not define."""
+        return {
+            base
+            for each in self.lineage(member)
+            for base in each.facts.bases
+            if each.file._class(base) is None
+        }
+
+    def everywhere(self, name: str) -> Iterator[FileFacts]:
+        """Yield the facts of this file, and of all of its project that spell the name."""
+        yield self.facts
+        for path in self._project.mentioning(name, self.path) if self._project else ():
+            facts = self._project.facts(path) if self._project else None
+            if facts is not None:
+                yield facts
+
+    def uses(self, name: str) -> Iterator[tuple[FileFacts, Use]]:
+        """Yield what the project does with attributes of this last word."""
+        for facts in self.everywhere(name):
+            for use in facts.uses_by_name.get(name, ()):
+                yield facts, use
+
+    def calls_of(self, name: str) -> Iterator[tuple[FileFacts, Call]]:
+        """Yield the project's calls of whatever has this last word."""
+        for facts in self.everywhere(name):
+            for call in facts.calls_by_name.get(name, ()):
+                yield facts, call
+
+    def imported(self, name: str) -> tuple[FileFacts, str] | None:
+        """Return the file of the project that an imported name is from, and its name there."""
+        source = self.facts.imports.get(name)
+        if source is None or self._project is None:
+            return None
+        module, _, last = source.rpartition(".")
+        module = module or "." * (len(source) - len(source.lstrip(".")))
+        path = self._project.locate(module, self.path)
+        facts = self._project.facts(path) if path else None
+        return (facts, last) if facts is not None else None
+
+    def spelled_as_string(self, name: str) -> bool:
+        """Tell whether getattr, setattr or `__dict__` may reach the attribute anywhere."""
+        return any(name in facts.strings for facts in self.everywhere(name))
+
+    def _class(self, name: str) -> Member | None:
+        own = self.facts.class_named(name)
+        if own is not None:
+            return Member(self, own)
+        home = self._project.home(name, self.path) if self._project and "." in name else None
+        facts = self._project.facts(home[0]) if self._project and home else None
+        found = facts.class_named(home[1]) if facts is not None and home else None
+        if facts is None or found is None or home is None:
+            return None
+        return Member(Linked(home[0], facts, self._project), found)

@@ -1,0 +1,177 @@
+"""The facts of one file: frozen, small, without syntax; everything a query needs to be a few lines.
+
+A place is known by the last word of its name: `self.cache`, `other.cache` and `Cls.cache` count as
+one, since a receiver's class is often unknown. That errs on the side of silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+# bind: given a value     add: one entry more     slot: an entry under a key
+# take: an entry less     measure: its length     escape: handed to code that may do anything
+# read: looked at
+Role = Literal["bind", "add", "slot", "take", "measure", "escape", "read"]
+# What becomes of a call's result; "chained": only a method of it is called
+Fate = Literal["dropped", "bound", "returned", "yielded", "managed", "argument", "chained", "used"]
+
+Handled = Literal["", "try", "except", "finally"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Where something stands: lines from 1, columns from 0 in UTF-8 bytes, as `ast` counts."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """An expression in a word: what kind it is, what it spells, which names it reads."""
+
+    kind: Literal["name", "constant", "call", "empty", "lambda", "item", "other"]
+    text: str = ""  # the dotted name, the constant's repr, what is called, or whose item it is
+    names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call; `keyword` is empty for a positional one, "*" or "**" for a spread."""
+
+    keyword: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call: what is called, with what, where, and what becomes of the result."""
+
+    spelled: str  # "self.pool.map"; ".map" where the receiver is no chain of names
+    qualified: str  # by the imports, "torch.optim.SGD"; empty when unknown
+    receiver: Expr | None  # of a method
+    arguments: tuple[Argument, ...]
+    fate: Fate
+    bound: str  # the dotted name its result is bound to
+    function: int  # index of the function it stands in, -1 at module level
+    loops: int  # how many loops of that function are around it
+    managers: tuple[str, ...]  # the context managers around it, in its function
+    handled: Handled  # the part of a `try` it stands in
+    at: Span
+
+    @property
+    def method(self) -> str:
+        """The last word of what is called."""
+        return self.spelled.rpartition(".")[2]
+
+    def argument(self, keyword: str, position: int = -1) -> Expr | None:
+        """Return the value of an argument by its keyword, else by its position."""
+        for given in self.arguments:
+            if given.keyword == keyword:
+                return given.value
+        if 0 <= position < len(self.arguments) and not self.arguments[position].keyword:
+            return self.arguments[position].value
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One effect on an attribute: `self.seen[key] = value` is a slot of `seen`, held by self."""
+
+    name: str
+    holder: str  # "self", another dotted name, or "" when it is computed
+    role: Role
+    how: str  # the method called on it, the function it is given to, or ""
+    key: Expr | None  # of a slot
+    value: Expr | None  # what it is given
+    function: int
+    loops: int
+    guarded: bool  # under an `if`
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A plain name that is given a value."""
+
+    name: str
+    value: Expr
+    function: int
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFacts:
+    """A function or method."""
+
+    name: str
+    owner: str  # the class around it, "" for none
+    parameters: tuple[str, ...]
+    decorators: tuple[str, ...]  # qualified where known, else as spelled
+    around: int  # the function it is nested in, -1 for none
+    shared: frozenset[str]  # the names it declares global or nonlocal
+    reads: frozenset[str]  # the plain names that it and the functions in it read
+    returns: tuple[Expr, ...]
+    raises: tuple[tuple[Expr, Span], ...]
+    yields: bool
+    at: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """A class: its bases, as qualified as the imports tell, and its methods by index."""
+
+    name: str
+    bases: tuple[str, ...]
+    methods: Mapping[str, int]
+    at: Span
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Everything known of one file."""
+
+    functions: tuple[FunctionFacts, ...] = ()
+    classes: tuple[ClassFacts, ...] = ()
+    calls: tuple[Call, ...] = ()
+    uses: tuple[Use, ...] = ()
+    local_uses: tuple[Use, ...] = ()  # what adds to or takes from a plain name's container
+    bindings: tuple[Binding, ...] = ()
+    imports: Mapping[str, str] = field(default_factory=dict)  # local name -> what it stands for
+    strings: frozenset[str] = frozenset()  # short strings, as getattr and setattr may be given
+
+    @cached_property
+    def uses_by_name(self) -> Mapping[str, tuple[Use, ...]]:
+        """The uses of each attribute, by its last word."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            found.setdefault(use.name, []).append(use)
+        return {name: tuple(uses) for name, uses in found.items()}
+
+    @cached_property
+    def calls_by_name(self) -> Mapping[str, tuple[Call, ...]]:
+        """The calls by the last word of what is called."""
+        found: dict[str, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.method, []).append(call)
+        return {name: tuple(calls) for name, calls in found.items()}
+
+    def function(self, index: int) -> FunctionFacts | None:
+        """Return the function of an index; None for the module's own code."""
+        return self.functions[index] if index >= 0 else None
+
+    def method_around(self, index: int) -> FunctionFacts | None:
+        """Return the outermost function around some code: the method that nested ones are in."""
+        found = self.function(index)
+        while found is not None and found.around >= 0:
+            found = self.functions[found.around]
+        return found
+
+    def class_named(self, name: str) -> ClassFacts | None:
+        """Return the file's own class of this name."""
+        return next((each for each in self.classes if each.name == name), None)

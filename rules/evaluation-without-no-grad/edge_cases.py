@@ -1,0 +1,57 @@
+"""Near misses are unmarked."""
+
+import torch
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+
+    def validate(self, batches):
+        self.model.eval()
+        for batch in batches:
+            print(self.model(batch))  # leak: evaluation-without-no-grad
+        self.model.train()
+
+    def validated_by_its_caller(self, batches):
+        self.model.eval()
+        for batch in batches:
+            print(self.model(batch))
+
+    def run(self, batches):
+        with torch.no_grad():
+            self.validated_by_its_caller(batches)
+
+
+def inside(model, batches):
+    model.eval()
+    for batch in batches:
+        with torch.inference_mode():
+            print(model(batch))
+
+
+@torch.no_grad()
+def decorated(model, batches):
+    model.eval()
+    for batch in batches:
+        print(model(batch))
+
+
+def explains(model, batches):
+    model.eval()
+    for batch in batches:
+        batch.requires_grad_()
+        model(batch).sum().backward()
+
+
+def frozen(model, batches):
+    model.eval()
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    for batch in batches:
+        print(model(batch))
+
+
+def once(model, batch):
+    model.eval()
+    return model(batch)

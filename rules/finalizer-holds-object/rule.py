@@ -1,0 +1,45 @@
+"""weakref.finalize(self, self.close): the finalizer holds what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import Call
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class FinalizerHoldsObject(Rule):
+    """Finalizers whose callback, or an argument of it, is the object itself."""
+
+    code = "LK210"
+    summary = "a finalizer holds the object whose end it waits for, so it never comes"
+    help = "give it a function and the resources alone, nothing that refers to the object"
+    words = ("finalize",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each weakref.finalize."""
+        for call in module.facts.facts.calls_by_name.get("finalize", ()):
+            if call.qualified == "weakref.finalize" and _holds_its_object(module.facts, call):
+                name = call.arguments[0].value.text
+                yield self.hit(call.at, f"the callback holds `{name}` until the program ends")
+
+
+def _holds_its_object(linked: Linked, call: Call) -> bool:
+    name = call.arguments[0].value.text if len(call.arguments) > 1 else ""
+    if not name:
+        return False
+    others = [argument.value for argument in call.arguments[1:]]
+    given = any(other.text == name or name in other.names for other in others)
+    return given or _is_method(linked, others[0].text, name)
+
+
+def _is_method(linked: Linked, callback: str, name: str) -> bool:
+    """Whether a callback is bound: `self.close`, not `self.on_close`, which may be a function."""
+    holder, _, method = callback.rpartition(".")
+    if name != "self" or holder != name:
+        return holder == name
+    return any(
+        method in each.facts.methods for own in linked.classes for each in linked.lineage(own)
+    )

@@ -1,0 +1,40 @@
+"""Near misses are unmarked."""
+
+from torch import nn
+
+
+class Base(nn.Module):
+    pass
+
+
+class Keeps(Base):
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = blocks
+        self.kept = []
+        self.asked_for = []
+        self.emptied = []
+        self.sizes = []
+        self.debug = False
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+            self.kept.append(x)  # leak: forward-keeps-outputs
+            self.emptied.append(x)
+            self.sizes.append(len(x))
+            if self.debug:
+                self.asked_for.append(x)
+        return x
+
+    def pop_outputs(self):
+        outputs, self.emptied = self.emptied, []
+        return outputs
+
+
+class NoModule:
+    def __init__(self):
+        self.seen = []
+
+    def forward(self, x):
+        self.seen.append(x)

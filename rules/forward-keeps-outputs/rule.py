@@ -1,0 +1,54 @@
+"""self.outputs.append(x) in forward, and nothing ever takes it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked, sets_up
+from leakcheck.static.facts.model import Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import makes_module
+
+
+class ForwardKeepsOutputs(Rule):
+    """Lists on a module that its forward pass adds to, and nothing empties."""
+
+    code = "LK313"
+    summary = "a module's forward pass adds to a list of its own that nothing empties"
+    help = "empty the list at the start of forward, or return what it holds"
+    severity = "error"
+    words = ("forward",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what the forward method of each module adds to."""
+        linked = module.facts
+        for member in linked.classes:
+            if "forward" not in member.facts.methods:
+                continue
+            if not any(makes_module(base) for base in linked.foreign_bases(member)):
+                continue
+            forward = member.facts.methods["forward"]
+            for use in linked.facts.uses:
+                if use.function == forward and _keeps(use) and _is_never_emptied(linked, use):
+                    yield self.hit(use.at, f"`self.{use.name}` grows at every forward pass")
+
+
+def _keeps(use: Use) -> bool:
+    added = use.role == "add" and use.how in ("append", "extend", "insert")
+    value = use.value
+    tensor = value is not None and value.kind in ("name", "call", "other")
+    number = value is not None and value.text.endswith((".item", ".tolist", "len", "float", "int"))
+    return added and use.holder == "self" and not use.guarded and tensor and not number
+
+
+def _is_never_emptied(linked: Linked, use: Use) -> bool:
+    starts_empty = False
+    for facts, other in linked.uses(use.name):
+        first = sets_up(facts, other.function)
+        if other.role in ("take", "measure") or (other.role == "bind" and not first):
+            return False
+        starts_empty |= (
+            other.role == "bind" and other.value is not None and (other.value.kind == "empty")
+        )
+    return starts_empty and not linked.spelled_as_string(use.name)

@@ -1,0 +1,38 @@
+"""Near misses are unmarked."""
+
+
+class Stopped(Exception):  # noqa: N818
+    pass
+
+
+STOP = Stopped()
+LIMITS = dict(most=3)
+CLASS = Stopped
+
+
+def by_object():
+    raise STOP  # leak: raised-instance
+
+
+def by_class():
+    raise CLASS
+
+
+def without_frames():
+    raise STOP.with_traceback(None)
+
+
+def anew():
+    raise Stopped
+
+
+def local():
+    STOP = Stopped()
+    raise STOP
+
+
+def again(work):
+    try:
+        work()
+    except Stopped as error:
+        raise error

@@ -1,0 +1,74 @@
+"""self.file = open(...), and a close() that forgets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Expr, FileFacts, Use
+from leakcheck.static.facts.resources import ends
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
+
+
+class ResourceLeftByOwner(Rule):
+    """Resources on self that no closing method of the class, nor anybody else, releases."""
+
+    code = "LK605"
+    summary = "an object that can be closed leaves a resource of its own open"
+    help = "release it in the same closing method as the others"
+    proof = "static only: the file closes when its owner is dropped, so it is late, not lost"
+    words = ("open", "File", "Writer", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each class that has a closing method acquires."""
+        for member in module.facts.classes:
+            closing = [name for name in _methods(module.facts, member) if name in api("teardowns")]
+            if not closing or closing == ["__del__"]:
+                continue
+            for use in module.facts.facts.uses:
+                if use.role == "bind" and use.holder == "self" and _is_in(use, member):
+                    made = _acquired(module.facts.facts, use)
+                    if made and _forgotten(module.facts, use.name, made):
+                        yield self.hit(
+                            use.at,
+                            f"`{closing[0]}` leaves `self.{use.name}` open",
+                            confidence="medium",
+                        )
+
+
+def _methods(linked: Linked, member: Member) -> list[str]:
+    return [name for each in linked.lineage(member) for name in each.facts.methods]
+
+
+def _is_in(use: Use, member: Member) -> bool:
+    method = member.file.facts.method_around(use.function)
+    return method is not None and method.owner == member.facts.name
+
+
+def _acquired(facts: FileFacts, use: Use) -> str:
+    """Return what opens the resource, here or where a local name was bound to it."""
+    values = [use.value] if use.value is not None else []
+    if values and values[0].kind == "name":
+        local = values[0].text
+        bound = (b for b in facts.bindings if b.function == use.function and b.name == local)
+        values = [binding.value for binding in bound]
+    return next((value.text for value in values if _opens(value)), "")
+
+
+def _opens(value: Expr) -> bool:
+    return value.kind == "call" and (value.text in ends("owned") or value.text in ends("ends"))
+
+
+def _forgotten(linked: Linked, name: str, made: str) -> bool:
+    """Whether nothing in the project ends, hands on, gives back or replaces the attribute."""
+    enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
+    for facts, use in linked.uses(name):
+        if use.role in ("escape", "take") or use.how in enders:
+            return False
+        if use.role == "bind" and facts.method_around(use.function) is None:
+            return False
+        if use.role == "read" and use.how not in ("", "used"):
+            continue
+    return not linked.spelled_as_string(name)

@@ -1,0 +1,99 @@
+"""Near misses are unmarked."""
+
+import asyncio
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+
+def work(x):
+    return x
+
+
+def lost(items):
+    executor = ThreadPoolExecutor(2)  # leak: workers-never-ended
+    futures = [executor.submit(work, item) for item in items]
+    return [future.result() for future in futures]
+
+
+def shut_down(items):
+    executor = ThreadPoolExecutor(2)
+    try:
+        return list(executor.map(work, items))
+    finally:
+        executor.shutdown()
+
+
+def managed(items):
+    executor = ThreadPoolExecutor(2)
+    with executor:
+        return list(executor.map(work, items))
+
+
+def handed_back():
+    return ThreadPoolExecutor(2)
+
+
+def handed_on(register):
+    executor = ThreadPoolExecutor(2)
+    register(executor)
+
+
+def ended_by_a_nested_function(items):
+    pool = multiprocessing.Pool(2)
+
+    def end():
+        pool.terminate()
+
+    return pool.imap(work, items), end
+
+
+def stopped_and_never_closed(task):
+    loop = asyncio.new_event_loop()  # leak: workers-never-ended
+    asyncio.set_event_loop(loop)
+    result = loop.run_until_complete(task)
+    loop.stop()
+    return result
+
+
+def closed(task):
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(task)
+    finally:
+        loop.close()
+
+
+def proxy_leaves(items):
+    manager = multiprocessing.Manager()  # leak: workers-never-ended
+    results = manager.list()
+    for item in items:
+        results.append(work(item))
+    return results
+
+
+def proxy_stays(items):
+    manager = multiprocessing.Manager()
+    results = manager.list()
+    for item in items:
+        results.append(work(item))
+    return list(results)
+
+
+class Server:
+    def __init__(self):
+        self.pool = multiprocessing.Pool(2)
+
+    def restart(self):
+        self.pool = multiprocessing.Pool(2)
+
+
+shared = None
+
+
+def make_shared():
+    global shared
+    shared = ThreadPoolExecutor(2)
+
+
+if __name__ == "__main__":
+    ThreadPoolExecutor(2).submit(work, 1)

@@ -1,0 +1,51 @@
+"""Pool().map(...): the workers of an anonymous pool, or of one that nobody ends, go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.resources import ends, left_open
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+_HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
+
+
+class WorkersNeverEnded(Rule):
+    """Pools, managers, executors, event loops and connections that a function leaves behind."""
+
+    code = "LK604"
+    summary = "a function starts workers or opens a connection, and never ends it"
+    help = "use it in a with block, or end it in a finally"
+    proof = "static only: what stays are other processes, and a run watches its own memory"
+    words = ("Pool", "Manager", "new_event_loop", "ClientSession")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each call that starts something, in a function that runs more than once."""
+        linked = module.facts
+        for call in linked.facts.calls:
+            known = call.qualified in ends("ends") or call.qualified in ends("proxied")
+            if not known or _makes_its_object(linked, call):
+                continue
+            if left_open(linked.facts, call, _HARMLESS) and not _runs_once(linked, call):
+                name = f"`{call.bound}`" if call.bound else f"this {call.method}"
+                yield self.hit(call.at, f"{name} is never ended", confidence="medium")
+
+
+def _makes_its_object(linked: Linked, call: Call) -> bool:
+    """Whether it stands in a constructor: what it starts may live as long as the object."""
+    function = linked.facts.method_around(call.function)
+    return function is None or function.name == "__init__"
+
+
+def _runs_once(linked: Linked, call: Call) -> bool:
+    """Whether the program itself is the only caller."""
+    function = linked.facts.method_around(call.function)
+    if function is None or "main" in function.name:
+        return True
+    callers = [
+        facts.method_around(other.function) for facts, other in linked.calls_of(function.name)
+    ]
+    return bool(callers) and all(caller is None or "main" in caller.name for caller in callers)

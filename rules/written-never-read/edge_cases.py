@@ -1,0 +1,36 @@
+"""Near misses are unmarked."""
+
+
+class Log:
+    def __init__(self):
+        self.lost = []
+        self.read = []
+        self.returned = []
+        self.measured = []
+        self.handed_on = {}
+        self.emptied = []
+        self.by_name = []
+        self.named = {}
+        self.grouped = {}
+        self.count = 0
+
+    def step(self, key, value):
+        self.lost.append(value)  # leak: written-never-read
+        self.read.append(value)
+        self.returned.append(value)
+        self.measured.append(value)
+        self.handed_on[key] = value
+        self.emptied.append(value)
+        self.by_name.append(value)
+        self.grouped.setdefault(key, []).append(value)
+        self.count += 1
+
+    def add_name(self, key, value):
+        self.named[key] = value
+
+    def report(self, write):
+        write(self.handed_on)
+        if len(self.measured) > 9:
+            print(sum(self.read))
+        self.emptied.clear()
+        return getattr(self, "by_name"), self.returned
