@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
@@ -23,7 +23,6 @@ from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.reached import is_reached
 from leakcheck.runtime.attribution.removals import removed_at
-from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
 from leakcheck.runtime.attribution.uncalled import to_be_called
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
@@ -78,15 +77,15 @@ def _is_inside(suspect: Suspect) -> bool:
 
     sqlite3 keeps a weak reference to each cursor there, and throws the dead away at every 200th.
     """
-    return suspect.holder.startswith(A_KIND)
+    return suspect.holder.kind == "inside"
 
 
-def _pools_of(suspects: Sequence[Suspect]) -> dict[str, str]:
+def _pools_of(suspects: Sequence[Suspect]) -> dict[Holder, str]:
     return {one.holder: f"`{pool}`" for one in suspects if (pool := pool_of(one))}
 
 
 def _is_unheld(suspect: Suspect) -> bool:
-    return not suspect.holder or suspect.holder.startswith(OUTSIDE)
+    return not suspect.holder or suspect.holder.kind == "outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,9 @@ class Findings:
     doubtful: bool = False  # they are in containers that keep their size
     passed: bool = False  # what holds them has more in it than its source allows
     limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
-    taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
+    taken: Mapping[Holder, str] = field(
+        default_factory=dict
+    )  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
     removal: Removal | None = None  # a statement that may take away from what grows
@@ -125,7 +126,7 @@ class Findings:
         logs = logs_of_libraries(self.suspects, tolerance_bytes)
         if not logs:
             return self
-        holders, limit = ", ".join(log.holder for log in logs), format_bytes(tolerance_bytes)
+        holders, limit = ", ".join(str(log.holder) for log in logs), format_bytes(tolerance_bytes)
         told = LIBRARY_LOG.format(holders=holders, limit=limit)
         return replace(
             self,
@@ -315,7 +316,7 @@ class Attribution:
             window.doubtful,
             bool(passed),
             limited,
-            _pools_of(suspects) | dict(window.taken),
+            _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
             asked_often,
             window.filling_bytes,
             Removal(place, is_reached(place, window.visits)) if place else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from leakcheck.runtime.attribution.holders import Chain, Roots
 from leakcheck.runtime.attribution.places import held_at, rebound_at
-from leakcheck.runtime.attribution.trace import OUTSIDE, POSITION, Told, is_namespace, tell
+from leakcheck.runtime.attribution.trace import POSITION, Told, is_namespace, tell
 from leakcheck.runtime.attribution.weight import Weight, own_bytes, weigh_each
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.buffers import size_readers
@@ -60,12 +60,12 @@ class Found:
     @property
     def in_local(self) -> bool:
         """Whether the root is a local, which may be of this step alone."""
-        return self.told.trace.root.startswith("local ")
+        return self.told.holder.start.kind == "local"
 
     @property
     def outside(self) -> bool:
         """Whether nothing in Python holds it."""
-        return self.told.trace.root == OUTSIDE
+        return self.told.holder.kind == "outside"
 
     @property
     def piles_up(self) -> bool:

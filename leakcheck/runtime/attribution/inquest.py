@@ -14,7 +14,7 @@ from itertools import islice
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Kind, Link
+from leakcheck.model import Holder, Kind, Link
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
@@ -86,7 +86,7 @@ class Inquest:
         rates = {id(one.container): one.per_step for one in self._growers}
         self._grower_ids = set(rates)
         self._takers = growth.takers(self._growers, heap)
-        self.taken: dict[str, str] = {}  # by holder, what its elements are taken out of
+        self.taken: dict[Holder, Holder] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
         self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)

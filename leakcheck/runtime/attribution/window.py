@@ -17,7 +17,7 @@ from contextlib import closing
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime.attribution import exits, probes
 from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.inquest import Inquest
@@ -67,9 +67,9 @@ class Window:
         self._step = 0
         self.full_in_steps = 0
         self.filling_bytes = 0.0  # a step, by what has a limit
-        self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
-        self.over: Mapping[str, Notice] = {}  # where that may yet cut it back
-        self.taken: Mapping[str, str] = {}  # by holder: what another gives up
+        self.passed: Mapping[Holder, Notice] = {}  # by holder: it holds more than a limit allows
+        self.over: Mapping[Holder, Notice] = {}  # where that may yet cut it back
+        self.taken: Mapping[Holder, Holder] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
         self._looks_taken = 0

@@ -7,6 +7,7 @@ import pytest
 from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.guards import limited_by_program
+from tests.holders import held_by
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def named(tmp_path):
         root = holder.rpartition("from ")[2]
         trace = LeakTrace(root, tuple(Link(edge, "") for edge in edges))
         places = (Place(str(path), line, ""),)
-        return Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
+        return Suspect("tensor", "tensors", holder=held_by(holder), trace=trace, locations=places)
 
     return named
 

@@ -17,6 +17,7 @@ from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.uncalled import to_be_called, uncalled_lines
 from leakcheck.runtime.introspection import frames
+from tests.holders import held_by
 
 METER = """
 class Meter:
@@ -69,7 +70,9 @@ def _only_the_program(monkeypatch, tmp_path):
 
 def suspect_in(path: str, line: int = 10) -> Suspect:
     held = "attribute `Meter.kept`, from global `meter`"
-    return Suspect("tensor", "", holder=held, locations=(Place(path, line, ""),), fix="keep less")
+    return Suspect(
+        "tensor", "", holder=held_by(held), locations=(Place(path, line, ""),), fix="keep less"
+    )
 
 
 def test_a_reset_that_only_the_constructor_calls_is_uncalled(module):
