@@ -196,6 +196,10 @@ ADDITIONS = {
         during="try:\n            float(step)\n        except MemoryError:\n            {empties}",
         touches=True,
     ),
+    "handler": Addition(
+        during="try:\n            float(step)\n        except ValueError:\n            {empties}",
+        touches=True,
+    ),
     "instance": Addition(
         before="other = {of_class}()",
         during="if step % 20 == 0:\n            other.buf.clear()",
@@ -240,6 +244,11 @@ CLEAN = {
     ),
     "limited": ("buf = []", "if len(buf) < 500:\n            buf.append(y.detach())", "pass"),
     "maxlen": ("buf = deque(maxlen=700)", "buf.append(y.detach())", "pass"),
+    "by turns": (
+        "ten = [Other() for _ in range(10)]",
+        "[each.add(y.detach()) for each in ten]",
+        "if step % 30 == 29:\n            ten[step // 30 % 10].buf.clear()",
+    ),
     "memo": (
         "buf = {}",
         "key = int(torch.randint(250, ())); buf[key] = buf.get(key, y.detach())",

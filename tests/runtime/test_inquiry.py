@@ -164,6 +164,7 @@ class Window:
     spent_s, filling_bytes, steps = 0.0, 0.0, 24
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
+    grown: dict[object, object] = {}  # noqa: RUF012
     passed: dict[str, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
     visits: dict[tuple[str, int], int] = {}  # noqa: RUF012

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.guards import limited_by_program
 from tests.holders import held_by
@@ -160,7 +160,7 @@ def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
 
     def said(source):
         path.write_text(source)
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         return limited_by_program((suspect,))
 
@@ -182,7 +182,7 @@ def test_an_attribute_of_another_class_is_another_list(tmp_path):
     suspect = Suspect("tensor", "", holder=held_by("attribute `B.buf`"), locations=(place,))
 
     def said(base: str) -> str:
-        parsed.cache_clear()
+        tree_of.cache_clear()
         path.write_text(source.format(base=base))
         linecache.checkcache(str(path))
         return limited_by_program((suspect,))

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.stated import Stated, stated_limit
 from tests.holders import held_by
 
@@ -44,7 +44,7 @@ def limit(tmp_path):
         path = tmp_path / "replay.py"
         method = textwrap.indent(textwrap.dedent(body), "        ")
         path.write_text(f"class Replay:\n    def push(self, x):\n{method}")
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         numbered = enumerate(path.read_text().splitlines(), start=1)
         added = next(number for number, line in numbered if ".append(" in line)
@@ -179,7 +179,7 @@ def test_a_local_that_counts_the_steps_is_no_limit():
                 kept.append(step)
             step += 1
 
-    parsed.cache_clear()
+    tree_of.cache_clear()
     place = Place(__file__, train.__code__.co_firstlineno + 4, "")
     suspect = Suspect("object", "", holder=held_by("local `kept`"), locations=(place,))
 
@@ -196,7 +196,7 @@ def test_a_name_is_looked_up_in_the_functions_that_run_and_in_the_module(name, m
         if len(theirs) < CAPACITY:
             theirs.append(x)
 
-    parsed.cache_clear()
+    tree_of.cache_clear()
     place = Place(__file__, add.__code__.co_firstlineno, "")
     suspect = Suspect("object", "", holder=held_by(f"local `{name}`"), locations=(place,))
 

@@ -11,7 +11,7 @@ import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution import uncalled
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.guards import limiting_place
 from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.removals import removed_at
@@ -43,7 +43,7 @@ def module(tmp_path):
         path = tmp_path / f"{name}.py"
         path.write_text(textwrap.dedent(source))
         linecache.checkcache()
-        parsed.cache_clear()
+        tree_of.cache_clear()
         spec = importlib.util.spec_from_file_location(name, path)
         sys.modules[name] = importlib.util.module_from_spec(spec)
         loaded.append(name)
