@@ -73,7 +73,8 @@ def _same_holder(finding: Finding, suspect: Suspect) -> bool:
         return False
     if not any(_same_file(finding.location.path, place.path) for place in suspect.locations):
         return False
-    names = {name.rpartition(".")[2] for name in _NAMES.findall(suspect.holder)}
+    held = suspect.holder
+    names = {each.name for each in (held, held.start) if each.name}
     flagged = {name.rpartition(".")[2] for name in _NAMES.findall(finding.message)}
     return bool(names & flagged)
 

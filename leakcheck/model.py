@@ -153,6 +153,92 @@ class Place:
     function: str = ""
 
 
+HolderKind = Literal[
+    "unknown",
+    "local",
+    "global",
+    "attribute",
+    "class attribute",
+    "closure",
+    "default",
+    "context variable",
+    "class",
+    "module",
+    "memo",  # an lru_cache
+    "gradient",
+    "suspended",  # a generator or coroutine
+    "traceback",
+    "inside",  # an object written in C, known by its type alone
+    "exits",
+    "outside",  # no Python object is the root of what holds it
+]
+_SENTENCES: dict[HolderKind, str] = {
+    "local": "local `{0.name}` in {0.function}()",
+    "global": "global `{0.qualified}`",
+    "attribute": "attribute `{0.qualified}`",
+    "class attribute": "class attribute `{0.qualified}`",
+    "closure": "closure cell `{0.name}` of {0.function}()",
+    "default": "default argument `{0.name}` of {0.function}()",
+    "context variable": "context variable `{0.name}`",
+    "class": "class `{0.name}`",
+    "module": "module `{0.name}`",
+    "memo": "lru_cache of {0.function}()",
+    "gradient": "gradient of a parameter",
+    "suspended": "suspended {0.function}()",
+    "traceback": "local {0.name} of {0.function}(), kept by a traceback",
+    "inside": "a {0.owner}",
+    "exits": "functions registered with `{0.name}`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What holds a leak: a name in a scope, or what is known of it without one; `str` says it.
+
+    `owner` is the class of an attribute or the module of a global, "" for the script's own;
+    `root`: where the references to it begin, None if that is the holder itself.
+    """
+
+    kind: HolderKind = "unknown"
+    name: str = ""
+    owner: str = ""
+    function: str = ""
+    root: Holder | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is known to hold it."""
+        return self.kind != "unknown"
+
+    def __str__(self) -> str:
+        """Say it in words, as in "attribute `Meter.kept`, from local `meter` in main()"."""
+        if self.kind == "outside":
+            return f"held outside Python: {self.root or 'no Python object refers to it'}"
+        own = _SENTENCES.get(self.kind, "").format(self)
+        return f"{own}, from {self.root}" if self.root else own
+
+    @property
+    def qualified(self) -> str:
+        """The name with the class or module it belongs to."""
+        return f"{self.owner}.{self.name}" if self.owner else self.name
+
+    @property
+    def start(self) -> Holder:
+        """Where the references to what leaks begin."""
+        return self.root or self
+
+    @property
+    def named(self) -> Holder:
+        """The nearest to what leaks that the source has a name for; an unknown one if none has."""
+        known = (each for each in (self, self.start) if each.name and each.kind != "traceback")
+        return next(known, Holder())
+
+    @property
+    def is_attribute(self) -> bool:
+        """Whether it is, or is found from, an attribute of an object or a class."""
+        attributes = ("attribute", "class attribute")
+        return self.kind in attributes or self.start.kind in attributes
+
+
 @dataclass(frozen=True, slots=True)
 class Suspect:
     """One leak of the run: what grows, how fast, who holds it and where it is made."""
@@ -161,7 +247,7 @@ class Suspect:
     what: str
     objects_per_step: float | None = None
     bytes_per_step: float | None = None
-    holder: str = ""
+    holder: Holder = Holder()
     trace: LeakTrace | None = None
     locations: tuple[Place, ...] = ()
     rules: tuple[str, ...] = ()
@@ -173,7 +259,7 @@ class Suspect:
     def fingerprint(self) -> str:
         """Kind and holder path with indices folded, so the same leak keeps its name across runs."""
         edges = tuple(link.edge for link in self.trace.links) if self.trace else ()
-        root = (self.trace.origin or self.trace.root) if self.trace else self.holder
+        root = (self.trace.origin or self.trace.root) if self.trace else str(self.holder)
         return fingerprint(self.kind, root, *edges)
 
     @property

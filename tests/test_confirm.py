@@ -7,6 +7,7 @@ import pytest
 from leakcheck.confirm import confirm
 from leakcheck.model import Finding, Location, Place, Suspect
 from leakcheck.runtime.attribution.advice import fix_for
+from tests.holders import held_by
 
 ACCUMULATOR = Finding(
     rule="undetached-accumulator",
@@ -24,7 +25,7 @@ HOOK = Finding(
 TOTAL = Suspect(
     kind="graph",
     what="Tensor (scalar) float32",
-    holder="local `total_loss` in main()",
+    holder=held_by("local `total_loss` in main()"),
     locations=(Place("train.py", 26, "total_loss += loss"),),
 )
 

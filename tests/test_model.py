@@ -1,6 +1,18 @@
 from __future__ import annotations
 
-from leakcheck.model import Finding, LeakTrace, Link, Location, Report, Run, Suspect, Unreadable
+import pytest
+
+from leakcheck.model import (
+    Finding,
+    Holder,
+    LeakTrace,
+    Link,
+    Location,
+    Report,
+    Run,
+    Suspect,
+    Unreadable,
+)
 
 
 def finding(line: int, context: str = "total += loss") -> Finding:
@@ -31,3 +43,40 @@ def test_the_exit_code_follows_the_worst_that_was_learned():
     assert Report(run=run, verdict="steady", findings=(finding(1),)).exit_code == 0
     assert Report(run=run, verdict="growing").exit_code == 1
     assert Report(run=run, verdict="unclear").exit_code == 2
+
+
+LOCAL = Holder("local", "meter", function="main")
+
+
+@pytest.mark.parametrize(
+    ("holder", "told"),
+    [
+        (LOCAL, "local `meter` in main()"),
+        (Holder("global", "rows"), "global `rows`"),
+        (Holder("global", "rows", "pkg.log"), "global `pkg.log.rows`"),
+        (
+            Holder("attribute", "kept", "Meter", root=LOCAL),
+            "attribute `Meter.kept`, from local `meter` in main()",
+        ),
+        (Holder("closure", "seen", function="hook"), "closure cell `seen` of hook()"),
+        (
+            Holder("memo", function="table", root=Holder("module", "tables")),
+            "lru_cache of table(), from module `tables`",
+        ),
+        (Holder("outside"), "held outside Python: no Python object refers to it"),
+        (
+            Holder("outside", root=Holder("gradient")),
+            "held outside Python: gradient of a parameter",
+        ),
+        (Holder(), ""),
+    ],
+)
+def test_a_holder_says_what_it_is(holder, told):
+    assert str(holder) == told
+    assert bool(holder) == bool(told)
+
+
+def test_what_has_no_name_is_known_to_the_source_by_where_it_is_found_from():
+    assert Holder("memo", function="table", root=LOCAL).named == LOCAL
+    assert Holder("attribute", "kept", "Meter", root=LOCAL).named.qualified == "Meter.kept"
+    assert not Holder("gradient").named

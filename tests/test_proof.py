@@ -7,6 +7,7 @@ import pytest
 
 from leakcheck.model import Place, Report, Suspect
 from leakcheck.proof import proved
+from tests.holders import held_by
 
 SOURCE = """\
 import torch
@@ -26,7 +27,7 @@ def leak(tmp_path) -> Report:
     path = tmp_path / "train.py"
     path.write_text(SOURCE, encoding="utf-8")
     place = Place(str(path), 8, "total_loss += loss")
-    suspect = Suspect("graph", "Tensor", holder="local `total_loss`", locations=(place,))
+    suspect = Suspect("graph", "Tensor", holder=held_by("local `total_loss`"), locations=(place,))
     return Report(verdict="growing", suspects=(suspect,))
 
 

@@ -111,7 +111,7 @@ def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
         "what": _marked(suspect.what),
         "grows": escape(growth_text(suspect)),
         "line": places,
-        "held by": _marked(suspect.holder),
+        "held by": _marked(str(suspect.holder)),
         "fix": f"<code>{escape(suspect.fix)}</code>" if suspect.fix else "",
         "rule": ", ".join(escape(rule_text(rule, findings)) for rule in suspect.rules),
         "evidence": _marked(suspect.evidence),

@@ -66,6 +66,7 @@ def _suspect(suspect: Suspect) -> Json:
     trace = suspect.trace
     return {
         **asdict(suspect),
+        "holder": str(suspect.holder),
         "root": trace.root if trace else None,
         "trace": [asdict(link) for link in trace.links] if trace else [],
         "fingerprint": suspect.fingerprint,

@@ -48,7 +48,7 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
     for place in suspect.locations[:3]:
         yield f"- line {_code(place_text(place))}"
     if suspect.holder:
-        yield f"- held by {_escape(suspect.holder)}"
+        yield f"- held by {_escape(str(suspect.holder))}"
     if suspect.fix:
         yield f"- fix: {_code(suspect.fix)}"
     for rule in suspect.rules:

@@ -78,7 +78,7 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
     for place in suspect.locations[:3]:
         yield from _row("line", place_text(place), width)
     if suspect.holder:
-        yield from _row("held by", suspect.holder, width)
+        yield from _row("held by", str(suspect.holder), width)
     yield from _trace(suspect)
     if suspect.fix:
         yield from _row("fix", suspect.fix, width)

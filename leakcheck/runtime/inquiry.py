@@ -10,21 +10,24 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime.attribution import turnover
+from leakcheck.runtime.attribution.assignments import reading_without
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
-from leakcheck.runtime.attribution.guards import limited_by_program, without_limit
+from leakcheck.runtime.attribution.guards import limited_by_program, limiting_place, without_limit
+from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.overrun import was_cut_in_vain
 from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.reached import is_reached
+from leakcheck.runtime.attribution.refuted import Lines, in_vain, out_of_reach, period_around
 from leakcheck.runtime.attribution.removals import removed_at
-from leakcheck.runtime.attribution.trace import A_KIND, OUTSIDE
 from leakcheck.runtime.attribution.uncalled import to_be_called
+from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
@@ -32,6 +35,7 @@ from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
+from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
@@ -50,6 +54,7 @@ FARTHEST_APART_STEPS = 1000  # where it is not known when it comes
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
+SLOT_BYTES = 8  # that an element takes at least
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 LOG = "{holders}: a log of numbers, below the tolerance of {limit} a step"
 LIBRARY_LOG = "{holders}: a library's log of numbers, below the tolerance of {limit} a step"
@@ -79,15 +84,15 @@ def _is_inside(suspect: Suspect) -> bool:
 
     sqlite3 keeps a weak reference to each cursor there, and throws the dead away at every 200th.
     """
-    return suspect.holder.startswith(A_KIND)
+    return suspect.holder.kind == "inside"
 
 
-def _pools_of(suspects: Sequence[Suspect]) -> dict[str, str]:
+def _pools_of(suspects: Sequence[Suspect]) -> dict[Holder, str]:
     return {one.holder: f"`{pool}`" for one in suspects if (pool := pool_of(one))}
 
 
 def _is_unheld(suspect: Suspect) -> bool:
-    return not suspect.holder or suspect.holder.startswith(OUTSIDE)
+    return not suspect.holder or suspect.holder.kind == "outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +111,19 @@ class Findings:
     doubtful: bool = False  # they are in containers that keep their size
     passed: bool = False  # what holds them has more in it than its source allows
     limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
-    taken: Mapping[str, str] = field(default_factory=dict)  # by holder: who gives up what it gains
+    taken: Mapping[Holder, str] = field(
+        default_factory=dict
+    )  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
     removal: Removal | None = None  # a statement that may take away from what grows
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
+    refuted: Lines = frozenset()  # statements that were seen not to be about what grows
+    disputed: bool = False  # without these it would be hoped for
+    period_steps: int = 0  # of a statement that may be, and runs every so many steps
+    ways: tuple[Way, ...] = ()  # to the containers that grow
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -135,7 +146,7 @@ class Findings:
         return self._without(logs, LIBRARY_LOG, numbers_bytes) if logs else self
 
     def _without(self, logs: Sequence[Suspect], words: str, tolerance_bytes: int) -> Findings:
-        holders, limit = ", ".join(log.holder for log in logs), format_bytes(tolerance_bytes)
+        holders, limit = ", ".join(str(log.holder) for log in logs), format_bytes(tolerance_bytes)
         told = words.format(holders=holders, limit=limit)
         return replace(
             self,
@@ -175,7 +186,8 @@ class Findings:
         joined = any(joins_itself(place) for one in self.suspects for place in one.locations)
         unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
         lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
-        return lengthening or limited_by_program(self.suspects)
+        with reading_without(self.refuted):
+            return lengthening or limited_by_program(self.suspects)
 
     @property
     def of_graph(self) -> bool:
@@ -233,7 +245,13 @@ class Attribution:
     """One attribution window over the steps that follow; a graph's may be brief."""
 
     def __init__(
-        self, step: int, growing: list[Reading], slow: Series, *, longer: bool = False
+        self,
+        step: int,
+        growing: list[Reading],
+        slow: Series,
+        *,
+        longer: bool = False,
+        least_steps: int = 0,
     ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window
@@ -241,6 +259,7 @@ class Attribution:
         apart = max(_steps_apart(each, slow) for each in growing)
         wanted = round(FEWEST_SURVIVORS * apart) + SPARE_STEPS
         wanted = max(wanted, LONGER_WINDOW_STEPS) if longer else wanted
+        wanted = max(wanted, least_steps)
         two = round(FEWEST_RARE * min(apart, FARTHEST_APART_STEPS)) + SPARE_STEPS
         length = max(WINDOW_STEPS, min(wanted, LONGEST_WINDOW_STEPS), two)
         rare = next((each.stairs for each in growing if each.stairs is not None), None)
@@ -301,6 +320,34 @@ class Attribution:
         window = self._window
         suspects, notices = window.close()
         suspects = tuple(to_be_called(one) for one in suspects if self._accounts(one))
+        refuted = self._refuted(suspects)
+        claimed = bool(refuted) and self._may_shrink(suspects)
+        with reading_without(refuted):
+            found = self._as_findings(suspects, notices, refuted)
+        return replace(found, disputed=claimed)
+
+    def _may_shrink(self, suspects: Sequence[Suspect]) -> bool:
+        """Say whether the source has something that would limit or empty what grows."""
+        visits = self._window.visits
+        place = emptied_at(suspects) or removed_at(suspects, visits)
+        return place is not None or any(limiting_place(one) is not None for one in suspects)
+
+    def _refuted(self, suspects: Sequence[Suspect]) -> Lines:
+        """Return the statements that are not about what grows: they ran, and it grew on."""
+        window = self._window
+        known = self._grown_of(suspects)
+        if not known or not all(one.way and one.was_never_emptied for one in known):
+            return frozenset()
+        if len(known) < len(suspects):
+            return frozenset()
+        most = host_room_bytes() / SLOT_BYTES
+        paths = {place.path for one in suspects for place in one.locations}
+        return in_vain(window.visits) | out_of_reach(paths, most)
+
+    def _as_findings(
+        self, suspects: tuple[Suspect, ...], notices: Sequence[Notice], refuted: Lines
+    ) -> Findings:
+        window = self._window
         told = (self._passed(one) for one in suspects)
         passed = [notice for notice in told if notice is not None]
         beyond = suspects if passed else without_limit(suspects)
@@ -313,6 +360,8 @@ class Attribution:
         asked_often = cached and mostly_found(suspects, window.visits, window.steps)
         place = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
         place = place or backward_at(suspects, window.visits)
+        claimed = [place, *map(limiting_place, suspects)]
+        period = max((period_around(each) for each in claimed if each is not None), default=0)
         return Findings(
             suspects,
             (*notices, *passed),
@@ -326,11 +375,18 @@ class Attribution:
             window.doubtful,
             bool(passed),
             limited,
-            _pools_of(suspects) | dict(window.taken),
+            _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
             asked_often,
             window.filling_bytes,
             Removal(place, is_reached(place, window.visits)) if place else None,
+            refuted=refuted,
+            period_steps=period,
+            ways=tuple(one.way for one in self._grown_of(suspects) if one.way is not None),
         )
+
+    def _grown_of(self, suspects: Sequence[Suspect]) -> list[Grown]:
+        known = (self._window.grown.get(one.holder) for one in suspects)
+        return [one for one in known if one is not None]
 
     def _passed(self, suspect: Suspect) -> Notice | None:
         """Tell of a limit that does not hold this suspect; None if there is none."""

@@ -9,10 +9,14 @@ from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
 from leakcheck.runtime.attribution import emptied
+from leakcheck.runtime.attribution.assignments import reading_without
+from leakcheck.runtime.attribution.refuted import Lines, handles_exception
+from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
-from leakcheck.runtime.inquiry import Attribution
+from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.curve import Curve
 from leakcheck.runtime.judgement.harmless import (
     PLAIN,
     Excuses,
@@ -33,6 +37,7 @@ from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
+EMPTIED = "as what holds it was emptied"
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 
 
@@ -88,6 +93,11 @@ class Course:
         self._confirmation, self._by_phase = None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
         self._soon = self._may_fill_up = self._doubted = self.per_training = False
+        self._waits_long = self._disputed = False
+        self._looked_again = False  # over a whole period of what may take it away
+        self._refuted: Lines = frozenset()  # statements that were seen not to be about what grows
+        self._ways: tuple[Way, ...] = ()
+        self._curves: list[Curve] = []  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
@@ -143,6 +153,7 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         hoped = self._release.hoped_for and not exhausted
+        hoped = hoped or (self._is_disputed and not exhausted)
         hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
         gone = self._release.gone(self.watch.sources, at_end=True)
         if gone is not None and self.stage in ("waiting", "growing"):
@@ -266,15 +277,26 @@ class Course:
         self.stage, self.suspects = "waiting", suspects
         doubt = self._may_fill_up or not self.suspects
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
-        inside = self.waits != "nothing" and emptied.by_program(suspects)
-        hoped = inside or emptied.elsewhere(suspects)
+        wanted = self._ways if self.removal is not None or self._disputed else ()
+        self._curves = [Curve() for _ in wanted]
+        with reading_without(self._refuted):
+            inside = self.waits != "nothing" and emptied.by_program(suspects)
+            hoped = inside or emptied.elsewhere(suspects)
+        self._waits_long = hoped
         self._release.wait_for(hoped, self.removal, self.per_training)
         self._wait(step)
 
     def _wait(self, step: int) -> None:
         seldom = self._release.too_seldom(self.watch.quick, step)
         long = self._release.is_overdue(step, self.watch.elapsed_s)
-        over = long and self.trusted and not seldom
+        self._measure(step)
+        if any(curve.came_down for curve in self._curves):
+            self._add(stopped((one.resource for one in self.established), EMPTIED), step=step)
+            self._excuse_until(step, 2 * step)
+            return
+        if self._is_disputed and not long:
+            return
+        over = (long or self._in_vain) and self.trusted and not seldom
         if over or self._release.is_due(step, overdue=long):
             self._checkpoint(step)
             if gone := self._release.gone(self.watch.sources):
@@ -288,6 +310,26 @@ class Course:
         elif over or (self.trusted and not seldom and not self._may_be_released(step)):
             self.stage = "growing"
 
+    def _measure(self, step: int) -> None:
+        for curve, way in zip(self._curves, self._ways, strict=False):
+            curve.read(step, way.length())
+
+    @property
+    def _in_vain(self) -> bool:
+        """Whether what might take away has been waited for, and nothing was taken."""
+        handler = self.removal is not None and handles_exception(self.removal.place)
+        steps = patience.IN_VAIN_HANDLER_STEPS if handler else patience.IN_VAIN_STEPS
+        return self.waits == "nothing" and not self._waits_long and self._rose_for(steps)
+
+    @property
+    def _is_disputed(self) -> bool:
+        """Whether a statement that took nothing from it yet is to have some more chances."""
+        return self._disputed and not self._rose_for(patience.DISPUTED_STEPS)
+
+    def _rose_for(self, steps: int) -> bool:
+        """Say whether each of the containers was measured to grow evenly for so many steps."""
+        return bool(self._curves) and all(curve.rose_evenly(steps) for curve in self._curves)
+
     def _may_be_released(self, step: int) -> bool:
         graph = any(reading.resource == "graph.nodes" for reading in self.established)
         if graph and not self.removal and (self.waits != "all" or self._by_phase):
@@ -297,7 +339,8 @@ class Course:
     def _judge_release(self, step: int, depth: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
         outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
-        may_be = self._release.emptied or emptied.by_turn(self.suspects)
+        with reading_without(self._refuted):
+            may_be = self._release.emptied or emptied.by_turn(self.suspects)
         if not isinstance(outcome, str):
             self._add(outcome, step=step)
             self._by_phase, self._phase_depth, self.suspects = True, depth, ()
@@ -310,7 +353,7 @@ class Course:
         elif outcome == "kept":
             self.waits = "nothing"
 
-    def _open_window(self, step: int, confirmed: list[Reading]) -> None:
+    def _open_window(self, step: int, confirmed: list[Reading], least_steps: int = 0) -> None:
         since = self._confirmation.begin if self._confirmation else self.span.after
         confirmed = [judge.refitted(reading, self.watch.quick, since) for reading in confirmed]
         if (harmless := excuse(confirmed, self.tolerance_bytes)) is not None:
@@ -323,7 +366,9 @@ class Course:
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
             longer = self._doubted and not self.held
-            self._attribution = Attribution(step, confirmed, self.watch.slow, longer=longer)
+            self._attribution = Attribution(
+                step, confirmed, self.watch.slow, longer=longer, least_steps=least_steps
+            )
         except Exception as error:  # that it grows is known; who holds it then is not
             self._attribution_failed(step, error)
 
@@ -372,6 +417,13 @@ class Course:
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
+        self._refuted, self._ways = findings.refuted, findings.ways
+        self._disputed = findings.disputed
+        period = findings.period_steps
+        if (limits or self.removal) and self._may_look_again(period):
+            self._looked_again = True
+            self._open_window(step, self.established, period + 2)
+            return
         limits = limits or self.excuses.slowing(suspects, findings.rates)
         if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
             self._add(Notice("bounded", limits), step=step)
@@ -389,6 +441,11 @@ class Course:
             self._begin_confirmation(longer, step)
             return
         self._wait_or_establish(step, suspects)
+
+    def _may_look_again(self, period_steps: int) -> bool:
+        """Say whether a window may see what runs every so many steps, and has not looked yet."""
+        fits = WINDOW_STEPS // 2 < period_steps <= LONGEST_WINDOW_STEPS
+        return fits and not self._looked_again and bool(self.established)
 
     def _excuse_until(self, step: int, until: float) -> None:
         self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)

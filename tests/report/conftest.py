@@ -8,6 +8,7 @@ from leakcheck.model import (
     Edit,
     Finding,
     Fix,
+    Holder,
     LeakTrace,
     Link,
     Location,
@@ -50,7 +51,7 @@ def growing_run() -> Report:
                 "Tensor () with grad_fn AddBackward0",
                 11,
                 7802,
-                "local `total_loss` in main()",
+                Holder("local", "total_loss", function="main"),
                 LeakTrace(
                     "frame of main(), train.py",
                     (

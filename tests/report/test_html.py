@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leakcheck.model import Notice, Report, Sample
+from leakcheck.model import Holder, Notice, Report, Sample
 from leakcheck.report import render, terminal
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def test_a_million_steps_make_a_page_under_one_megabyte(growing_run):
 
 def test_text_of_the_program_cannot_break_out_of_the_page(growing_run):
     hostile = "</script><script>alert(1)</script>"
-    suspect = replace(growing_run.suspects[0], what=hostile, holder=hostile, fix=hostile)
+    suspect = replace(
+        growing_run.suspects[0], what=hostile, holder=Holder("local", hostile), fix=hostile
+    )
     samples = tuple(Sample(step, step / 10, {f"{hostile}.allocated": step}) for step in range(9))
 
     page = render(replace(growing_run, suspects=(suspect,), samples=samples), "html")
@@ -57,7 +59,7 @@ def test_text_of_the_program_cannot_turn_the_reading_order(growing_run):
     page = render(
         replace(
             growing_run,
-            suspects=(replace(growing_run.suspects[0], holder=turning),),
+            suspects=(replace(growing_run.suspects[0], holder=Holder("local", turning)),),
             samples=samples,
         ),
         "html",

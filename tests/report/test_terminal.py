@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from leakcheck.model import Overhead, Report, Run, Suspect
+from leakcheck.model import Holder, Overhead, Report, Run, Suspect
 from leakcheck.report import terminal
 
 GROWING = """\
@@ -44,7 +44,9 @@ def test_colour_changes_nothing_but_the_colour(growing_run):
 
 
 def test_long_texts_stay_within_eighty_columns(growing_run):
-    suspect = replace(growing_run.suspects[0], holder="attribute `sum` of AverageMeter " * 6)
+    root = Holder("local", "meter_of_the_validation", function="train_one_epoch_of_the_fold")
+    holder = Holder("attribute", "sum_of_losses", "AverageMeterOfTheValidation", root=root)
+    suspect = replace(growing_run.suspects[0], holder=holder)
     report = replace(growing_run, suspects=(suspect,))
 
     assert max(map(len, terminal.render(report).split("\n"))) <= 80
@@ -60,7 +62,7 @@ def test_an_unclear_run_says_why_first():
 
 
 def test_control_characters_of_the_program_never_reach_the_terminal(growing_run):
-    suspect = replace(growing_run.suspects[0], holder="local `\x1b[2Jx` in main()")
+    suspect = replace(growing_run.suspects[0], holder=Holder("local", "\x1b[2Jx", function="main"))
 
     text = terminal.render(replace(growing_run, suspects=(suspect,)))
 

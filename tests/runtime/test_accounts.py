@@ -19,6 +19,7 @@ from leakcheck.runtime.accounts import (
 )
 from leakcheck.runtime.judgement.judge import read
 from leakcheck.runtime.readings.series import Series
+from tests.holders import held_by
 
 GRAPH = Suspect("graph", "Tensor (scalar)", 8.0, 566.0)
 LABELS = Suspect("tensor", "Tensor (32) int64", 1.0, 294.0)
@@ -56,7 +57,7 @@ def test_small_objects_that_the_heap_does_not_show_are_counted_with_the_tensors(
 def test_a_buffer_that_is_extended_has_no_small_objects_beside_it():
     assert _counts_blocks(LABELS)
     assert _counts_blocks(GRAPH)
-    assert not _counts_blocks(Suspect("tensor", "a buffer", None, 1_000.0, "global `buf`"))
+    assert not _counts_blocks(Suspect("tensor", "a buffer", None, 1_000.0, held_by("global `buf`")))
     assert not _counts_blocks(Suspect("native", "heap memory", None, 1_000.0))
 
 

@@ -116,7 +116,7 @@ def test_what_the_epochs_keep_is_one():
     report = stepped(6, 300, leaky=True)
 
     assert report.verdict == "growing", report.reason
-    assert report.suspects[0].holder == "local `kept` in stepped()"
+    assert str(report.suspects[0].holder) == "local `kept` in stepped()"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="CPython 3.10 knows no columns")

@@ -20,17 +20,20 @@ from leakcheck.runtime.judgement.patience import (
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
+from tests.holders import held_by
 
 STEPS = list(range(10, 70, 5))
 TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))
 HEAP = Reading("host.heap", STEPS, [4096 * s for s in STEPS], fit(STEPS, [4096 * s for s in STEPS]))
 BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
-HELD = Suspect("tensor", "tensors pile up", holder="global `kept`")
+HELD = Suspect("tensor", "tensors pile up", holder=held_by("global `kept`"))
 UNHELD = Suspect("native", "memory outside Python objects grows")
 
 
 LINE = Place("train.py", 5, "kept.append(loss)")
-GRAPH = Suspect("graph", "Nodes", holder="global `kept`", locations=(LINE,), objects_per_step=8.0)
+GRAPH = Suspect(
+    "graph", "Nodes", holder=held_by("global `kept`"), locations=(LINE,), objects_per_step=8.0
+)
 
 
 def test_a_few_steps_are_enough_if_one_holder_has_all_the_nodes():
@@ -161,6 +164,7 @@ class Window:
     spent_s, filling_bytes, steps = 0.0, 0.0, 24
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
+    grown: dict[object, object] = {}  # noqa: RUF012
     passed: dict[str, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
     visits: dict[tuple[str, int], int] = {}  # noqa: RUF012
@@ -193,7 +197,7 @@ def attribution(monkeypatch):
     return begin
 
 
-LOG = Suspect("object", "list of float", 1.0, 32.0, "local `losses` in main()")
+LOG = Suspect("object", "list of float", 1.0, 32.0, held_by("local `losses` in main()"))
 
 
 def test_a_log_does_not_account_for_the_tensors_and_kilobytes_that_grow_beside_it(attribution):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from leakcheck.model import Kind, LeakTrace, Link, Suspect
+from leakcheck.model import Holder, Kind, LeakTrace, Link, Suspect
 from leakcheck.runtime.attribution.names import ADDS
 
 _INSIDE = "what is kept has a graph inside ({inside}): detach that, or clear {holder} after its use"
@@ -46,7 +46,7 @@ _HANDLER_ADVICE = "take each handler back with .removeHandler() after use, or ad
 _WARNED_ADVICE = (
     "each text that was warned of is remembered: keep numbers out of it, or have a filter ignore it"
 )
-_WARNED = "global `__warningregistry__`"
+_WARNED = Holder("global", "__warningregistry__")
 _SUSPENDED_ADVICE = (
     "a suspended {what} keeps its locals: let it end, or .close() it, and keep what it was made of"
 )
@@ -70,13 +70,9 @@ _MEMO_ADVICE = (
     "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what comes "
     "again, which a tensor or a number made anew never does"
 )
-OPTIMIZER_STATE = re.compile(r"attribute `\w+\.state`")  # has what parameters there are
-_MEMO = "lru_cache of "
-_HANDLERS = re.compile(r"attribute `\w*Logger\.handlers`")
 _AWAITED = ("Task", "Future")
-_IN_CONTEXT = re.compile(r"context variable `(.*)`$")
-EXIT_FUNCTIONS = "functions registered with `atexit`"
-_FINALIZERS = "class attribute `finalize._registry`"  # the root of what weakref.finalize keeps
+EXIT_FUNCTIONS = Holder("exits", "atexit")
+_FINALIZERS = Holder("class attribute", "_registry", "finalize")  # what weakref.finalize keeps
 _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 OUTSIDE_ADVICE = (
@@ -115,7 +111,7 @@ def fitting(suspect: Suspect) -> str:
     """Return the fix of a suspect, another one if what keeps it calls for its own."""
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
-    if suspect.trace is not None and (by_root := _root_advice(suspect.trace.root, suspect.kind)):
+    if suspect.trace is not None and (by_root := _root_advice(suspect.holder, suspect.kind)):
         return by_root
     if suspect.trace is None or at is None:
         return suspect.fix
@@ -123,12 +119,12 @@ def fitting(suspect: Suspect) -> str:
         return _keeper_advice(suspect.trace, at) or _without_graph(suspect, links, at)
     if suspect.kind not in ("tensor", "object"):
         return suspect.fix
-    if suspect.holder.startswith(_MEMO):
+    if suspect.holder.kind == "memo":
         return _MEMO_ADVICE
     grown_in = links[at - 1].edge if at else _container(suspect.holder)
-    if OPTIMIZER_STATE.match(suspect.holder):
+    if is_optimizer_state(suspect.holder):
         return _STATE_ADVICE
-    if _HANDLERS.match(suspect.holder):
+    if suspect.holder.owner.endswith("Logger") and suspect.holder.name == "handlers":
         return _HANDLER_ADVICE
     if grown_in.endswith("_hooks") and ".remove()" not in suspect.fix:
         return _HOOK_ADVICE.format(method="registering a hook")
@@ -139,11 +135,16 @@ def fitting(suspect: Suspect) -> str:
     return registered or awaited or _keeper_advice(suspect.trace, at) or suspect.fix
 
 
-def _root_advice(root: str, kind: Kind) -> str:
+def is_optimizer_state(holder: Holder) -> bool:
+    """Say whether it is the state of an optimizer, which has what parameters there are."""
+    return holder.kind == "attribute" and holder.name == "state"
+
+
+def _root_advice(holder: Holder, kind: Kind) -> str:
     """Return what to do about what is registered somewhere until it is taken back."""
-    in_context = _IN_CONTEXT.match(root)
-    if in_context is not None and kind != "graph":  # that is to be cut off first
-        return _CONTEXT_ADVICE.format(name=in_context.group(1))
+    root = holder if holder.kind == "outside" else holder.start
+    if root.kind == "context variable" and kind != "graph":  # that is to be cut off first
+        return _CONTEXT_ADVICE.format(name=root.name)
     known = {EXIT_FUNCTIONS: _EXIT_ADVICE, _FINALIZERS: _FINALIZE_ADVICE, _WARNED: _WARNED_ADVICE}
     return known.get(root, "")
 
@@ -173,10 +174,9 @@ def _without_graph(suspect: Suspect, links: Sequence[Link], at: int) -> str:
     return inside if carried and several else suspect.fix
 
 
-def _container(holder: str) -> str:
-    """Return the name in "attribute `Buffer.storage`, from local `self` in learn()"."""
-    named = re.search(r"`([^`]+)`", holder)
-    return named.group(1) if named else "the container"
+def _container(holder: Holder) -> str:
+    """Return the name of a container, with the class of an attribute."""
+    return holder.named.qualified or "the container"
 
 
 def _registers_hook(statement: ast.stmt | None) -> str:

@@ -6,14 +6,12 @@ Where another optimizer steps meanwhile, as a critic's does, each of its steps a
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import ADDS, FUNCTIONS, name_of
 
-_HELD = re.compile(r"(?:local|global|attribute) `(?:[\w.]*\.)?(\w+)`")
 Visits = Mapping[tuple[str, int], int]
 _CALLS = ("backward", "grad", "manual_backward")
 
@@ -30,15 +28,15 @@ def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
 
 
 def _backward_at(suspect: Suspect, visits: Visits) -> Place | None:
-    held = _HELD.match(suspect.holder)
-    if held is None:
+    held = suspect.holder
+    if held.kind not in ("local", "global", "attribute"):
         return None
     paths = dict.fromkeys(place.path for place in suspect.locations)
     backwards = [(path, call) for path in paths for call in _backwards(parsed(path))]
     taken = [
         Place(path, call.lineno, ast.unparse(call))
         for path in paths
-        for call in _taken_by(parsed(path), held[1])
+        for call in _taken_by(parsed(path), held.name)
     ]
     ran = {(path, call.lineno) for path, call in backwards if visits.get((path, call.lineno), 0)}
     if not taken or not ran or any((place.path, place.line) in ran for place in taken):

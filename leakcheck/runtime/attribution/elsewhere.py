@@ -11,25 +11,24 @@ from collections import Counter
 from collections.abc import Iterable
 from types import CodeType
 
+from leakcheck.model import Holder
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 
-_NAME = re.compile(r"`(?:[^`]*\.)?(\w+)`")  # of "attribute `Meter.kept`, from ..."
 _ATTRIBUTE = re.compile(r"\.\w+")
 _ADDS = r"\b{name}\s*(\.\s*(append|appendleft|add|put|put_nowait|extend|insert|update)\(|\[|\+=)"
 
 
 def checked(
-    lines: Counter[Site], holder: str, codes: Iterable[CodeType], edges: Iterable[str] = ()
+    lines: Counter[Site], holder: Holder, codes: Iterable[CodeType], edges: Iterable[str] = ()
 ) -> Counter[Site]:
     """Return those of `lines` that name the container, else the line of `codes` that adds to it.
 
     `edges`: from the root to it; `self.inbox.put(x)` names what holds a queue's container.
     """
-    named = _NAME.search(holder)
-    if named is None:
+    name = re.escape(holder.named.name)
+    if not name:
         return lines
-    name = re.escape(named.group(1))
     around = (re.escape(edge[1:]) for edge in edges if _ATTRIBUTE.fullmatch(edge))
     called = "|".join((name, *around))
     here = {site: n for site, n in lines.items() if _matches(rf"\b({called})\b", site)}

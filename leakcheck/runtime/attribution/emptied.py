@@ -7,7 +7,6 @@ one epoch: an epoch may take hours, and until it ends all of these look like a l
 from __future__ import annotations
 
 import ast
-import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -25,8 +24,6 @@ from leakcheck.runtime.attribution.names import (
 )
 from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
-_HOLDER = re.compile(r"`(?:[\w.]*\.)?(\w+)`(?: in (\w+)\(\))?")
-_SELF = re.compile(r"local `self` in (\w+)\(\)")
 _MAKERS = ("__init__", "__post_init__", "__new__", "__init_subclass__")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter")
 
@@ -45,14 +42,14 @@ def by_turn(suspects: Sequence[Suspect]) -> bool:
 
 
 def _is_rebound(suspect: Suspect) -> bool:
-    named = _HOLDER.search(suspect.holder)
-    if named is None or not suspect.holder.startswith("local ") or not suspect.locations:
+    held = suspect.holder
+    if held.kind != "local" or not suspect.locations:
         return False
     tree = parsed(suspect.locations[0].path)
-    functions = (one for one in functions_in(tree) if one.name == named[2])
+    functions = (one for one in functions_in(tree) if one.name == held.function)
     loops = (node for one in functions for node in ast.walk(one) if isinstance(node, LOOPS))
     inside = (node for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Assign))
-    return any(_sets(node, named[1]) for node in inside)
+    return any(_sets(node, held.name) for node in inside)
 
 
 def _sets(node: ast.Assign, name: str) -> bool:
@@ -79,18 +76,18 @@ def _is_of_one_call(suspect: Suspect) -> bool:
     Itself, or through the functions that call it; or of one that calls itself, or is called for
     each element of something: `[train(n) for n in sizes]`, `sum(Fold(k).run() for k in folds)`.
     """
-    named, root = _HOLDER.search(suspect.holder), suspect.trace.root if suspect.trace else ""
-    own = _SELF.fullmatch(root)
-    if named is None or not suspect.locations or not (suspect.holder.startswith("local ") or own):
+    held, start = suspect.holder, suspect.holder.start
+    own = start.function if start.kind == "local" and start.name == "self" else ""
+    if not suspect.locations or not (held.kind == "local" or own):
         return False
     tree = parsed(suspect.locations[0].path)
     functions = functions_in(tree)
-    if own is not None and suspect.holder.startswith("attribute"):
-        if any(_calls_each(node, {own[1]}, _is_called_on_new) for node in ast.walk(tree)):
+    if own and held.kind == "attribute":
+        if any(_calls_each(node, {own}, _is_called_on_new) for node in ast.walk(tree)):
             return True
-        called = {each.name for each in functions if _calls(each, {own[1]}, _is_called_on_new)}
+        called = {each.name for each in functions if _calls(each, {own}, _is_called_on_new)}
     else:
-        called = {str(named[2])}
+        called = {held.named.function}
     known = 0
     while known < len(called):  # who calls who calls it
         known = len(called)
@@ -132,21 +129,20 @@ def _emptied_by_another_thread(suspects: Sequence[Suspect]) -> bool:
     own = threading.get_ident()
     others = [frame for ident, frame in sys._current_frames().items() if ident != own]
     loops = [loop for frame in others for _, loop in loops_around(frame, head=True)]
-    names = [named and named[1] for named in (_HOLDER.search(one.holder) for one in suspects)]
+    names = [one.holder.named.name for one in suspects]
     return bool(loops and names) and all(
-        name is not None and any(_empties(node, name) for loop in loops for node in ast.walk(loop))
+        name and any(_empties(node, name) for loop in loops for node in ast.walk(loop))
         for name in names
     )
 
 
 def _is_emptied(suspect: Suspect) -> bool:
-    named = _HOLDER.search(suspect.holder)
-    if named is None or not suspect.locations or suspect.kind == "graph":
+    held = suspect.holder
+    if not held.named or not suspect.locations or suspect.kind == "graph":
         return False
-    name, function = named.groups()
-    adds = suspect.locations[0]
-    if function is not None and suspect.holder.startswith("local "):
-        named_so = (one for one in functions_in(parsed(adds.path)) if one.name == function)
+    name, adds = held.named.name, suspect.locations[0]
+    if held.kind == "local" and held.function:
+        named_so = (one for one in functions_in(parsed(adds.path)) if one.name == held.function)
         return any(_is_made_anew(one, name, adds) for one in named_so)
     paths = {place.path for place in suspect.locations}
     return any(_is_emptied_in(parsed(path), name, adds, path) for path in sorted(paths))

@@ -31,7 +31,7 @@ def held_by_exits(leads: list[Lead], tracer: LineTracer) -> list[Lead]:
 
 
 def _by_exits(lead: Lead, registered: Counter[Site]) -> Lead:
-    told = Told(LeakTrace(EXIT_FUNCTIONS), EXIT_FUNCTIONS, library=False)
+    told = Told(LeakTrace(str(EXIT_FUNCTIONS)), EXIT_FUNCTIONS, library=False)
     return replace(lead, told=told, lines=registered, made_at=lead.lines + lead.made_at)
 
 

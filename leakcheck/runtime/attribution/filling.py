@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leakcheck.model import Notice
+from leakcheck.model import Holder, Notice
 from leakcheck.runtime.attribution.following import Found, fits, weighed
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.stated import stated_limit
@@ -28,8 +28,8 @@ class Filling:
         self.full_in_steps = 0  # until the last of them is full
         self.bytes_per_step = 0.0  # gained by those that are not full yet
         self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
-        self.passed: dict[str, Notice] = {}  # by holder, of what holds more than its limits
-        self.over: dict[str, Notice] = {}  # where these may yet cut it back
+        self.passed: dict[Holder, Notice] = {}  # by holder, of what holds more than its limits
+        self.over: dict[Holder, Notice] = {}  # where these may yet cut it back
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps = rates, steps
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from leakcheck.runtime.attribution.holders import Chain, Roots
 from leakcheck.runtime.attribution.places import held_at, rebound_at
-from leakcheck.runtime.attribution.trace import OUTSIDE, POSITION, Told, is_namespace, tell
+from leakcheck.runtime.attribution.trace import POSITION, Told, is_namespace, tell
+from leakcheck.runtime.attribution.way import Way, way_of
 from leakcheck.runtime.attribution.weight import Weight, own_bytes, weigh_each
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.buffers import size_readers
@@ -41,6 +42,8 @@ class Found:
     keyed: bool = False  # what grows on the way is a dictionary or a set, as caches are
     fixed: set[int] = field(default_factory=set)  # ids of the containers that do not grow
     owners: list[Any] = field(default_factory=list)  # the objects from the root to it
+    way: Way | None = None  # to the last container that grows
+    measured: int = 0  # the id of that
 
     def note_kind(self, container: Any) -> None:
         """Note what kind of container grows."""
@@ -60,12 +63,12 @@ class Found:
     @property
     def in_local(self) -> bool:
         """Whether the root is a local, which may be of this step alone."""
-        return self.told.trace.root.startswith("local ")
+        return self.told.holder.start.kind == "local"
 
     @property
     def outside(self) -> bool:
         """Whether nothing in Python holds it."""
-        return self.told.trace.root == OUTSIDE
+        return self.told.holder.kind == "outside"
 
     @property
     def piles_up(self) -> bool:
@@ -97,6 +100,10 @@ class Follower:
         found = Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.owners = chain.objects[:-1]
         found.own_limit = _limit_of(target, chain)
+        growing = [at for at, each in enumerate(chain.objects) if id(each) in self._growing]
+        if growing:
+            found.way = way_of(chain, growing[-1])
+            found.measured = id(chain.objects[growing[-1]])
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
         self._note_siblings(chain, found)

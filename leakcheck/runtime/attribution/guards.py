@@ -40,7 +40,6 @@ from leakcheck.runtime.attribution.names import (
 )
 from leakcheck.runtime.attribution.predicates import branches_in
 from leakcheck.runtime.attribution.rooms import room
-from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.attribution.uncalled import uncalled_lines
 
 LIMITED_AT = "grows, limited at"
@@ -52,7 +51,7 @@ def limited_by_program(suspects: Sequence[Suspect]) -> str:
     told = sorted({f"{each.path}:{each.line} ({each.code})" for each in places if each is not None})
     if not told or None in places:
         return ""
-    names = (one.what if one.holder.startswith(OUTSIDE) else one.holder for one in suspects)
+    names = (one.what if one.holder.kind == "outside" else str(one.holder) for one in suspects)
     return f"{', '.join(names)} {LIMITED_AT} {', '.join(told)}"
 
 

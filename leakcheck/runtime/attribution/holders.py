@@ -14,8 +14,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from time import thread_time
 from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Literal
 
+from leakcheck.model import Holder
 from leakcheck.runtime.attribution.hidden import Hidden
 from leakcheck.runtime.attribution.linked import climb
 from leakcheck.runtime.introspection import frames
@@ -42,7 +43,7 @@ CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be l
 class Root:
     """Where a chain begins: a local name, a module's global or a class attribute."""
 
-    kind: str  # "local", "module", "class", "context variable"
+    kind: Literal["local", "module", "class", "context variable"]
     name: str
     owner: str
     own: bool
@@ -51,11 +52,11 @@ class Root:
     passing: bool = False  # a local of what is called in each step: it does not outlast one
 
     @property
-    def text(self) -> str:
-        """The root in words."""
+    def holder(self) -> Holder:
+        """The root as what holds all that is found from it."""
         if self.kind == "local":
-            return f"local `{self.name}` in {self.owner}()"
-        return f"{self.kind} `{self.owner}`"
+            return Holder("local", self.name, function=self.owner)
+        return Holder(self.kind, self.owner)
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Kind, Link
+from leakcheck.model import Holder, Kind, Link
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
@@ -28,6 +28,7 @@ from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
+from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.frames import Site
@@ -49,6 +50,20 @@ FEWEST_OBJECTS = 3
 FEWEST_ADDITIONS = 2  # that a window must have seen, to tell what stays
 LEAST_KEPT = 0.5  # of what a counter gained, that must be found
 RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them are a buffer anew
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The way to a container that grew, how long it is, and by how much it grew in the window."""
+
+    way: Way | None
+    length: int
+    gained: int
+
+    @property
+    def was_never_emptied(self) -> bool:
+        """Whether a look would have shown it had it been emptied in the window."""
+        return self.length > 2 * self.gained
 
 
 class Inquest:
@@ -85,8 +100,10 @@ class Inquest:
         self._credits = Credits(tracer.credits, self._growers)
         rates = {id(one.container): one.per_step for one in self._growers}
         self._grower_ids = set(rates)
+        self._grower_by_id = {id(one.container): one for one in self._growers}
+        self.grown: dict[Holder, Grown] = {}
         self._takers = growth.takers(self._growers, heap)
-        self.taken: dict[str, str] = {}  # by holder, what its elements are taken out of
+        self.taken: dict[Holder, Holder] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
         self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
@@ -153,6 +170,9 @@ class Inquest:
 
     def _follow(self, target: Any) -> Found:
         found = self._follower.follow(target)
+        if (grower := self._grower_by_id.get(found.measured)) is not None:
+            gained = round(grower.per_step * self._growth.steps)
+            self.grown[found.told.holder] = Grown(found.way, grower.length, gained)
         if found.grows:
             found.lines = self._credits.of(found.grower, found)
             if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):

@@ -23,7 +23,6 @@ from leakcheck.runtime.introspection.kinds import (
     namespace_of,
 )
 
-_HELD = re.compile(r"attribute `(\w+)\.(\w+)`")
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
 _DELETES = re.compile(r"\b(delete\s+from|drop\s+table|replace\s+into)\b", re.IGNORECASE)
 A_NUMBER = "Tensor (scalar)"
@@ -35,10 +34,10 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
 
     Not torch's own: what its modules and optimizers hold, the program gave them.
     """
-    held = _HELD.match(suspect.holder)
-    if held is None:
+    held = suspect.holder
+    if held.kind != "attribute":
         return
-    for kind in _types(held[1]):
+    for kind in _types(held.owner):
         for each in bases_of(kind):
             path = _path_of(each)
             package = module_of(each).partition(".")[0]
@@ -46,7 +45,7 @@ def library_classes(suspect: Suspect) -> Iterator[tuple[str, ast.ClassDef, str]]
                 continue
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.ClassDef) and node.name == name_of(each):
-                    yield path, node, held[2]
+                    yield path, node, held.name
 
 
 def emptied_by_owner(suspect: Suspect) -> Place | None:
@@ -54,8 +53,8 @@ def emptied_by_owner(suspect: Suspect) -> Place | None:
 
     Of the user's own classes the source is read instead.
     """
-    held = _HELD.match(suspect.holder)
-    if held is None or any(frames.is_own(_path_of(kind)) for kind in _types(held[1])):
+    held = suspect.holder
+    if held.kind != "attribute" or any(map(frames.is_own, map(_path_of, _types(held.owner)))):
         return None
     for place in suspect.locations:
         tree = parsed(place.path)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from leakcheck.model import Place, Suspect
+from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -18,8 +18,6 @@ ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setde
 CHANGES = (*ADDS, *REMOVES)
 _STACKS = ("stack", "cat", "concat", "hstack", "vstack")
 JOINS = re.compile(r"cat|append|stack|pad|join|resize")
-_NAME = re.compile(r"`([\w.]+)`")
-_OF_FUNCTION = re.compile(r"local `\w+` in (\w+)\(\)")
 
 
 def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
@@ -28,7 +26,7 @@ def names_of(suspect: Suspect, place: Place) -> Iterator[tuple[str, ast.AST]]:
     for name, within in _own_names(suspect, place, tree):
         yield name, within
         yield from ((alias, tree) for alias in _aliases(name, tree))
-        kind = ast.Attribute if "attribute" in suspect.holder else ast.Name
+        kind = ast.Attribute if suspect.holder.is_attribute else ast.Name
         yield from _local_names(name, within, kind, inner=is_inner(suspect))
 
 
@@ -39,13 +37,13 @@ def owners_of(suspect: Suspect, tree: ast.Module) -> Iterator[tuple[str, ast.AST
     function that runs.
     """
     held = suspect.trace
-    if held is None or not suspect.holder.startswith("attribute"):
+    if held is None or suspect.holder.kind != "attribute":
         return
-    if named := _NAME.search(held.root):
-        function = _OF_FUNCTION.match(held.root)
-        running = (each for each in functions_in(tree) if function and each.name == function[1])
+    start = suspect.holder.start
+    if start.named:
+        running = (each for each in functions_in(tree) if each.name == start.function)
         scopes: list[ast.AST] = [*running] or [tree]
-        yield from ((named.group(1).rpartition(".")[2], within) for within in scopes)
+        yield from ((start.name, within) for within in scopes)
     grows = next((i for i, link in enumerate(held.links) if link.suspect), len(held.links))
     edges = [link.edge for link in held.links[: max(0, grows - 1)]]
     yield from ((edge[1:], tree) for edge in edges if edge.startswith("."))
@@ -136,10 +134,10 @@ def _own_names(suspect: Suspect, place: Place, tree: ast.Module) -> Iterator[tup
 
     `recent = self.by_class.setdefault(key, []); recent.append(x)` is limited by `len(recent)`.
     """
-    named = _NAME.search(suspect.holder)
-    owner, _, held = named.group(1).rpartition(".") if named else ("", "", "")
+    named = suspect.holder.named
+    held = named.name
     if held:
-        yield held, _of_class(tree, owner)
+        yield held, _of_class(tree, named.owner)
     if held and place != suspect.locations[0]:  # only the line that adds knows it by another name
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
@@ -184,10 +182,9 @@ def _adds_to(target: ast.expr, value: ast.expr) -> bool:
     return is_item(target) or ast.unparse(target) in read
 
 
-def is_stacked(place: Place, holder: str) -> bool:
+def is_stacked(place: Place, holder: Holder) -> bool:
     """Say whether the file of a place makes one tensor of what is held: numbers would not do."""
-    named = _NAME.search(holder)
-    name = named.group(1).rpartition(".")[2] if named else ""
+    name = holder.named.name
     for node in ast.walk(parsed(place.path)) if name else ():
         if isinstance(node, ast.Call) and name_of(node.func) in _STACKS and node.args:
             inside = ast.walk(node.args[0])

@@ -49,7 +49,7 @@ def _emptied_at(suspect: Suspect) -> Place | None:
         owners = list(owners_of(suspect, tree))
         names = {name for name, _ in names_of(suspect, place)}
         names |= {name for name, within in owners if within is tree}
-        of_object = suspect.holder.startswith("attribute")
+        of_object = suspect.holder.kind == "attribute"
         scopes = [(tree, names), *((within, {name}) for name, within in owners if within != tree)]
         for within, known in scopes:
             wanted = known - {"self", ""}

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from leakcheck.model import Kind, LeakTrace
+from leakcheck.model import Holder, Kind, LeakTrace
 from leakcheck.runtime.attribution.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
@@ -101,7 +101,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
         lines = culprit(credits, growing[resource] * traced)
         if not lines:
             continue
-        told = Told(LeakTrace(""), "", False)
+        told = Told(LeakTrace(""), Holder(), False)
         per_step = growing[resource] or sum(credits.values()) / traced
         counted, size = (None, per_step) if in_bytes else (per_step, None)
         found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,8 +39,6 @@ from leakcheck.runtime.introspection import frames
 Visits = Mapping[tuple[str, int], int]  # how often each line ran while it grew
 MOST_FILES = 16  # of the program's, in which a name is looked for
 DEEPEST = 3  # functions that hand it on to each other
-_OWN = re.compile(r"`(?:[\w.]*\.)?(\w+)`")
-_OF_FUNCTION = re.compile(r"local `\w+` in (\w+)\(\)$")
 _TAKES_ONE = ("pop", "popleft", "popitem", "remove", *TAKES)  # or raises, if there is none
 _PLAIN = (list, dict, set, deque)  # whose own methods need no look
 _SWAPS = ("heapreplace", "heappushpop")
@@ -83,7 +80,7 @@ def _removed_elsewhere(suspect: Suspect, visits: Visits) -> Place | None:
 
     There it is known by its name alone: `p.data = p.data - step` is of something else.
     """
-    own = _OWN.findall("" if suspect.holder.startswith("local") else suspect.holder)[:1]
+    own = [name] if (name := suspect.holder.named.name) and suspect.holder.kind != "local" else []
     here = {os.path.realpath(place.path) for place in suspect.locations}
     for name in (*own, *_links_of(suspect)):
         for path in islice(frames.own_files_with(name), MOST_FILES):
@@ -117,18 +114,18 @@ def _links_of(suspect: Suspect) -> tuple[str, ...]:
 
 def _kinds(suspect: Suspect, name: str, within: ast.AST) -> Kinds:
     """Return whether what grows is a variable of this name there, an attribute, or either."""
-    if suspect.holder.startswith("attribute") and isinstance(within, ast.Module):
+    if suspect.holder.kind == "attribute" and isinstance(within, ast.Module):
         return (ast.Attribute,)
-    own = _OWN.search(suspect.holder)
-    return (ast.Name,) if own is not None and name == own[1] else (ast.Name, ast.Attribute)
+    own = suspect.holder.named.name
+    return (ast.Name,) if name == own else (ast.Name, ast.Attribute)
 
 
 def _scopes(suspect: Suspect, within: ast.AST) -> Sequence[ast.AST]:
     """Return where a name means what grows: a local only in its own function."""
-    named = _OF_FUNCTION.match(suspect.holder)
-    if named is None or not isinstance(within, ast.Module):
+    held = suspect.holder
+    if held.kind != "local" or held.root is not None or not isinstance(within, ast.Module):
         return (within,)
-    return [one for one in functions_in(within) if one.name == named[1]] or (within,)
+    return [one for one in functions_in(within) if one.name == held.function] or (within,)
 
 
 @dataclass(frozen=True, slots=True)

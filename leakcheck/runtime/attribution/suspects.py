@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from leakcheck.model import Kind, LeakTrace, Link, Place, Suspect
+from leakcheck.model import Holder, Kind, LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.advice import (
     CREATE_GRAPH_ADVICE,
-    OPTIMIZER_STATE,
     OUTSIDE_ADVICE,
     fix_for,
+    is_optimizer_state,
 )
 from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
@@ -93,7 +93,7 @@ def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
 
 def _rank(lead: Lead) -> tuple[int, bool, bool, float]:
     outside = lead.told.trace.root == OUTSIDE
-    follows = bool(OPTIMIZER_STATE.match(lead.told.holder))
+    follows = is_optimizer_state(lead.told.holder)
     weight = -(lead.bytes_per_step or 0.0)
     return RANKS.index(lead.kind), lead.told.library or outside, follows, weight
 
@@ -104,15 +104,18 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
     ours, theirs = known.told.edges, lead.told.edges
     if ours[0] == theirs[0] == OUTSIDE:
         return known.kind == lead.kind
-    alike = known.kind == lead.kind and _named(known) == _named(lead) != ""
+    held = bool(known.told.holder)
+    alike = held and known.kind == lead.kind and _named(known) == _named(lead)
     if alike and known.lines and known.lines.keys() == lead.lines.keys():
         return True  # one line adds to several lists, as of each layer, in whatever way reached
     shorter = min(len(ours), len(theirs))
     return ours[:shorter] == theirs[:shorter] and (shorter > 1 or len(ours) == len(theirs))
 
 
-def _named(lead: Lead) -> str:
-    return lead.told.holder.partition(", from ")[0]
+def _named(lead: Lead) -> Holder:
+    """Return the holder, wherever it was found from."""
+    held = lead.told.holder
+    return held if held.kind == "outside" else replace(held, root=None)
 
 
 def _merge(known: Lead, lead: Lead) -> Lead:

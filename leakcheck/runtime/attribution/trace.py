@@ -21,7 +21,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from leakcheck.model import LeakTrace, Link
+from leakcheck.model import Holder, LeakTrace, Link
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
@@ -31,8 +31,8 @@ from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_o
 
 OUTSIDE = "held outside Python"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
-A_KIND = "a "  # begins the name of a holder that is known by its type alone
 LONGEST_PERIOD = 3  # references from one object of a linked list to the next
+_UNKNOWN = Holder()
 _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 
 
@@ -40,11 +40,11 @@ _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attr
 class Told:
     """A chain in words.
 
-    `holder` is the name of the container that grows, or the one nearest to what leaks.
+    `holder` is the container that grows, or the one nearest to what leaks.
     """
 
     trace: LeakTrace
-    holder: str
+    holder: Holder
     library: bool
 
     @property
@@ -77,7 +77,7 @@ class Told:
 
 class _Hop(NamedTuple):
     edge: str
-    name: str  # the edge with the class or function it belongs to, "" for a position
+    holder: Holder  # the edge with what it belongs to, unknown for a position
     to: int  # index in the chain of the object it leads to
     grows: bool
 
@@ -86,19 +86,19 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
     """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
     hops = _hops(chain, growing)
     if chain.root is None:
-        holder = next((hop.name for hop in reversed(hops) if hop.name), "no Python object refers")
-        told = f"{OUTSIDE}: {holder}" + ("" if hops else " to it")
+        last = next((hop.holder for hop in reversed(hops) if hop.holder), None)
+        told = Holder("outside", root=last)
         return Told(LeakTrace(OUTSIDE, _folded(hops, chain.objects)), told, False)
-    root, origin = chain.root.text, ""
+    root, origin = chain.root.holder, ""
     if chain.root.kind in ("module", "class") and hops:
         name = hops.pop(0).edge.lstrip(".")
         root, origin = _named_root(chain.root, name), _origin(chain.root, name)
     links = _folded(hops, chain.objects)
     grows = [index for index, hop in enumerate(hops, start=1) if hop.grows]
-    named = [hop.name for hop in hops[: grows[-1] if grows else None] if hop.name]
-    names = [name for name in named if not name.startswith(A_KIND)] or named
-    holder = f"{names[-1]}, from {root}" if names else root
-    return Told(LeakTrace(root, links, origin), holder, not chain.root.own)
+    known = [hop.holder for hop in hops[: grows[-1] if grows else None] if hop.holder]
+    named = [each for each in known if each.kind != "inside"] or known
+    holder = replace(named[-1], root=root) if named else root
+    return Told(LeakTrace(str(root), links, origin), holder, not chain.root.own)
 
 
 def describe(thing: Any) -> str:
@@ -127,10 +127,10 @@ def _starts_in_globals(chain: Chain) -> bool:
     return chain.root is not None and chain.root.kind == "module"
 
 
-def _named_root(root: Root, name: str) -> str:
+def _named_root(root: Root, name: str) -> Holder:
     if root.kind == "module":
-        return f"global `{name}`" if root.owner == "__main__" else f"global `{root.owner}.{name}`"
-    return f"class attribute `{root.owner}.{name}`"
+        return Holder("global", name, "" if root.owner == "__main__" else root.owner)
+    return Holder("class attribute", name, root.owner)
 
 
 def _origin(root: Root, name: str) -> str:
@@ -142,7 +142,7 @@ def _hops(chain: Chain, growing: Set[int]) -> list[_Hop]:
     hops: list[_Hop] = []
     at = 0
     if _starts_in_globals(chain) and len(chain.objects) > 1:
-        hops.append(_Hop(f".{key_of(chain.objects[0], chain.objects[1])}", "", 1, False))
+        hops.append(_Hop(f".{key_of(chain.objects[0], chain.objects[1])}", _UNKNOWN, 1, False))
         at = 1
     while at < len(chain.objects) - 1:
         hop = _hop(chain.objects, at, growing)
@@ -173,20 +173,20 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         return _from_function(holder, chain, at)
     if type(child) is dict and is_namespace_of(child, holder):
         if following is None:  # they are what grows
-            return _Hop("", "", at + 1, False)
+            return _Hop("", _UNKNOWN, at + 1, False)
         return _from_namespace(type(holder), holder, chain, at + 1, growing)
     if issubclass(type(holder), dict):
-        return _Hop(_dict_edge(holder, child, grows), "", at + 1, grows)
+        return _Hop(_dict_edge(holder, child, grows), _UNKNOWN, at + 1, grows)
     if type(holder) is CellType:
-        return _Hop("", "", at + 1, False)
+        return _Hop("", _UNKNOWN, at + 1, False)
     if (
         type(holder) is functools.partial
         and is_exactly(child, tuple, dict)
         and following is not None
     ):
-        return _Hop("argument of a partial", "", at + 2, grows)
-    edge, name = _other_edge(holder, child)
-    return _Hop(edge, name, at + 1, grows)
+        return _Hop("argument of a partial", _UNKNOWN, at + 2, grows)
+    edge, known = _other_edge(holder, child)
+    return _Hop(edge, known, at + 1, grows)
 
 
 def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
@@ -194,12 +194,12 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
     owner = name_of(holder if issubclass(kind, type) else kind)
     table = chain[at + 1]
     if key in _MODULE_TABLES and at + 2 == len(chain):  # it is what grows
-        return _Hop("", "", at + 1, False)
+        return _Hop("", _UNKNOWN, at + 1, False)
     if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
         key, at = key_of(table, chain[at + 2]), at + 1
     if id(chain[at]) in growing:  # attributes that are added under ever new names
-        return _Hop(POSITION, "", at + 1, True)
-    return _Hop(f".{key}", f"attribute `{owner}.{key}`", at + 1, False)
+        return _Hop(POSITION, _UNKNOWN, at + 1, True)
+    return _Hop(f".{key}", Holder("attribute", key, owner), at + 1, False)
 
 
 def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
@@ -208,15 +208,16 @@ def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
     if following[0] is function.__closure__ and len(following) > 2:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
         free = next((free for free, cell in cells if cell is following[1]), "?")
-        return _Hop(f"closure cell {free}", f"closure cell `{free}` of {name}()", at + 3, False)
+        return _Hop(f"closure cell {free}", Holder("closure", free, "", name), at + 3, False)
     if following[0] is function.__defaults__ and len(following) > 1:
         argument = _default_name(function, following[1])
-        text = f"default argument `{argument}` of {name}()"
-        return _Hop(f"default argument {argument}", text, at + 2, False)
+        known = Holder("default", argument, "", name)
+        return _Hop(f"default argument {argument}", known, at + 2, False)
     if type(following[0]) is dict and following[0] is not function.__globals__:
         key = key_of(following[0], following[1]) if len(following) > 1 else "?"
-        return _Hop(f".{key}", f"attribute `{name}.{key}`", min(at + 2, len(chain) - 1), False)
-    return _Hop(f"function {name}()", "", at + 1, False)
+        known = Holder("attribute", key, name)
+        return _Hop(f".{key}", known, min(at + 2, len(chain) - 1), False)
+    return _Hop(f"function {name}()", _UNKNOWN, at + 1, False)
 
 
 def _default_name(function: FunctionType, value: Any) -> str:
@@ -248,47 +249,51 @@ def edge_to_element(container: Any) -> str:
     """Return how references from a container to what is in it are written."""
     if type(container) is not objects.LruCache:
         return POSITION
-    return f"lru_cache of {getattr(container, '__name__', 'a function')}()"
+    return f"lru_cache of {_cached_by(container)}()"
 
 
-def _other_edge(holder: Any, child: Any) -> tuple[str, str]:
+def _cached_by(memo: Any) -> str:
+    return str(getattr(memo, "__name__", "a function"))
+
+
+def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
     kind = type(holder)
     tensor = objects.tensor_type()
     if kind is hidden.array_type():
-        return (".base" if hidden.base_of(holder) is child else POSITION), ""
+        return (".base" if hidden.base_of(holder) is child else POSITION), _UNKNOWN
     if tensor is not None and issubclass(kind, tensor):
         if hidden.base_of(holder) is child:
-            return "._base", ""
+            return "._base", _UNKNOWN
         for name in hooks.OF_TENSORS:
             if hooks.hooks_of(holder, name) is child:
-                return f".{name}", f"attribute `{name_of(kind)}.{name}`"
-        return ".grad", "gradient of a parameter"
+                return f".{name}", Holder("attribute", name, name_of(kind))
+        return ".grad", Holder("gradient")
     if kind is objects.LruCache:
-        return edge_to_element(holder), edge_to_element(holder)
+        return edge_to_element(holder), Holder("memo", function=_cached_by(holder))
     if kind is FrameType:
         name = next((n for n, value in locals_of(holder).items() if value is child), "?")
-        text = f"local {name} of {holder.f_code.co_name}(), kept by a traceback"
-        return text, text
+        kept = Holder("traceback", name, function=holder.f_code.co_name)
+        return str(kept), kept
     if kind is functools.partial:
-        return "argument of a partial", ""
+        return "argument of a partial", _UNKNOWN
     if is_exactly(holder, MethodType, BuiltinMethodType):
-        return ".__self__", ""
+        return ".__self__", _UNKNOWN
     if is_exactly(holder, *frames.SUSPENDABLE):
-        return f"suspended {holder.__name__}()", _suspended_name(holder, child)
+        return f"suspended {holder.__name__}()", _suspended(holder, child)
     if issubclass(kind, (list, tuple, set, frozenset, *objects.LENGTHS.kinds)):
-        return POSITION, ""
+        return POSITION, _UNKNOWN
     attribute = attribute_of(holder, child)
     if attribute:
-        return f".{attribute}", f"attribute `{name_of(kind)}.{attribute}`"
-    return f"in a {name_of(kind)}", f"{A_KIND}{name_of(kind)}"
+        return f".{attribute}", Holder("attribute", attribute, name_of(kind))
+    return f"in a {name_of(kind)}", Holder("inside", owner=name_of(kind))
 
 
-def _suspended_name(holder: Any, child: Any) -> str:
+def _suspended(holder: Any, child: Any) -> Holder:
     frame = frames.suspended_frame(holder)
     values = locals_of(frame, holder) if frame is not None else {}
     name = next((name for name, value in values.items() if value is child), "")
-    text = f"{holder.__name__}()"
-    return f"local `{name}` in {text}" if name and name[0] != "." else f"suspended {text}"
+    known = bool(name) and name[0] != "."
+    return Holder("local" if known else "suspended", name if known else "", "", holder.__name__)
 
 
 def attribute_of(holder: Any, child: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakcheck.model import Suspect
+from leakcheck.model import Holder, Suspect
 
 EMPTIED_BELOW = 0.5  # of what it should have gained since, as the steps went on
 
@@ -27,7 +27,7 @@ def kept(
     return tuple(one for one in now if not 0.0 < _length(one) < most * lengths.get(_path(one), 0.0))
 
 
-def _path(suspect: Suspect) -> tuple[str, ...]:
+def _path(suspect: Suspect) -> tuple[Holder | str, ...]:
     """Return how its container is reached: one dictionary may hold two that grow."""
     links = suspect.trace.links if suspect.trace else ()
     return (suspect.holder, *(link.edge for link in links))

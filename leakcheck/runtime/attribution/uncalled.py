@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +26,6 @@ truncate
 """
 _WORDS = frozenset(_EMPTYING.split())
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_ATTRIBUTE = re.compile(r"attribute `(?:[\w.]*\.)?(\w+)`")
 _ADVICE = (
     "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
 )
@@ -49,12 +47,12 @@ def uncalled_lines(path: str) -> frozenset[int]:
 
 def to_be_called(suspect: Suspect) -> Suspect:
     """Return a suspect with the fix to call what would empty it, if that is so."""
-    held = _ATTRIBUTE.match(suspect.holder)
-    if held is None or suspect.kind not in ("tensor", "object"):
+    held = suspect.holder
+    if held.kind != "attribute" or suspect.kind not in ("tensor", "object"):
         return suspect
     for path in dict.fromkeys(place.path for place in suspect.locations):
         for method in _uncalled(path, len(sys.modules)):
-            if any(_names(node, held[1]) for node in ast.walk(method)):
+            if any(_names(node, held.name) for node in ast.walk(method)):
                 return replace(suspect, fix=_ADVICE.format(method=method.name))
     return suspect
 

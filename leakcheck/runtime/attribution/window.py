@@ -17,10 +17,10 @@ from contextlib import closing
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime.attribution import exits, probes
 from leakcheck.runtime.attribution.growth import Growth
-from leakcheck.runtime.attribution.inquest import Inquest
+from leakcheck.runtime.attribution.inquest import Grown, Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
@@ -68,9 +68,10 @@ class Window:
         self._step = 0
         self.full_in_steps = 0
         self.filling_bytes = 0.0  # a step, by what has a limit
-        self.passed: Mapping[str, Notice] = {}  # by holder: it holds more than a limit allows
-        self.over: Mapping[str, Notice] = {}  # where that may yet cut it back
-        self.taken: Mapping[str, str] = {}  # by holder: what another gives up
+        self.passed: Mapping[Holder, Notice] = {}  # by holder: it holds more than a limit allows
+        self.over: Mapping[Holder, Notice] = {}  # where that may yet cut it back
+        self.grown: Mapping[Holder, Grown] = {}  # by holder: the container that grew, measured
+        self.taken: Mapping[Holder, Holder] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
         self._looking_s = self._newest_look_s = 0.0
         self._looks_taken = 0
@@ -150,7 +151,7 @@ class Window:
         self.full_in_steps = inquest.filling.full_in_steps
         self.filling_bytes = inquest.filling.bytes_per_step
         self.passed, self.over = inquest.filling.passed, inquest.filling.over
-        self.taken = inquest.taken
+        self.taken, self.grown = inquest.taken, inquest.grown
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         notices = inquest.filling.notices

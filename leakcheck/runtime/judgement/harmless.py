@@ -189,7 +189,7 @@ class Excuses:
 
 
 def _holders(suspects: Sequence[Suspect]) -> str:
-    return ", ".join(one.holder for one in suspects if one.holder)
+    return ", ".join(str(one.holder) for one in suspects if one.holder)
 
 
 def stopped(resources: Iterable[str], seen: str = "") -> Notice:

@@ -14,6 +14,13 @@ UNHELD_STEPS = 200
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
+# that something grows evenly while a statement which may take away from it has not run: as long as
+# by the clock, and less where that handles an exception, which nobody counts on
+IN_VAIN_STEPS = 5000
+IN_VAIN_HANDLER_STEPS = 2000
+# that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
+# emptied by turns, one every thirty steps
+DISPUTED_STEPS = 300
 MEMO_STEPS = 700  # to confirm what is only kept where it is new
 CACHE_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives

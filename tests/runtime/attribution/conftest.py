@@ -5,8 +5,9 @@ import linecache
 import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.guards import limited_by_program
+from tests.holders import held_by
 
 
 @pytest.fixture
@@ -16,12 +17,12 @@ def named(tmp_path):
     def named(source: str, holder: str = "global `kept`", *edges: str, line: int = 1) -> Suspect:
         path = tmp_path / "program.py"
         path.write_text(source)
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         root = holder.rpartition("from ")[2]
         trace = LeakTrace(root, tuple(Link(edge, "") for edge in edges))
         places = (Place(str(path), line, ""),)
-        return Suspect("tensor", "tensors", holder=holder, trace=trace, locations=places)
+        return Suspect("tensor", "tensors", holder=held_by(holder), trace=trace, locations=places)
 
     return named
 

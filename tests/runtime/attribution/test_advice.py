@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from leakcheck.model import LeakTrace, Link, Suspect
 from leakcheck.runtime.attribution.advice import fitting, fix_for
+from tests.holders import held_by
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,9 @@ def kept(holder: str, *edges: str) -> Suspect:
     """A graph that is kept by what grows at the first edge."""
     links = tuple(Link(edge, "", 0, suspect=edge == "[x]") for edge in edges)
     trace = LeakTrace("global `kept`", links)
-    return Suspect("graph", "Tensor", fix="kept.append(it.item())", holder=holder, trace=trace)
+    return Suspect(
+        "graph", "Tensor", fix="kept.append(it.item())", holder=held_by(holder), trace=trace
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +148,7 @@ def test_a_part_of_the_graph_is_not_detached():
 def test_what_each_step_keeps_one_of_is_not_carried_over():
     links = (Link("[x]", "Span"), Link(".attrs", "dict"), Link('["loss"]', "Tensor", suspect=True))
     carried = "detach what is carried over: loss = loss.detach()"
-    suspect = Suspect("graph", "Tensor", fix=carried, holder="attribute `Span.attrs`, from ...")
+    suspect = Suspect("graph", "Tensor", fix=carried, holder=held_by("attribute `Span.attrs`"))
     several = replace(suspect, trace=LeakTrace("context variable `spans`", links))
     one = replace(suspect, trace=LeakTrace("local `h` in main()", links[1:]))
 
@@ -181,7 +184,9 @@ def test_a_loop_that_is_itself_a_generator_is_not_what_keeps():
 def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
     links = (Link("[x]", "_Info", suspect=True), Link(".func", "method"))
     root = "class attribute `finalize._registry`"
-    batches = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), fix=NUMBER)
+    batches = Suspect(
+        "tensor", "Tensor", holder=held_by(root), trace=LeakTrace(root, links), fix=NUMBER
+    )
 
     assert fitting(batches).startswith("weakref.finalize keeps its function and arguments")
 
@@ -189,7 +194,12 @@ def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
 @pytest.mark.parametrize(
     ("root", "links", "holder", "advice"),
     [
-        ("functions registered with `atexit`", (), "", "what is registered with atexit stays"),
+        (
+            "functions registered with `atexit`",
+            (),
+            "functions registered with `atexit`",
+            "what is registered with atexit stays",
+        ),
         (
             "context variable `scope`",
             (Link("[x]", "Tensor (2) float32", suspect=True),),
@@ -224,7 +234,9 @@ def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
     ],
 )
 def test_what_is_registered_or_awaited_is_to_be_given_back(root, links, holder, advice):
-    tensors = Suspect("tensor", "Tensor", trace=LeakTrace(root, links), holder=holder, fix=NUMBER)
+    tensors = Suspect(
+        "tensor", "Tensor", trace=LeakTrace(root, links), holder=held_by(holder), fix=NUMBER
+    )
 
     assert fitting(tensors).startswith(advice)
 
@@ -240,7 +252,7 @@ def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
 
 
 def test_an_lru_cache_is_to_be_limited():
-    suspect = replace(held("lru_cache of table()", "[x]"), holder="lru_cache of table()")
+    suspect = replace(held("lru_cache of table()", "[x]"), holder=held_by("lru_cache of table()"))
 
     assert fitting(suspect) == (
         "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what "

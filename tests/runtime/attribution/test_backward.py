@@ -7,8 +7,9 @@ import linecache
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.backward import backward_at
+from tests.holders import held_by
 
 CRITIC = "critic_loss.backward()  # ran\n"
 
@@ -18,10 +19,10 @@ def asked(tmp_path, source: str, holder: str, kind: str = "graph") -> str:
     path = tmp_path / "program.py"
     path.write_text(source)
     linecache.checkcache()
-    parsed.cache_clear()
+    tree_of.cache_clear()
     numbered = enumerate(source.splitlines(), 1)
     visits = {(str(path), number): 8 for number, line in numbered if "# ran" in line}
-    suspect = Suspect(kind, "", holder=holder, locations=(Place(str(path), 1, ""),))
+    suspect = Suspect(kind, "", holder=held_by(holder), locations=(Place(str(path), 1, ""),))
     place = backward_at([suspect], visits)
     return "" if place is None else place.code
 

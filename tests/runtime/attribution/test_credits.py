@@ -10,12 +10,15 @@ from leakcheck.runtime.attribution.following import Found
 from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
+from tests.holders import held_by
 
 HOOK, OTHER = Site("train.py", 3, "hook"), Site("train.py", 9, "main")
 
 
 def found_in(container, *lines: Site) -> Found:
-    told = Told(LeakTrace("global `hooks`"), "closure cell `kept` of hook()", library=False)
+    told = Told(
+        LeakTrace("global `hooks`"), held_by("closure cell `kept` of hook()"), library=False
+    )
     return Found(told, grower=container, lines=Counter(lines))
 
 

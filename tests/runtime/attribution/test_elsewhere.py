@@ -7,6 +7,7 @@ from collections import Counter
 
 from leakcheck.runtime.attribution.elsewhere import checked
 from leakcheck.runtime.introspection.frames import Site
+from tests.holders import held_by
 
 SOURCE = """\
 def work(self):
@@ -22,7 +23,7 @@ linecache.cache[PATH] = (len(SOURCE), None, SOURCE.splitlines(keepends=True), PA
 namespace: dict = {}
 exec(compile(SOURCE.partition("loss")[0], PATH, "exec"), namespace)
 WORK = namespace["work"].__code__
-HOLDER = "attribute `Evaluation.results`, from local `self` in work()"
+HOLDER = held_by("attribute `Evaluation.results`, from local `self` in work()")
 
 
 def test_a_line_that_names_the_container_is_believed():
@@ -44,13 +45,12 @@ def test_no_line_is_named_where_none_is_known():
 def test_a_holder_without_a_name_leaves_the_lines_as_they_are():
     lines = Counter({Site(PATH, 6, "main"): 9})
 
-    assert checked(lines, "held outside Python", [WORK]) == lines
+    assert checked(lines, held_by("held outside Python"), [WORK]) == lines
 
 
 def test_a_line_that_names_what_holds_the_container_is_believed():
     lines = Counter({Site(PATH, 3, "work"): 3, Site(PATH, 6, "main"): 9})
     edges = ("local `self` in work()", ".jobs", ".queue", "[x]")
 
-    assert checked(lines, "attribute `Queue.queue`, from local `self` in work()", [], edges) == {
-        Site(PATH, 3, "work"): 3
-    }
+    held = held_by("attribute `Queue.queue`, from local `self` in work()")
+    assert checked(lines, held, [], edges) == {Site(PATH, 3, "work"): 3}

@@ -10,6 +10,7 @@ import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution import emptied
+from tests.holders import held_by
 
 LIST = "attribute `Model.kept`, from local `model` in main()"
 LOCAL = "local `kept` in train()"
@@ -40,7 +41,9 @@ def is_emptied(tmp_path, source: str, holder: str, kind: str = "tensor") -> bool
     program.write_text(textwrap.dedent(source))
     line = next(i for i, text in enumerate(source.splitlines(), 1) if "# adds" in text)
     adds = Place(str(program), line, "kept.append(...)")
-    return emptied.by_program([Suspect(kind, "list of Tensor", holder=holder, locations=(adds,))])
+    return emptied.by_program(
+        [Suspect(kind, "list of Tensor", holder=held_by(holder), locations=(adds,))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,14 +116,14 @@ def test_what_a_method_makes_before_its_own_loops_is_made_once(tmp_path):
 
 def test_nobody_empties_what_has_no_holder():
     assert not emptied.by_program([])
-    assert not emptied.by_program([Suspect("tensor", "Tensor", holder="global `kept`")])
+    assert not emptied.by_program([Suspect("tensor", "Tensor", holder=held_by("global `kept`"))])
 
 
 def is_emptied_elsewhere(tmp_path, source: str, holder: str) -> bool:
     program = tmp_path / f"program{len(list(tmp_path.iterdir()))}.py"  # sources are remembered
     program.write_text(textwrap.dedent(source))
     adds = Place(str(program), 3, "kept.append(...)")
-    return emptied.elsewhere([Suspect("tensor", "list", holder=holder, locations=(adds,))])
+    return emptied.elsewhere([Suspect("tensor", "list", holder=held_by(holder), locations=(adds,))])
 
 
 def test_a_local_of_a_function_that_is_called_again_and_again(tmp_path):
@@ -174,7 +177,9 @@ def test_what_an_object_keeps_that_is_made_for_one_call_is_gone_with_it(tmp_path
     program.write_text(f"{FOLD}{calls}\n")
     trace = LeakTrace("local `self` in run()", (Link(".kept", "list", suspect=True),))
     adds = (Place(str(program), 4, "self.kept.append(step())"),)
-    suspect = Suspect("tensor", "list of Tensor", holder=OF_FOLD, trace=trace, locations=adds)
+    suspect = Suspect(
+        "tensor", "list of Tensor", holder=held_by(OF_FOLD), trace=trace, locations=adds
+    )
 
     assert emptied.elsewhere([suspect]) is gone
 
@@ -195,11 +200,11 @@ def test_what_a_loop_of_another_thread_empties(tmp_path):
     thread.start()
     started.wait()
     adds = Place(str(path), 1, "kept.append(...)")
-    suspects = [Suspect("tensor", "list", holder="global `kept`", locations=(adds,))]
+    suspects = [Suspect("tensor", "list", holder=held_by("global `kept`"), locations=(adds,))]
 
     try:
         assert emptied.elsewhere(suspects)
-        assert not emptied.elsewhere([replace(suspects[0], holder="global `other`")])
+        assert not emptied.elsewhere([replace(suspects[0], holder=held_by("global `other`"))])
         assert not emptied.elsewhere([replace(suspects[0], kind="graph")])
     finally:
         over.set()
@@ -225,4 +230,7 @@ def test_a_local_that_gets_another_value_at_each_turn_lets_go_of_what_it_held(
     path.write_text(f"def train(kept):\n    for _ in range(9):\n        {turn}\n{step}")
     adds = Place(str(path), 5, "log(kept)")
 
-    assert emptied.by_turn([Suspect("tensor", "list", holder=LOCAL, locations=(adds,))]) == lets_go
+    assert (
+        emptied.by_turn([Suspect("tensor", "list", holder=held_by(LOCAL), locations=(adds,))])
+        == lets_go
+    )

@@ -118,7 +118,7 @@ def test_of_what_is_held_by_a_batch_and_by_what_grows_that_is_told_which_grows()
 
     (suspect,), _ = through_a_window(step, growing=("tensors",))
 
-    assert suspect.holder.startswith("local `kept`")
+    assert str(suspect.holder).startswith("local `kept`")
 
 
 def test_lists_that_renew_what_they_hold_are_in_doubt_where_none_is_seen_to_grow():
@@ -137,7 +137,7 @@ def test_buffers_with_a_limit_are_no_limit_if_each_step_makes_another():
 
     suspects, notices = through_a_window(step, growing=("python.blocks",))
 
-    assert [suspect.holder.partition(" in ")[0] for suspect in suspects] == ["local `kept`"]
+    assert [str(suspect.holder).partition(" in ")[0] for suspect in suspects] == ["local `kept`"]
     assert notices == ()
 
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.conditions import may_end
 from leakcheck.runtime.attribution.guards import limited_by_program
+from tests.holders import held_by
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,11 @@ def test_attributes_emptied_by_a_method_that_is_called_again_and_again_have_a_li
     )
     place = Place(str(path), 3, "")
 
-    told = limited_by_program((Suspect("tensor", "", holder="`Stats.a`", locations=(place,)),))
+    told = limited_by_program(
+        (Suspect("tensor", "", holder=held_by("attribute `Stats.a`"), locations=(place,)),)
+    )
 
-    assert told == f"`Stats.a` grows, limited at {path}:6 (step % 150 == 149)"
+    assert told == f"attribute `Stats.a` grows, limited at {path}:6 (step % 150 == 149)"
 
 
 def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
@@ -151,15 +154,17 @@ def test_a_list_that_another_object_is_handed_and_empties_has_a_limit(tmp_path):
         "writer = Writer('log', log.rows)\n"
         "if step % 250 == 0: writer.drain()\n"
     )
-    suspect = Suspect("tensor", "", holder="`Log.rows`", locations=(Place(str(path), 1, ""),))
+    suspect = Suspect(
+        "tensor", "", holder=held_by("attribute `Log.rows`"), locations=(Place(str(path), 1, ""),)
+    )
 
     def said(source):
         path.write_text(source)
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         return limited_by_program((suspect,))
 
-    assert said(source) == f"`Log.rows` grows, limited at {path}:7 (step % 250 == 0)"
+    assert said(source) == f"attribute `Log.rows` grows, limited at {path}:7 (step % 250 == 0)"
     assert said(source.replace("log.rows)", "log.other)")) == ""
 
 
@@ -174,10 +179,10 @@ def test_an_attribute_of_another_class_is_another_list(tmp_path):
         "        self.buf.append(x)\n"
     )
     place = Place(str(path), 6, "")
-    suspect = Suspect("tensor", "", holder="attribute `B.buf`", locations=(place,))
+    suspect = Suspect("tensor", "", holder=held_by("attribute `B.buf`"), locations=(place,))
 
     def said(base: str) -> str:
-        parsed.cache_clear()
+        tree_of.cache_clear()
         path.write_text(source.format(base=base))
         linecache.checkcache(str(path))
         return limited_by_program((suspect,))
@@ -222,7 +227,9 @@ def test_the_same_name_in_another_function_is_another_list(tmp_path):
         "def top(found):\n    if len(found) > 9: found.pop()\n"
     )
     place = Place(str(path), 2, "")
-    suspect = Suspect("tensor", "tensors", holder="attribute `Bank.kept`", locations=(place,))
+    suspect = Suspect(
+        "tensor", "tensors", holder=held_by("attribute `Bank.kept`"), locations=(place,)
+    )
 
     assert limited_by_program((suspect,)) == ""
 

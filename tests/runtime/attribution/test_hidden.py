@@ -30,7 +30,7 @@ def test_a_tensor_that_an_array_keeps_is_followed_through_the_array():
     (suspect,), _ = through_a_window(step)
 
     assert suspect.kind == "tensor"
-    assert suspect.holder.startswith("attribute `Kept.things`, from local `kept`")
+    assert str(suspect.holder).startswith("attribute `Kept.things`, from local `kept`")
     assert [link.edge for link in suspect.trace.links] == [".things", "[x]", "[x]", ".base"]
 
 
@@ -66,7 +66,7 @@ def test_a_chain_of_partials_reads_as_one_reference():
 
     (suspect,), _ = through_a_window(step)
 
-    assert suspect.holder.startswith("attribute `Kept.last`, from local `kept`")
+    assert str(suspect.holder).startswith("attribute `Kept.last`, from local `kept`")
     assert [link.edge for link in suspect.trace.links] == [".last", "argument of a partial"]
 
 
@@ -83,7 +83,7 @@ def test_a_local_of_a_suspended_function_is_followed_to_what_keeps_that_function
 
     (suspect,), _ = through_a_window(step)
 
-    assert suspect.holder.startswith("attribute `Kept.things`, from local `kept`")
+    assert str(suspect.holder).startswith("attribute `Kept.things`, from local `kept`")
     assert [link.edge for link in suspect.trace.links] == [
         ".things",
         "[x]",
@@ -118,7 +118,7 @@ def test_what_is_in_an_array_of_objects_is_held_by_who_holds_the_array():
 
     (suspect,), _ = through_a_window(step, growing=("tensors",))
 
-    assert suspect.holder.startswith("attribute `Memory.slots`")
+    assert str(suspect.holder).startswith("attribute `Memory.slots`")
 
 
 def test_what_is_kept_by_a_view_alone_is_known_and_no_object_is_made_for_it():

@@ -11,6 +11,7 @@ import pytest
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.attribution.library import logs_of_libraries
+from tests.holders import held_by
 
 RING = """
     class {name}:
@@ -37,7 +38,9 @@ def limit_of(tmp_path, monkeypatch):
         __import__(package)
         places = (Place(str(tmp_path / "program.py"), 1, "ring.add(x)"),)
         holder = f"attribute `{name}.data`, from local `ring` in main()"
-        return limited_by_program((Suspect("tensor", "", holder=holder, locations=places),))
+        return limited_by_program(
+            (Suspect("tensor", "", holder=held_by(holder), locations=places),)
+        )
 
     return limit_of
 
@@ -71,7 +74,11 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     __import__("recorder")
     yield Suspect(
-        "tensor", "Tensor (scalar) float32", 1.0, 96.0, "attribute `Recorder.losses`, from global"
+        "tensor",
+        "Tensor (scalar) float32",
+        1.0,
+        96.0,
+        held_by("attribute `Recorder.losses`, from global `it`"),
     )
     sys.modules.pop("recorder")
 
@@ -86,7 +93,7 @@ def test_a_library_s_log_of_numbers_is_one(recorded):
         {"kind": "graph"},
         {"what": "Tensor (8) float32"},
         {"bytes_per_step": 2048.0},
-        {"holder": "attribute `Recorded.losses`, from global"},  # a class that is not installed
+        {"holder": held_by("attribute `Recorded.losses`")},  # a class that is not installed
     ],
 )
 def test_nothing_else_that_it_keeps_is(recorded, other):

@@ -5,8 +5,9 @@ import linecache
 import pytest
 
 from leakcheck.model import Place
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.names import is_stacked, joins_itself
+from tests.holders import held_by
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def place(tmp_path):
     def place(source: str) -> Place:
         path = tmp_path / "program.py"
         path.write_text(source)
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         return Place(str(path), 1, "")
 
@@ -40,6 +41,10 @@ def test_a_line_that_joins_more_to_what_there_is(place, line, joins):
 def test_what_is_made_one_tensor_of_may_not_be_numbers(place):
     source = "self.outs.append(loss)\nmean = torch.stack([x for x in self.outs]).mean()\n"
 
-    assert is_stacked(place(source), "attribute `Model.outs`, from local `model` in main()")
-    assert not is_stacked(place(source), "attribute `Model.others`, from local `model` in main()")
-    assert not is_stacked(place("kept.append(loss)\nsum(kept)\n"), "global `kept`")
+    assert is_stacked(
+        place(source), held_by("attribute `Model.outs`, from local `model` in main()")
+    )
+    assert not is_stacked(
+        place(source), held_by("attribute `Model.others`, from local `model` in main()")
+    )
+    assert not is_stacked(place("kept.append(loss)\nsum(kept)\n"), held_by("global `kept`"))

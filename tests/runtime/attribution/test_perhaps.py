@@ -8,6 +8,7 @@ import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.perhaps import emptied_at
+from tests.holders import held_by
 
 GLOBAL = "global `kept`"
 ATTRIBUTE = "attribute `Meter.kept`, from global `meter`"
@@ -45,7 +46,7 @@ def may(tmp_path):
         line = next(i for i, text in enumerate(source.splitlines(), 1) if "# adds" in text)
         trace = LeakTrace(holder.rpartition("from ")[2], (Link(".kept", "list", suspect=True),))
         places = (Place(str(path), line, ""),)
-        suspect = Suspect(kind, "tensors", holder=holder, trace=trace, locations=places)
+        suspect = Suspect(kind, "tensors", holder=held_by(holder), trace=trace, locations=places)
         return emptied_at([suspect]) is not None
 
     return may

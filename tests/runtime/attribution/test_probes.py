@@ -10,9 +10,10 @@ from leakcheck.runtime.attribution.probes import are_too_small, leads
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
+from tests.holders import held_by
 
 STEPS = 24
-TOLD = Told(LeakTrace("global `log`"), "global `log`", library=False)
+TOLD = Told(LeakTrace("global `log`"), held_by("global `log`"), library=False)
 HEAP_PER_STEP = 6144.0
 DECODE, BACKWARD = Site("train.py", 24, "decode"), Site("train.py", 42, "main")
 

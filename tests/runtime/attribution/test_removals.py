@@ -8,6 +8,7 @@ import pytest
 
 from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution.removals import removed_at
+from tests.holders import held_by
 
 TAKING = """
 kept = prune(kept)
@@ -122,7 +123,7 @@ def test_the_statement_is_told_with_its_line(named):
 def test_each_of_several_suspects_needs_one_and_a_graph_has_none(named):
     suspect = named("kept.append(x)\nother.append(x)\nprune(kept)\n")
     beside = (replace(suspect.locations[0], line=2),)
-    other = replace(suspect, holder="global `other`", locations=beside)
+    other = replace(suspect, holder=held_by("global `other`"), locations=beside)
 
     assert removed_at([suspect, suspect], {}) is not None
     assert removed_at([suspect, other], {}) is None

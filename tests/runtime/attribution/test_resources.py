@@ -17,10 +17,11 @@ from leakcheck.runtime.attribution.resources import as_counted, resources_in
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection.frames import Site
+from tests.holders import held_by
 
 HELD_AT, OPENED_AT = Counter([Site("a.py", 12)]), Counter([Site("a.py", 11)])
-NOBODY = Told(LeakTrace(""), "", False)
-KEPT = Told(LeakTrace("global `kept`"), "global `kept`", False)
+NOBODY = Told(LeakTrace(""), held_by(""), False)
+KEPT = Told(LeakTrace("global `kept`"), held_by("global `kept`"), False)
 FILES = Lead("descriptors", "files or sockets", NOBODY, OPENED_AT, objects_per_step=0.2)
 
 
@@ -122,7 +123,7 @@ def test_of_two_that_hold_files_nobody_knows_which_is_added_to_by_the_line():
 
 def test_what_threads_work_with_is_theirs():
     threads = replace(FILES, kind="threads")
-    inside = Told(LeakTrace(OUTSIDE), f"{OUTSIDE}: no Python object refers to it", False)
+    inside = Told(LeakTrace(OUTSIDE), held_by(OUTSIDE), False)
     batch = Lead("tensor", "Tensor (8)", inside)
 
     assert as_counted([batch, threads], {"threads": 0.1}) == [threads]

@@ -9,8 +9,9 @@ import textwrap
 import pytest
 
 from leakcheck.model import LeakTrace, Link, Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.stated import Stated, stated_limit
+from tests.holders import held_by
 
 CAPACITY = 700
 
@@ -43,12 +44,14 @@ def limit(tmp_path):
         path = tmp_path / "replay.py"
         method = textwrap.indent(textwrap.dedent(body), "        ")
         path.write_text(f"class Replay:\n    def push(self, x):\n{method}")
-        parsed.cache_clear()
+        tree_of.cache_clear()
         linecache.checkcache(str(path))
         numbered = enumerate(path.read_text().splitlines(), start=1)
         added = next(number for number, line in numbered if ".append(" in line)
         held = "attribute `Replay.data`"
-        suspect = Suspect("tensor", "", holder=held, locations=(Place(str(path), added, ""),))
+        suspect = Suspect(
+            "tensor", "", holder=held_by(held), locations=(Place(str(path), added, ""),)
+        )
         replay = Replay(length)
         around = argparse.Namespace(memory=replay, capacity=10_000, few=90, kept=replay.data)
         stated = stated_limit(replay.data, suspect, [around, replay])
@@ -176,9 +179,9 @@ def test_a_local_that_counts_the_steps_is_no_limit():
                 kept.append(step)
             step += 1
 
-    parsed.cache_clear()
+    tree_of.cache_clear()
     place = Place(__file__, train.__code__.co_firstlineno + 4, "")
-    suspect = Suspect("object", "", holder="local `kept`", locations=(place,))
+    suspect = Suspect("object", "", holder=held_by("local `kept`"), locations=(place,))
 
     assert stated_limit(kept, suspect, []) == Stated()
 
@@ -193,9 +196,9 @@ def test_a_name_is_looked_up_in_the_functions_that_run_and_in_the_module(name, m
         if len(theirs) < CAPACITY:
             theirs.append(x)
 
-    parsed.cache_clear()
+    tree_of.cache_clear()
     place = Place(__file__, add.__code__.co_firstlineno, "")
-    suspect = Suspect("object", "", holder=f"local `{name}`", locations=(place,))
+    suspect = Suspect("object", "", holder=held_by(f"local `{name}`"), locations=(place,))
 
     assert stated_limit({"mine": mine, "theirs": theirs}[name], suspect, []).limit == most
 
@@ -241,7 +244,9 @@ def test_the_limit_of_a_container_is_not_that_of_those_in_it(tmp_path):
     inner = [None] * 40
     trace = LeakTrace("global `seasons`", (Link("[x]", "list", suspect=True),))
     places = (Place(str(path), 1, ""),)
-    suspect = Suspect("tensor", "", holder="global `seasons`", trace=trace, locations=places)
+    suspect = Suspect(
+        "tensor", "", holder=held_by("global `seasons`"), trace=trace, locations=places
+    )
 
     assert stated_limit(inner, suspect, []) == Stated()
 

@@ -9,11 +9,12 @@ from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
+from tests.holders import held_by
 
 
 def lead(kind, holder, count, in_bytes, blocks=0.0, edge="[x]") -> Lead:
     links = (Link(".d", "dict"), Link(edge, "list", suspect=True))
-    told = Told(LeakTrace(f"global `{holder}`", links), f"global `{holder}`", False)
+    told = Told(LeakTrace(f"global `{holder}`", links), held_by(f"global `{holder}`"), False)
     return Lead(
         kind,
         "list of float",
@@ -26,7 +27,7 @@ def lead(kind, holder, count, in_bytes, blocks=0.0, edge="[x]") -> Lead:
 
 def rates(*leads: Lead, blocks: float = 0.0):
     found = suspects_from(list(leads), blocks)
-    return [(one.kind, one.holder, one.objects_per_step, one.bytes_per_step) for one in found]
+    return [(one.kind, str(one.holder), one.objects_per_step, one.bytes_per_step) for one in found]
 
 
 def test_containers_of_one_holder_are_one_leak_with_the_sum_of_their_rates():
@@ -83,7 +84,7 @@ def test_a_log_of_numbers_beside_hooks_is_no_leak_of_its_own():
 def test_one_line_that_adds_to_an_attribute_is_one_leak_in_whatever_ways_it_is_reached():
     def reached(root: str) -> Lead:
         links = (Link(".log", "list", suspect=True),)
-        told = Told(LeakTrace(root, links), f"attribute `Node.log`, from {root}", False)
+        told = Told(LeakTrace(root, links), held_by(f"attribute `Node.log`, from {root}"), False)
         line = Counter({Site("train.py", 9): 24})
         return Lead(
             "object", "list of Entry", told, line, objects_per_step=1.0, bytes_per_step=900.0

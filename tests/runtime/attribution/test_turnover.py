@@ -6,12 +6,15 @@ import pytest
 
 from leakcheck.model import LeakTrace, Link, Suspect
 from leakcheck.runtime.attribution import turnover
+from tests.holders import held_by
 
 
 def suspect(length, holder="global `rows`", objects=2.0, key='["p"]'):
     """Return a suspect whose container holds so many elements of 100 bytes."""
     links = (Link(key, "list"), Link("[x]", "Tensor", 100 * length, suspect=True))
-    return Suspect("tensor", "list of Tensor", objects, 100 * objects, holder, LeakTrace("", links))
+    return Suspect(
+        "tensor", "list of Tensor", objects, 100 * objects, held_by(holder), LeakTrace("", links)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution import uncalled
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.runtime.attribution.assignments import tree_of
 from leakcheck.runtime.attribution.guards import limiting_place
 from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.removals import removed_at
 from leakcheck.runtime.attribution.uncalled import to_be_called, uncalled_lines
 from leakcheck.runtime.introspection import frames
+from tests.holders import held_by
 
 METER = """
 class Meter:
@@ -42,7 +43,7 @@ def module(tmp_path):
         path = tmp_path / f"{name}.py"
         path.write_text(textwrap.dedent(source))
         linecache.checkcache()
-        parsed.cache_clear()
+        tree_of.cache_clear()
         spec = importlib.util.spec_from_file_location(name, path)
         sys.modules[name] = importlib.util.module_from_spec(spec)
         loaded.append(name)
@@ -69,7 +70,9 @@ def _only_the_program(monkeypatch, tmp_path):
 
 def suspect_in(path: str, line: int = 10) -> Suspect:
     held = "attribute `Meter.kept`, from global `meter`"
-    return Suspect("tensor", "", holder=held, locations=(Place(path, line, ""),), fix="keep less")
+    return Suspect(
+        "tensor", "", holder=held_by(held), locations=(Place(path, line, ""),), fix="keep less"
+    )
 
 
 def test_a_reset_that_only_the_constructor_calls_is_uncalled(module):

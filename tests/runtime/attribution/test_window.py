@@ -49,7 +49,10 @@ def test_an_accumulating_local_is_named_with_its_line():
     (suspect,), notices = through_a_window(step)
 
     assert suspect.kind == "graph"
-    assert suspect.holder == "local `total` in test_an_accumulating_local_is_named_with_its_line()"
+    assert (
+        str(suspect.holder)
+        == "local `total` in test_an_accumulating_local_is_named_with_its_line()"
+    )
     assert code_of(suspect) == "total = total + loss()"
     assert suspect.objects_per_step == pytest.approx(3, abs=0.2)
     assert suspect.fix == "total = total + loss().item()"
@@ -61,7 +64,9 @@ def test_a_meter_is_named_by_class_and_attribute():
 
     (suspect,), _ = through_a_window(lambda: meter.update(loss()))
 
-    assert suspect.holder.startswith("attribute `Meter.sum`, from local `meter` in test_a_meter")
+    assert str(suspect.holder).startswith(
+        "attribute `Meter.sum`, from local `meter` in test_a_meter"
+    )
     assert code_of(suspect) == "self.sum += value  # the line to name"
     assert [link.edge for link in suspect.trace.links] == [".sum"]
     assert suspect.trace.links[-1].suspect
@@ -117,7 +122,7 @@ def test_a_default_argument_is_a_holder():
 
     (suspect,), _ = through_a_window(lambda: log(loss()))
 
-    assert "`seen`" in suspect.holder
+    assert "`seen`" in str(suspect.holder)
     assert code_of(suspect) == "seen.append(value)"
 
 
@@ -159,7 +164,7 @@ def test_a_long_linked_list_is_followed_though_its_attributes_were_asked_for():
         entry = entry.next
     (suspect,), _ = through_a_window(step)
 
-    assert suspect.holder.startswith("attribute `Entry.value`, from local")
+    assert str(suspect.holder).startswith("attribute `Entry.value`, from local")
     assert "held outside Python" not in suspect.trace.root
 
 
@@ -247,7 +252,7 @@ def test_a_program_that_traces_itself_is_left_alone():
         sys.settrace(None)
 
     assert still is theirs
-    assert suspect.holder.startswith("local `kept`")
+    assert str(suspect.holder).startswith("local `kept`")
 
 
 def test_tensors_that_grow_in_number_and_are_renewed_are_kept_by_nobody():
@@ -348,5 +353,5 @@ def test_what_a_closure_puts_together_anew_is_told_with_the_line_that_does():
         window.step()
     (suspect,), _ = window.close()
 
-    assert suspect.holder.startswith("closure cell `seen` of log()")
+    assert str(suspect.holder).startswith("closure cell `seen` of log()")
     assert code_of(suspect) == "seen = (*seen, value)"

@@ -225,4 +225,4 @@ def test_no_method_of_plain_objects_is_called(keep):
 
     assert called == []
     assert [suspect.kind for suspect in suspects] == ["object"]
-    assert suspects[0].holder == "local `kept` in test_no_method_of_plain_objects_is_called()"
+    assert str(suspects[0].holder) == "local `kept` in test_no_method_of_plain_objects_is_called()"

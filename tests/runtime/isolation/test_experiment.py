@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from leakcheck.model import Place, Report, Run, StageRun, Suspect, Trend
 from leakcheck.runtime.isolation.experiment import NOT_APPLICABLE, STAGES, conclude, judged
+from tests.holders import held_by
 
 CHANGED = [stage for stage in STAGES if stage != "as-it-is"]
 
@@ -16,7 +17,9 @@ def trend(resource: str, per_step: float) -> Trend:
 
 def growing(stage: str, steps: int = 100, **rates: float) -> StageRun:
     trends = tuple(trend(name.replace("_", "."), rate) for name, rate in rates.items())
-    suspect = Suspect("tensor", "tensors", holder="`kept`", locations=(Place("a.py", 7, ""),))
+    suspect = Suspect(
+        "tensor", "tensors", holder=held_by("global `kept`"), locations=(Place("a.py", 7, ""),)
+    )
     run = Run("a.py", steps, 1.0)
     report = Report(verdict="growing", trends=trends, suspects=(suspect,), run=run)
     return StageRun(stage, "growing", report=report)
@@ -68,7 +71,7 @@ G, S, U, N = "growing", "steady", "unclear", NOT_APPLICABLE
 def test_what_stops_the_growth_is_what_leaks(data, fixed, backward, logging, told):
     runs = stages(data_only=data, fixed_batch=fixed, no_backward=backward, no_logging=logging)
 
-    assert conclude(runs) == f"{told}; held by `kept` (a.py:7)"
+    assert conclude(runs) == f"{told}; held by global `kept` (a.py:7)"
 
 
 def test_a_leak_of_the_loader_that_explains_a_part_says_which():
@@ -114,7 +117,7 @@ def test_every_outcome_of_the_stages_has_one_conclusion(verdicts):
 
     conclusion = conclude(stages(**told))
 
-    assert conclusion.endswith("; held by `kept` (a.py:7)")
+    assert conclusion.endswith("; held by global `kept` (a.py:7)")
     assert ("data only: the loader" in conclusion) <= (verdicts["data-only"] == G)
     assert ("only with backward" in conclusion) <= (verdicts["no-backward"] == S)
     assert ("stops without logging" in conclusion) <= (verdicts["no-logging"] == S)

@@ -20,6 +20,7 @@ from leakcheck.runtime.judgement.harmless import (
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
+from tests.holders import held_by
 
 LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
 
@@ -97,7 +98,9 @@ def test_a_resource_that_was_not_read_may_go_on():
     assert LIMITED.goes_on([Series(8)])
 
 
-QUEUE, TABLE = (Suspect("tensor", "tensors", 1.0, holder=f"global `{n}`") for n in ("q", "table"))
+QUEUE, TABLE = (
+    Suspect("tensor", "tensors", 1.0, holder=held_by(f"global `{n}`")) for n in ("q", "table")
+)
 
 
 def test_what_slowed_and_gains_less_again_is_filled_by_key():
@@ -184,7 +187,7 @@ def test_that_something_had_stopped_is_not_told_of_what_grows():
 def test_that_a_container_would_be_full_is_not_told_of_one_that_leaks():
     filling = Notice("bounded", "at step 96: global `cache` holds 768 of about 803 possible keys")
     other = Notice("bounded", "at step 96: global `window` holds 7 of at most 9")
-    leak = Suspect("tensor", "dict of Tensor", holder="global `cache`")
+    leak = Suspect("tensor", "dict of Tensor", holder=held_by("global `cache`"))
 
     assert without_contradicted((filling, other), ["tensors"], [leak]) == (other,)
 

@@ -79,7 +79,7 @@ def test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all():
     report = watched(lambda step: names.append(f"{step}" + 300 * "x"), tolerance_total_bytes=MIB)
 
     assert report.verdict == "growing", report.reason
-    assert [one.holder for one in report.suspects] == [
+    assert [str(one.holder) for one in report.suspects] == [
         "local `names` in test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all()"
     ]
 

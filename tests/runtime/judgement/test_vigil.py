@@ -80,4 +80,4 @@ def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found():
     report = sentinel.report()
 
     assert report.verdict == "growing"
-    assert report.suspects[0].holder.startswith("local `kept`")
+    assert str(report.suspects[0].holder).startswith("local `kept`")

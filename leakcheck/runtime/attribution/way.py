@@ -1,0 +1,219 @@
+"""The way from a root to a container that grows, as values: it is found again, and held by nobody.
+
+Every reference on it is followed by identity and by C's own descriptors alone, so that no code of
+the program's runs. A way that leads through what cannot be named so is none: an array, a suspended
+function, a deque, whose positions shift.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from types import CellType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
+from types import MemberDescriptorType as Slot
+from typing import Any
+
+from leakcheck.runtime.attribution.holders import Chain, Root
+from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection.kinds import (
+    attribute_of_class,
+    bases_of,
+    globals_of,
+    is_exactly,
+    is_of,
+    module_of,
+    namespace_of,
+)
+from leakcheck.runtime.introspection.local_names import locals_of
+
+MOST_SCANNED = 4096  # entries of a container, in which an element is looked for by identity
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One reference: of which sort, and the name, key or position under which it is found."""
+
+    sort: str
+    key: str | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A root, and the references from it to a container."""
+
+    root: Root
+    module: str  # of a class that is the root
+    edges: tuple[Edge, ...]
+
+    def length(self) -> int | None:
+        """Return the length of the container that it leads to now, None if it leads to none."""
+        found = list(self._ends())
+        reader = objects.content_reader(type(found[0])) if len(found) == 1 else None
+        return reader(found[0]) if reader is not None else None
+
+    def _ends(self) -> Iterator[Any]:
+        things = list(_rooted(self.root, self.module))
+        for edge in self.edges:
+            things = [inner for thing in things for inner in _FOLLOW[edge.sort](thing, edge.key)]
+        yield from things
+
+
+def way_of(chain: Chain, last: int) -> Way | None:
+    """Return the way to the object with the index `last` in a chain, None if there is none."""
+    if chain.root is None or chain.root.kept or chain.root.kind == "context variable":
+        return None
+    things = chain.objects[: last + 1]
+    if len(things) > 1 and is_of(things[0], type) and type(things[1]) is dict:
+        del things[1]  # its namespace, which it shows to nobody
+    edges = [_edge(holder, child) for holder, child in pairwise(things)]
+    module = module_of(things[0]) if chain.root.kind == "class" else ""
+    known = tuple(edge for edge in edges if edge is not None)
+    way = Way(chain.root, module, known) if len(known) == len(edges) else None
+    return way if way is not None and way.length() is not None else None
+
+
+def _rooted(root: Root, module: str) -> Iterator[Any]:
+    """Yield what a root names: of a function that runs twice here each has its own."""
+    if root.kind == "local":
+        for frame in frames.running():
+            code = frame.f_code
+            if code.co_name == root.owner and code.co_filename == root.path:
+                yield from _of_names(locals_of(frame), root.name)
+        return
+    namespace = _globals(root.owner if root.kind == "module" else module)
+    if root.kind == "module":
+        yield from (() if namespace is None else (namespace,))
+    elif namespace is not None:
+        yield from (each for each in _of_names(namespace, root.owner) if is_of(each, type))
+
+
+def _globals(module: str) -> dict[str, Any] | None:
+    found = sys.modules.get(module)
+    return globals_of(found) if found is not None and is_of(found, ModuleType) else None
+
+
+def _of_names(names: Any, key: Any) -> Iterator[Any]:
+    """Yield what a dictionary has under a key of text or a number, compared by no method."""
+    for known, value in list(dict.items(names)):
+        if is_exactly(known, str, int) and type(known) is type(key) and known == key:
+            yield value
+
+
+def _edge(holder: Any, child: Any) -> Edge | None:
+    if type(holder) is FunctionType:
+        parts = (sort for sort in _OF_FUNCTIONS if getattr(holder, sort) is child)
+        return next((Edge(sort) for sort in parts), None)
+    if is_exactly(holder, CellType, MethodType):
+        sorts = ("cell",) if type(holder) is CellType else ("__self__", "__func__")
+        found = (sort for sort in sorts for each in _FOLLOW[sort](holder, "") if each is child)
+        return next((Edge(sort) for sort in found), None)
+    if is_of(holder, dict):
+        return _entry(holder, child)
+    if is_of(holder, list, tuple):
+        return _position(holder, child)
+    if is_of(holder, type):
+        return _attribute_of_class(holder, child)
+    return _attribute(holder, child)
+
+
+def _entry(holder: Any, child: Any) -> Edge | None:
+    if dict.__len__(holder) > MOST_SCANNED:
+        return None
+    keys = (key for key, value in list(dict.items(holder)) if value is child)
+    return next((Edge("entry", key) for key in keys if is_exactly(key, str, int)), None)
+
+
+def _position(holder: Any, child: Any) -> Edge | None:
+    kind = list if is_of(holder, list) else tuple
+    if kind.__len__(holder) > MOST_SCANNED:
+        return None
+    places = (at for at, each in enumerate(kind.__iter__(holder)) if each is child)
+    return next((Edge("position", at) for at in places), None)
+
+
+def _attribute_of_class(holder: Any, child: Any) -> Edge | None:
+    names = (name for name, value in list(namespace_of(holder).items()) if value is child)
+    return next((Edge("class attribute", name) for name in names), None)
+
+
+def _attribute(holder: Any, child: Any) -> Edge | None:
+    if any(each is child for each in _namespace(holder)):
+        return Edge("namespace")
+    for names in _namespace(holder):
+        if (edge := _entry(names, child)) is not None:
+            return Edge("attribute", edge.key)
+    for base in bases_of(type(holder)):
+        for name, slot in list(namespace_of(base).items()):
+            if type(slot) is Slot and any(each is child for each in _slot(holder, name)):
+                return Edge("slot", name)
+    return None
+
+
+def _namespace(thing: Any, _: Any = "") -> Iterator[Any]:
+    """Yield the dictionary of an object, unless its class has made `__dict__` something else."""
+    descriptor = attribute_of_class(type(thing), "__dict__")
+    if type(descriptor) is GetSetDescriptorType and not is_of(thing, type):
+        found = descriptor.__get__(thing)
+        if type(found) is dict:
+            yield found
+
+
+def _slot(thing: Any, name: Any) -> Iterator[Any]:
+    descriptor = attribute_of_class(type(thing), name)
+    if type(descriptor) is Slot:
+        try:
+            yield descriptor.__get__(thing)
+        except AttributeError:  # it is empty
+            return
+
+
+def _named_attribute(thing: Any, name: Any) -> Iterator[Any]:
+    return (value for names in _namespace(thing) for value in _of_names(names, name))
+
+
+def _at(thing: Any, position: Any) -> Iterator[Any]:
+    kind = list if is_of(thing, list) else tuple
+    if is_of(thing, list, tuple) and position < kind.__len__(thing):
+        yield kind.__getitem__(thing, position)
+
+
+def _key(thing: Any, key: Any) -> Iterator[Any]:
+    return _of_names(thing, key) if is_of(thing, dict) else iter(())
+
+
+def _class_attribute(thing: Any, name: Any) -> Iterator[Any]:
+    names = namespace_of(thing) if is_of(thing, type) else {}
+    yield from (names[name],) if name in names else ()
+
+
+def _content(thing: Any, _: Any) -> Iterator[Any]:
+    if type(thing) is CellType:
+        try:
+            yield thing.cell_contents
+        except ValueError:  # it is empty
+            return
+
+
+def _part(name: str, kind: type) -> Callable[[Any, Any], Iterator[Any]]:
+    def read(thing: Any, _: Any) -> Iterator[Any]:
+        part = getattr(thing, name) if type(thing) is kind else None
+        yield from () if part is None else (part,)
+
+    return read
+
+
+_OF_FUNCTIONS = ("__closure__", "__defaults__", "__kwdefaults__", "__dict__")
+_FOLLOW: dict[str, Callable[[Any, Any], Iterator[Any]]] = {
+    "attribute": _named_attribute,
+    "namespace": _namespace,
+    "slot": _slot,
+    "class attribute": _class_attribute,
+    "entry": _key,
+    "position": _at,
+    "cell": _content,
+    "__self__": _part("__self__", MethodType),
+    "__func__": _part("__func__", MethodType),
+    **{name: _part(name, FunctionType) for name in _OF_FUNCTIONS},
+}

@@ -1,0 +1,47 @@
+"""The length of the very container that grows, at step boundaries: an exact count of one thing."""
+
+from __future__ import annotations
+
+from leakcheck.runtime.readings.series import Series
+
+CAME_DOWN = 0.5  # of its greatest length, for a container to have been emptied
+EVEN = 0.8  # of its rate over all, in the last third of the steps
+_LENGTH = "length"
+
+
+class Curve:
+    """The lengths of one container, read now and then; a reading may fail, and ends it."""
+
+    def __init__(self) -> None:
+        self._series = Series(128, (_LENGTH,))
+        self._first: tuple[int, int] | None = None  # the rows are thinned
+        self._greatest, self._newest = 0, 0
+        self._fell = self._lost = False
+
+    def read(self, step: int, length: int | None) -> None:
+        """Note the length at a step, None if the container was not found again."""
+        if length is None:
+            self._lost = True
+            return
+        self._fell |= length < self._newest
+        self._greatest, self._newest = max(self._greatest, length), length
+        self._first = self._first or (step, length)
+        if step > self._series.last_step:
+            self._series.append(step, 0.0, {_LENGTH: length})
+
+    @property
+    def came_down(self) -> bool:
+        """Whether most of what it held is gone."""
+        return not self._lost and self._newest < CAME_DOWN * self._greatest
+
+    def rose_evenly(self, least_steps: int) -> bool:
+        """Say whether it never fell in so many steps, and gained as much in the last third."""
+        steps, lengths = self._series.column(_LENGTH)
+        if self._lost or self._fell or self._first is None or steps[-1] <= self._first[0]:
+            return False
+        span, gained = steps[-1] - self._first[0], lengths[-1] - self._first[1]
+        late = next(at for at, step in enumerate(steps) if 3 * (steps[-1] - step) <= span)
+        if span < least_steps or steps[-1] == steps[late] or gained <= 0:
+            return False
+        rate = (lengths[-1] - lengths[late]) / (steps[-1] - steps[late])
+        return rate * span >= EVEN * gained

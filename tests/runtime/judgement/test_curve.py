@@ -1,0 +1,49 @@
+"""The length of a container tells whether it was emptied, or grew evenly all the while."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.runtime.judgement.curve import Curve
+
+
+def curve_of(length, steps: int = 3000, every: int = 3) -> Curve:
+    curve = Curve()
+    for step in range(100, 100 + steps, every):
+        curve.read(step, length(step))
+    return curve
+
+
+@pytest.mark.parametrize("rate", [1, 4])
+def test_what_gains_the_same_on_every_step_rises_evenly(rate):
+    curve = curve_of(lambda step: rate * step)
+
+    assert curve.rose_evenly(2900)
+    assert not curve.rose_evenly(5000)  # so many were not seen
+    assert not curve.came_down
+
+
+def test_what_comes_every_hundred_steps_does_too():
+    assert curve_of(lambda step: step // 100).rose_evenly(2900)
+
+
+@pytest.mark.parametrize(
+    ("length", "came_down"),
+    [
+        (lambda step: step % 1500, True),  # emptied again and again
+        (lambda step: min(step, 2000), False),  # full
+        (lambda step: round(step**0.5), False),  # ever less, as a memo
+        (lambda step: None if step > 3000 else step, False),  # not found again
+    ],
+    ids=["emptied", "full", "memo", "lost"],
+)
+def test_what_is_emptied_full_slow_or_lost_does_not(length, came_down):
+    curve = curve_of(length)
+
+    assert not curve.rose_evenly(1000)
+    assert curve.came_down is came_down
+
+
+def test_nothing_is_said_of_a_container_that_was_never_read():
+    assert not Curve().rose_evenly(0)
+    assert not Curve().came_down
