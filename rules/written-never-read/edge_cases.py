@@ -1,5 +1,7 @@
 """Near misses are unmarked."""
 
+from ast import NodeVisitor
+
 
 class Log:
     def __init__(self):
@@ -34,3 +36,21 @@ class Log:
             print(sum(self.read))
         self.emptied.clear()
         return getattr(self, "by_name"), self.returned
+
+
+class Names(NodeVisitor):
+    def __init__(self):
+        self.found = []
+
+    def visit_Name(self, node):
+        self.found.append(node.id)
+
+
+class Attack:
+    def attack(self, steps):
+        self.statistics = []
+        for step in steps:
+            self._note(step)
+
+    def _note(self, step):
+        self.statistics.append(step)

@@ -8,6 +8,7 @@ from leakcheck.static.facts.link import Linked, sets_up
 from leakcheck.static.facts.model import FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import makes_module
 
 
 class WrittenNeverRead(Rule):
@@ -23,15 +24,28 @@ class WrittenNeverRead(Rule):
         facts = module.facts.facts
         for name, uses in facts.uses_by_name.items():
             grown = [use for use in uses if _grows(facts, use)]
-            if grown and _starts_empty(uses) and _never_read(module.facts, name, uses):
+            known = grown and _starts_empty(facts, uses) and _is_own(module.facts, grown[0])
+            if known and _never_read(module.facts, name, uses):
                 yield self.hit(
                     grown[0].at, f"`self.{name}` is filled and never read", confidence="medium"
                 )
 
 
-def _starts_empty(uses: tuple[Use, ...]) -> bool:
-    values = [use.value for use in uses if use.role == "bind"]
-    return len(values) == 1 and values[0] is not None and values[0].kind == "empty"
+def _starts_empty(facts: FileFacts, uses: tuple[Use, ...]) -> bool:
+    """Whether it is made once with its object: what a call makes anew is what it leaves behind."""
+    binds = [use for use in uses if use.role == "bind"]
+    if len(binds) != 1 or not sets_up(facts, binds[0].function):
+        return False
+    made = binds[0].value
+    return made is not None and made.kind == "empty"
+
+
+def _is_own(linked: Linked, use: Use) -> bool:
+    """Whether no base out of sight may read it: an fx.Tracer reads what its classes fill."""
+    method = linked.facts.method_around(use.function)
+    members = (one for one in linked.classes if any(own is method for _, own in one.methods()))
+    bases = {base for member in members for base in linked.foreign_bases(member)}
+    return all(base == "object" or makes_module(base) for base in bases)
 
 
 def _grows(facts: FileFacts, use: Use) -> bool:
