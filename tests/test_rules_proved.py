@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leakcheck.confirm import confirm
-from leakcheck.model import Finding, Place, Suspect
+from leakcheck.model import Finding, Holder, Place, Suspect
 from leakcheck.static.engine import check_source
 from leakcheck.static.registry import builtin_rule_set, load_rule, rule_folders
 from leakcheck.static.rule import Rule
@@ -30,6 +30,12 @@ def waits_for_the_collector(report: dict[str, Any]) -> bool:
     return any(notice["kind"] == "cyclic-garbage" for notice in report["notices"])
 
 
+def named_in(sentence: str) -> Holder:
+    """Return the holder that a report tells, as far as its own name and its root's go."""
+    own, *_, root = re.findall(r"`(?:[\w.]+\.)?(\w+)`", sentence) * 2 or ("", "")
+    return Holder("unknown", name=own, root=Holder("unknown", name=root))
+
+
 def proved_by(program: Path, rule: type[Rule], report: dict[str, Any]) -> tuple[Finding, ...]:
     """Return what the rule flags and the run proves, joined as `leakcheck run` joins them."""
     found = check_source(program.read_text(encoding="utf-8"), str(program), [rule])
@@ -37,7 +43,7 @@ def proved_by(program: Path, rule: type[Rule], report: dict[str, Any]) -> tuple[
         Suspect(
             each["kind"],
             each["what"],
-            holder=each["holder"],
+            holder=named_in(each["holder"]),
             locations=tuple(Place(**place) for place in each["locations"]),
         )
         for each in report["suspects"]
@@ -61,6 +67,7 @@ def nodes_measured(report: dict[str, Any]) -> list[int]:
 NAMED_ELSEWHERE = {
     "needless-retain-graph": "the list that keeps the graph is named, not the call that fattens it",
     "tensor-hook-cycle": "a tensor's hooks are C++'s: the tensor is named where it is made",
+    "unbounded-imap": "a thread of the pool queues the results: the pool is named where it is made",
     "unguarded-hook-removal": "what the hook keeps is named, not where it was registered",
 }
 # rules whose fixed.py goes on collecting results, detached: no graph grows any more

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 STEPS = 300
-SAMPLES = 60_000
+SAMPLES = 20_000
 
 
 def decode(index):

@@ -13,7 +13,6 @@ SCOREBOARD = HERE.parent / "benchmarks" / "runtime_scoreboard.py"
 PROGRAMS = sorted((HERE / "programs" / "leaking").glob("*.py"))
 # what leaks is no Python object
 NO_HOLDER = {"native_heap", "small_blocks", "mapped_past_malloc", "threads", "open_files"}
-NO_HOLDER |= {"lost_in_a_call"}
 RATE_OFF_BY = {"": 0.05, "B": 0.1}
 pytestmark = pytest.mark.slow
 

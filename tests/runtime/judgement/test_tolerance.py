@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +70,7 @@ def watched(add: Callable[[int], object], steps: int = 9000, **options: Any) -> 
     with Sentinel(**options) as sentinel:
         for step in range(steps):
             add(step)
+            time.sleep(0.0002)  # of a step that takes no time few readings can be afforded
             sentinel.step()
     return sentinel.report()
 
