@@ -121,9 +121,10 @@ class Follower:
     def pile_up(self, alike: Sequence[Any], target: Any, found: Found) -> bool:
         """Say whether no container keeps these to a number, `found` of the `target` among them.
 
-        Each may be in a small dictionary of its own, which others hold.
+        Each may be in a small dictionary of its own, which others hold. What locals alone hold may
+        be of this round of the loop: a longer window tells.
         """
-        if found.piles_up or found.bounded is not None:
+        if found.piles_up or found.bounded is not None or found.in_local:
             return found.piles_up
         others = [each for each in (alike[0], alike[-1]) if each is not target]
         apart = (found.fixed.isdisjoint(self.follow(other).fixed) for other in others)
