@@ -26,6 +26,7 @@ class EvaluationWithGraph(GraphRule):
         """Pass over scopes that freeze parameters: those models may make no graph at all."""
         frozen = {module.function_of(node) for node in _freezing(module)}
         for hit in super().check(module):
+            assert isinstance(hit.node, cst.CSTNode)  # graphs are found in the tree
             if not frozen & {module.function_of(hit.node), None}:
                 yield hit
 
