@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli.run import Size
+from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.writing import replace_file
 
@@ -51,13 +51,7 @@ CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
     type=click.FloatRange(min=1.0),
     help="Seconds after which a stage is stopped.",
 )
-@click.option(
-    "--tolerance",
-    default="1 KiB",
-    show_default=True,
-    type=Size(),
-    help="Growth of plain Python objects a step that is no leak.",
-)
+@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
 @click.option(
     "--json",
     "json_path",

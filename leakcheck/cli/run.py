@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from leakcheck.errors import EXIT_BISECT_SKIP, UsageError
 from leakcheck.units import parse_size_bytes
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+TOLERANCE_HELP = "Growth of plain Python objects a step that is no leak."
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
@@ -27,6 +32,11 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
             self.fail(str(error), param, ctx)
 
 
+def tolerance_option(name: str, default: str, told: str) -> Callable[[_Command], _Command]:
+    """Return an option that takes a size, of what may grow."""
+    return click.option(name, default=default, show_default=True, type=Size(), help=told)
+
+
 @click.command(
     "run",
     context_settings={"allow_interspersed_args": False},
@@ -41,26 +51,16 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     help="Settled steps without growth after which the program counts as steady.",
 )
 @click.option("--to-end", is_flag=True, help="Let the program finish after the verdict.")
-@click.option(
-    "--tolerance",
-    default="1 KiB",
-    show_default=True,
-    type=Size(),
-    help="Growth of plain Python objects a step that is no leak.",
-)
-@click.option(
+@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
+@tolerance_option(
     "--tolerance-hourly",
-    default="64 MiB",
-    show_default=True,
-    type=Size(),
-    help="More than this an hour is looked into, in a run of over a minute, however little a step.",
+    "64 MiB",
+    "More than this an hour is looked into, in a run of over a minute, however little a step.",
 )
-@click.option(
+@tolerance_option(
     "--tolerance-total",
-    default="32 MiB",
-    show_default=True,
-    type=Size(),
-    help="More than this in the whole run is looked into, however little a step.",
+    "32 MiB",
+    "More than this in the whole run is looked into, however little a step.",
 )
 @click.option("--host-limit", type=Size(), help="Stop when the process holds more than this.")
 @click.option("--device-limit", type=Size(), help="Stop when a device's allocator holds more.")

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from leakcheck.cli.run import command
 from leakcheck.model import Report
 from leakcheck.runtime.judgement import tolerance
 from leakcheck.runtime.judgement.judge import creeps
 from leakcheck.runtime.judgement.tolerance import Tolerance
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.sentinel import Sentinel
+from leakcheck.units import parse_size_bytes
 
 MIB = 1 << 20
 
@@ -36,6 +38,13 @@ def test_it_is_passed_by_what_was_gained_in_all_or_in_an_hour(per_step, steps, e
 def test_a_log_of_numbers_may_gain_any_amount_an_hour_but_not_in_all():
     assert Tolerance(500).for_numbers("an hour") == 500
     assert Tolerance(500).for_numbers("in all") == 0
+
+
+def test_the_command_s_defaults_are_those_of_the_sentinel():
+    options = {option.name: option.default for option in command.params}
+    names = ("tolerance", "tolerance_hourly", "tolerance_total")
+
+    assert Tolerance(*(parse_size_bytes(options[name]) for name in names)) == Tolerance()
 
 
 def resident(level: Callable[[int], int]) -> Series:
