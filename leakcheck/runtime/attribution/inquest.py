@@ -38,7 +38,7 @@ from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scal
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.units import format_count
 
-SEARCH_S = 2.0  # of processor time, for all the searches for holders together, in a heap of
+SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
 SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
 LARGEST_FACTOR = 4.0
 MOST_LEADS = 6
