@@ -17,7 +17,7 @@ from leakcheck.runtime.judgement.judge import (
     Reading,
     as_trend,
     counters_that_rise,
-    creeps,
+    creep_per_step,
     grown_children,
     read_known,
 )
@@ -170,9 +170,8 @@ def _verdict(
     if children is not None:
         rate = amount_of(children.line.per_step, "B")
         return "unclear", f"child processes grow {rate} a step together, and are {NOT_WATCHED}"
-    creeping = creeps(course.watch.quick, course.span.origin)
-    if creeping is not None and not course.excuses.hold_for("host.heap"):
-        total_bytes = creeping.line.low * steps
+    if not course.excuses.hold_for("host.heap"):
+        total_bytes = creep_per_step(course.watch.quick, course.span.origin) * steps
         if total_bytes > course.tolerance.total_bytes:
             gained = amount_of(total_bytes, "B")
             return "unclear", f"host.rss crept up by {gained} in all, and nothing that counts did"

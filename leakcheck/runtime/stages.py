@@ -209,8 +209,8 @@ class Course:
 
     def _is_tolerated_no_more(self, step: int) -> bool:
         """Say whether what is little a step has come to too much: it is looked at again then."""
-        creeping = judge.creeps(self.watch.quick, self.span.origin)
-        gained = max(self.excuses.tolerated_per_step, creeping.line.low if creeping else 0.0)
+        creeping = judge.creep_per_step(self.watch.quick, self.span.origin)
+        gained = max(self.excuses.tolerated_per_step, creeping)
         passed = self.tolerance.passed(gained, self.span.seen(step), self.watch.elapsed_s)
         if not passed or passed == self._passed:
             return False

@@ -24,6 +24,7 @@ from leakcheck.runtime.judgement.trend import (
     fit,
     grows,
     level_of_look,
+    rises_throughout,
     settled_after,
 )
 from leakcheck.runtime.readings.children import CHILDREN
@@ -308,19 +309,34 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
     return found
 
 
-def creeps(quick: Series, after: int) -> Reading | None:
-    """Return what the process holds, if that has climbed all along since the step `after`.
+def creep_per_step(quick: Series, after: int) -> float:
+    """Return how many bytes a step the process gains, if that has gone on all along since `after`.
 
-    However slowly: what gains 50 bytes a step shows in no window, and after a night it does.
+    However slowly: what gains 50 bytes a step shows in no window, and after a night it does. What
+    is in use on the heap is counted exactly; resident memory must rise throughout, because what the
+    allocator keeps comes in 4 MiB at a time, goes again, and may make 60 MiB in 900 steps.
     """
-    reading = read(quick, "host.rss", after)
-    if reading is None:
-        return None
+    heap, resident = read(quick, "host.heap", after), read(quick, "host.rss", after)
+    in_use = _gained_per_step(heap, quick) if heap else 0.0
+    throughout = resident is not None and rises_throughout(resident.steps, resident.values)
+    return max(in_use, _gained_per_step(resident, quick) if resident and throughout else 0.0)
+
+
+def _gained_per_step(reading: Reading, quick: Series) -> float:
+    """Return what goes on to be gained, no more than was in the whole run; 0 if it does not."""
+    whole = read(quick, reading.resource)
+    if whole is None or not _goes_on(reading):
+        return 0.0
+    gained, steps = whole.values[-1] - whole.values[0], whole.steps[-1] - whole.steps[0]
+    return max(0.0, min(reading.line.low, gained / steps))
+
+
+def _goes_on(reading: Reading) -> bool:
     line = reading.line
     slower, faster = sorted((line.first_half, line.second_half))
-    goes_on = slower > 0 and line.low > 0 and faster <= HALVES_AGREE_WITHIN * slower
     given_back = line.deepest_drop > LARGEST_DROP * line.total
-    return reading if goes_on and not given_back and line.p <= SURE_OF_BYTES else None
+    evenly = slower > 0 and line.low > 0 and faster <= HALVES_AGREE_WITHIN * slower
+    return evenly and not given_back and line.p <= SURE_OF_BYTES
 
 
 def _newest_rate(reading: Reading) -> float:

@@ -30,6 +30,7 @@ FALSE_ALARM_RATE = 1e-2
 HALVES_AGREE_WITHIN = 3.0
 ALL_OF = 0.8  # a rise, that its jumps must make, for nothing else to have grown
 LARGEST_DROP = 0.5
+PARTS = 8  # of a run, that what loses memory slowly rises in
 EVEN_WITHIN = 0.1
 FEWEST_FALLS = 2  # by more than a step gains: a collection may be one
 EVEN_SHARE = 0.8
@@ -136,6 +137,15 @@ def is_even(steps: Sequence[int], values: Sequence[float]) -> bool:
     """Say whether exactly the same was gained a step between all readings."""
     gains = _gains(list(zip(steps, values, strict=True)))
     return len(gains) > 1 and max(gains) == min(gains)
+
+
+def rises_throughout(steps: Sequence[int], values: Sequence[float]) -> bool:
+    """Say whether values rise in each of `PARTS` equal stretches of the steps, and never fall."""
+    span = (steps[-1] - steps[0]) / PARTS
+    ends = [steps[0] + (part + 1) * span for part in range(PARTS)]
+    levels = [max(v for s, v in zip(steps, values, strict=True) if s <= end) for end in ends]
+    rose = all(now > past for past, now in pairwise([values[0], *levels]))
+    return rose and all(now >= past for past, now in pairwise(values))
 
 
 def usual_gain(steps: Sequence[int], values: Sequence[float]) -> float:

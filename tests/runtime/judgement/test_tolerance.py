@@ -11,7 +11,7 @@ import pytest
 from leakcheck.cli.run import command
 from leakcheck.model import Report
 from leakcheck.runtime.judgement import tolerance
-from leakcheck.runtime.judgement.judge import creeps
+from leakcheck.runtime.judgement.judge import creep_per_step
 from leakcheck.runtime.judgement.tolerance import Tolerance
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.sentinel import Sentinel
@@ -55,10 +55,7 @@ def resident(level: Callable[[int], int]) -> Series:
 
 
 def test_what_climbs_all_along_creeps_however_slowly():
-    reading = creeps(resident(lambda step: 50 * step // 4096 * 4096), 0)
-
-    assert reading is not None
-    assert 47 < reading.line.low < 53
+    assert 47 < creep_per_step(resident(lambda step: 50 * step // 4096 * 4096), 0) < 53
 
 
 @pytest.mark.parametrize(
@@ -68,11 +65,28 @@ def test_what_climbs_all_along_creeps_however_slowly():
         lambda step: 100 * MIB + 40 * MIB * (step > 2000),
         lambda step: 100 * MIB + 500 * min(step, 2000),
         lambda step: 100 * MIB + 500 * (step % 800),
+        lambda step: 100 * MIB + 4 * MIB * (step // 600),
+        lambda step: 100 * MIB + 20_000 * step - 30 * MIB * (step > 3500),
     ],
-    ids=["flat", "jumped once", "full at half of the time", "given back"],
+    ids=["flat", "jumped once", "full at half of the time", "given back", "rare", "fell once"],
 )
 def test_what_stands_jumps_fills_up_or_falls_does_not(level):
-    assert creeps(resident(level), 0) is None
+    assert creep_per_step(resident(level), 0) == 0.0
+
+
+def test_what_is_in_use_on_the_heap_creeps_though_the_allocator_keeps_much_beside_it():
+    series = Series()
+    for step in range(0, 4000, 20):
+        kept = 4 * MIB * (step // 600 % 3)
+        series.append(step, 0.0, {"host.rss": 50 * step + kept, "host.heap": 50 * step})
+
+    assert 47 < creep_per_step(series, 0) < 51
+
+
+def test_a_late_climb_counts_no_more_than_the_whole_run_gained():
+    late = resident(lambda step: 100 * MIB + 8000 * max(0, step - 3000))
+
+    assert 2600 < creep_per_step(late, 3000) < 2700
 
 
 def watched(add: Callable[[int], object], steps: int = 9000, **options: Any) -> Report:
@@ -85,9 +99,9 @@ def watched(add: Callable[[int], object], steps: int = 9000, **options: Any) -> 
 
 
 def test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all():
-    names: list[str] = []
+    names: list[str] = []  # of more than 512 bytes: smaller ones fill a warm heap first
 
-    report = watched(lambda step: names.append(f"{step}" + 300 * "x"), tolerance_total_bytes=MIB)
+    report = watched(lambda step: names.append(f"{step}" + 600 * "x"), tolerance_total_bytes=MIB)
 
     assert report.verdict == "growing", report.reason
     assert [str(one.holder) for one in report.suspects] == [
@@ -98,7 +112,7 @@ def test_names_that_are_little_a_step_are_growing_once_they_are_much_in_all():
 def test_below_that_they_are_steady():
     names: list[str] = []
 
-    report = watched(lambda step: names.append(f"{step}" + 300 * "x"))
+    report = watched(lambda step: names.append(f"{step}" + 600 * "x"))
 
     assert report.verdict == "steady", report.reason
 
@@ -108,7 +122,7 @@ def test_in_a_long_run_names_are_growing_and_a_log_of_numbers_is_not(monkeypatch
     names: list[str] = []
     numbers: list[float] = []
 
-    named = watched(lambda step: names.append(f"{step}" + 300 * "x"))
+    named = watched(lambda step: names.append(f"{step}" + 600 * "x"))
     logged = watched(lambda step: numbers.extend([step + 0.5 + n for n in range(10)]))
 
     assert (named.verdict, logged.verdict) == ("growing", "steady"), (named.reason, logged.reason)
