@@ -63,6 +63,7 @@ class Calls:
         self._adds: dict[str, set[int]] = {}
         self._callers: dict[Function, list[Call]] = {}
         self._reaches: dict[tuple[Function, int], Reach] = {}
+        self._around_loop = set[tuple[str, int]]()  # calls that lead to a loop with what adds
         lines = list(adds)
         for _ in range(DEEPEST):
             for path, line in lines:
@@ -73,8 +74,11 @@ class Calls:
         file = self._program.file(path)
         for node in list(file.at(line))[:1]:
             function = file.function(node)
-            if function is not None:
-                yield from ((f.path, call.lineno) for f, call in self.callers(file, function))
+            calls = self.callers(file, function) if function is not None else []
+            leading = [(f.path, call.lineno) for f, call in calls]
+            if file.loops(node) or (path, line) in self._around_loop:
+                self._around_loop.update(leading)
+            yield from leading
 
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
@@ -124,7 +128,7 @@ class Calls:
         shared = next((each for each in around if any(is_around(each, at) for at in here)), None)
         if shared is not None:
             return _in_loop(shared, here)
-        if here and self._loops_of(file, here):
+        if here and (self._loops_of(file, here) or self._is_around(file, here)):
             return self._beside_the_loop(file, function)
         if here:
             return "each step"
@@ -211,6 +215,10 @@ class Calls:
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:
         nodes = (node for line in lines for node in list(file.at(line))[:1])
         return [loop for node in nodes for loop in file.loops(node)]
+
+    def _is_around(self, file: File, lines: set[int]) -> bool:
+        """Say whether all of these lines call what has the loop."""
+        return all((file.path, line) in self._around_loop for line in lines)
 
     def _lines_in(self, file: File, function: Function | None) -> set[int]:
         """Return the lines of a scope itself that add or lead there."""

@@ -60,7 +60,8 @@ _WEAK = ("new", "missing", "first", "flag", "other")
 class Guard:
     """A condition: its kind, the number in it if it can be read, and its text and line.
 
-    `limit`: the expression that stands for the number, for whoever can ask live objects; `only`:
+    `limit`: the expression that stands for the number, for whoever can ask live objects, and
+    `counter` the attribute that counts what is compared with it, if that is no length; `only`:
     nothing else is asked.
     """
 
@@ -71,6 +72,7 @@ class Guard:
     path: str = ""
     line: int = 0
     only: bool = True
+    counter: str = ""
 
 
 NONE = Guard()
@@ -137,7 +139,18 @@ class _Subject:
         line = getattr(condition.node, "lineno", 0)
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
-        return replace(found, only=not several)
+        counter = self._counter(condition.test) if kind in ("below", "above") else ""
+        return replace(found, only=not several, counter=counter)
+
+    def _counter(self, test: ast.expr) -> str:
+        """Return the attribute that counts the elements, where no length is compared."""
+        asked = in_full(self.program, self.file, test)
+        function = self.file.function(self.mention.node)
+        parts = [part for part in ast.walk(asked) if isinstance(part, ast.Attribute)]
+        if any(isinstance(p, ast.Call) and name_of(p.func) == "len" for p in ast.walk(asked)):
+            return ""
+        counted = (part for part in parts if counts(self.file, part, function))
+        return next((ast.unparse(part) for part in counted), "")
 
     def _said(self, test: ast.expr, holds: bool, at: Condition) -> Said:
         asked = test if self._is_place(test) else in_full(self.program, self.file, test)

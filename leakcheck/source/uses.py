@@ -26,7 +26,7 @@ class Use:
     """One use of a place.
 
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
-    how often that line was seen to run.
+    how often that line was seen to run, and `asked` the condition around it.
     """
 
     role: Role
@@ -38,6 +38,7 @@ class Use:
     sure: bool = False
     detached: bool = False
     ran: int = 0
+    asked: int = 0
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
@@ -94,15 +95,17 @@ class _Reader:
         own = guard_of(self.program, mention, self.places) if role != "read" else NONE
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
+        found = strongest((act.guard, own))
         return Use(
             role,
-            strongest((act.guard, own)),
+            found,
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
             act.sure and self._is_of_all(mention) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
+            self.visits.get((found.path, found.line), 0),
         )
 
     def _is_of_all(self, mention: Mention) -> bool:
