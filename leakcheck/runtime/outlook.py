@@ -105,7 +105,12 @@ class Evidence:
 
     @property
     def firm(self) -> int | None:
-        """The least number that it is kept to at each step, whatever else is asked."""
+        """The least number that it is kept to at each step, whatever else is asked.
+
+        None where another limit is not known: it may be the one that holds.
+        """
+        if self.capacity is None and any(use.guard.n is None for use in self.limits):
+            return None
         each = (u for u in self.limits if u.guard.only and u.reach == "each step")
         known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
         return self.capacity if self.capacity is not None else min(known, default=None)

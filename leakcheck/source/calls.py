@@ -118,6 +118,11 @@ class Calls:
         kinds = kinds_of(self._program, file, owner)
         return kinds is None or any(kind in self._program.family(each) for each in kinds)
 
+    def is_sure(self, file: File, called: ast.expr) -> bool:
+        """Say whether a call is known to be of this function: `self.flush()`, not `out.flush()`."""
+        owner = called.value if isinstance(called, ast.Attribute) else None
+        return owner is None or kinds_of(self._program, file, owner) is not None
+
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
         """Say how often a node is come to."""
         if self._is_after_failure(file, node):

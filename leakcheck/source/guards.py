@@ -61,8 +61,8 @@ class Guard:
     """A condition: its kind, the number in it if it can be read, and its text and line.
 
     `limit`: the expression that stands for the number, for whoever can ask live objects, and
-    `counter` the attribute that counts what is compared with it, if that is no length; `only`:
-    nothing else is asked.
+    `counter` what is compared with it, if that is not the place's own length; `only`: nothing else
+    is asked.
     """
 
     kind: GuardKind = "none"
@@ -98,7 +98,7 @@ def guard_around(
 
 def strongest(guards: Iterable[Guard]) -> Guard:
     """Return the guard that says most: a length, before a key, before a flag."""
-    found = [each for each in guards if each.kind != "none"]
+    found = list(dict.fromkeys(each for each in guards if each.kind != "none"))
     best = min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
     return replace(best, only=best.only and len(found) < 2)
 
@@ -143,12 +143,15 @@ class _Subject:
         return replace(found, only=not several, counter=counter)
 
     def _counter(self, test: ast.expr) -> str:
-        """Return the attribute that counts the elements, where no length is compared."""
+        """Return what is compared where that is no length of the place: a count, `len(other)`."""
         asked = in_full(self.program, self.file, test)
         function = self.file.function(self.mention.node)
+        for part in ast.walk(asked):
+            match part:
+                case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute() as held]):
+                    inside = isinstance(held, ast.Name) and held.id == "self"
+                    return "" if inside or self._is_place(held) else ast.unparse(part)
         parts = [part for part in ast.walk(asked) if isinstance(part, ast.Attribute)]
-        if any(isinstance(p, ast.Call) and name_of(p.func) == "len" for p in ast.walk(asked)):
-            return ""
         counted = (part for part in parts if counts(self.file, part, function))
         return next((ast.unparse(part) for part in counted), "")
 
@@ -175,6 +178,8 @@ class _Subject:
         divided = divisor(left) or divisor(right)
         if divided is not None:
             return "every", divided
+        if sign is ast.In and self._is_place(right) and self._takes():
+            return _NOTHING  # `if old in kept: del kept[old]`
         if sign in (ast.In, ast.NotIn):
             return ("new" if sign is ast.NotIn else "other"), None
         if isinstance(right, ast.Constant) and right.value is None:
@@ -216,6 +221,13 @@ class _Subject:
 
     def _is_place(self, node: ast.expr) -> bool:
         return (node.value if isinstance(node, ast.Subscript) else node) in self.places
+
+    def _takes(self) -> bool:
+        """Say whether the mention is of what is taken away."""
+        above = self.file.above.get(self.mention.node)
+        deleted = isinstance(getattr(above, "ctx", None), ast.Del)
+        asked = above.attr if isinstance(above, ast.Attribute) else ""
+        return deleted or asked in words("methods", "take") | words("methods", "take_if_there")
 
     def _measures(self, node: ast.expr, at: Condition) -> bool:
         """Say whether an expression is a length, or an attribute that counts what is added."""

@@ -96,21 +96,26 @@ class _Reader:
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
         found = strongest((act.guard, own))
+        if self.held.inner and mention.whole:  # its length is not that of an element
+            found = replace(found, n=None, limit="")
         return Use(
             role,
             found,
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            act.sure and self._is_of_all(mention) and _is_alone(file, node, statement),
+            self._is_sure(mention, act) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
         )
 
-    def _is_of_all(self, mention: Mention) -> bool:
-        """Say whether what is taken from is what grows: of many elements, another may be meant."""
-        return mention.whole or not self.held.inner
+    def _is_sure(self, mention: Mention, act: Act) -> bool:
+        """Say whether something is taken from what grows: of many elements, another may be meant.
+
+        `del kept[:-200]` takes nothing from fewer.
+        """
+        return act.sure and act.guard.kind != "above" and (mention.whole or not self.held.inner)
 
     def unnamed(self) -> Iterator[Use]:
         """Yield the lines that were seen to add, if they do so in a way that names no place."""
@@ -154,7 +159,9 @@ class _Reader:
             return NONE
         calls = self.calls.callers(file, function)
         ran = [(f, call) for f, call in calls if self.visits.get((f.path, call.lineno), 0) > 0]
-        found = [self._guard_of_call(mention, f, call, depth) for f, call in ran or calls]
+        sure = [(f, call) for f, call in calls if self.calls.is_sure(f, call)]
+        meant = ran or sure or calls
+        found = [self._guard_of_call(mention, f, call, depth) for f, call in meant]
         if found and all(each.kind != "none" for each in found):
             return strongest(found)
         back = taken_back(self.program, calls)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leakcheck.model import Holder, Notice
+from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime.attribution.following import Found, fits, weighed
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.sources import Sources
@@ -110,10 +110,19 @@ class Filling:
         named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
         read = objects.length_reader(type(container))
         length = read(container) if read is not None else None
-        uses = self._sources.uses_of(named[0], found.owners, length)
+        inner = _ends_in(named[0], container)
+        uses = self._sources.uses_of(named[0], found.owners, length, inner=inner)
         self.uses[found.told.holder] = uses = tuple(_in_reach(use, container) for use in uses)
         most = Evidence(uses, length=length).most
         return most if most is not None and length is not None and length <= most else None
+
+
+def _ends_in(suspect: Suspect, container: Any) -> bool:
+    """Say whether a container is an element of what is named, whose limit is not its own."""
+    links = suspect.trace.links if suspect.trace else ()
+    last = links[-1] if links else None
+    kind = name_of(type(container))
+    return last is not None and last.edge.startswith("[") and last.holder == kind
 
 
 def _in_reach(use: Use, container: Any) -> Use:

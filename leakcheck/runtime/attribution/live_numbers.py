@@ -16,7 +16,7 @@ from itertools import islice
 from types import MemberDescriptorType
 from typing import Any
 
-from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.kinds import is_exactly
 from leakcheck.runtime.introspection.local_names import locals_of
 
@@ -66,6 +66,10 @@ def _values(node: ast.expr, path: str, owners: Sequence[Any]) -> Iterator[Any]:
                     yield thing[key]
         case ast.Call(func=ast.Name(id="int" | "round"), args=[inner]):
             yield from (math.floor(value) for value in _numbers(inner, path, owners))
+        case ast.Call(func=ast.Name(id="len"), args=[inner]):
+            for thing in islice(_values(inner, path, owners), MOST_VALUES):
+                read = objects.length_reader(type(thing))
+                yield from () if read is None else (read(thing),)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
             for one in _numbers(left, path, owners)[:1]:
                 for other in _numbers(right, path, owners)[:1]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import linecache
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from importlib.machinery import PathFinder
 from typing import Any
 
 from leakcheck.model import Holder, Suspect
+from leakcheck.runtime.attribution import library
 from leakcheck.runtime.attribution.live_numbers import number_of
 from leakcheck.runtime.attribution.names import is_inner
 from leakcheck.runtime.introspection import frames
@@ -25,7 +25,6 @@ from leakcheck.runtime.introspection.kinds import (
     bases_of,
     defined_in,
     is_of,
-    module_of,
     name_of,
     types_named,
 )
@@ -34,9 +33,6 @@ from leakcheck.source.tree import FUNCTIONS, Function, Program
 from leakcheck.source.uses import Use, uses_of, with_numbers
 
 MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be parsed
-_INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
-# what torch's modules and optimizers hold, the program gave them
-_NOT_LOOKED_AT = ("torch", "leakcheck")
 
 
 class Sources:
@@ -47,18 +43,25 @@ class Sources:
         self._extended: dict[frozenset[str], Program] = {}
 
     def uses_of(
-        self, suspect: Suspect, owners: Sequence[Any] = (), length: int | None = None
+        self,
+        suspect: Suspect,
+        owners: Sequence[Any] = (),
+        length: int | None = None,
+        *,
+        inner: bool = False,
     ) -> tuple[Use, ...]:
         """Return every use of what grows, with the numbers that live objects know.
 
         `owners`: the objects from a root to it, for as long as they are at hand; `length`: how
-        long it is, which what counts its elements must agree with.
+        long it is, which what counts its elements must agree with; `inner`: it is an element of
+        what the holder is named after.
         """
         if not suspect.locations and not suspect.holder:
             return ()
         kinds = _kinds_of(suspect.holder, owners)
-        program = self._with({**dict(_of_libraries(kinds)), **self._of_cells(suspect)})
-        found = uses_of(program, _held(suspect, kinds), self.visits)
+        program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
+        held = _held(suspect, kinds, inner=inner or is_inner(suspect))
+        found = uses_of(program, held, self.visits)
         numbered = with_numbers(found, lambda path, told: number_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
 
@@ -85,25 +88,25 @@ class Sources:
             return self._program
         key = frozenset(others)
         if key not in self._extended:
-            complete = self._program.complete and all(map(_INSTALLED.match, others))
+            cells = any(not path.endswith(".py") for path in others)
+            complete = self._program.complete and not cells
             self._extended[key] = Program({**self._program.texts, **others}, complete)
         return self._extended[key]
 
 
 def _uncounted(use: Use, owners: Sequence[Any], length: int | None) -> Use:
-    """Return a use without its number if what is compared with that counts something else."""
+    """Return a use without its number if what is compared with that counts something else.
+
+    Another container counts where it is as long, or is full, so that this one should be no longer.
+    """
     guard = use.guard
     if not guard.counter or guard.n is None or length is None:
         return use
     counted = number_of(guard.counter, guard.path, owners)
-    if counted is None or counted == length:
+    full = guard.counter.startswith("len(") and counted is not None and counted >= guard.n - 1
+    if counted is None or counted == length or full:
         return use
     return replace(use, guard=replace(guard, n=None))
-
-
-def shown_of_library(path: str) -> str:
-    """Return the path of an installed file as it is told: from its package on."""
-    return _INSTALLED.sub("", path)
 
 
 def _kinds_of(holder: Holder, owners: Sequence[Any]) -> list[type]:
@@ -116,21 +119,17 @@ def _kinds_of(holder: Holder, owners: Sequence[Any]) -> list[type]:
     return list({id(base): base for kind in found for base in bases_of(kind)}.values())
 
 
-def _of_libraries(kinds: Sequence[type]) -> Iterator[tuple[str, str]]:
-    """Yield the files of installed classes, as they are told, with their text."""
-    for kind in kinds:
-        path = defined_in(kind)
-        package = module_of(kind).partition(".")[0]
-        known = package in _NOT_LOOKED_AT or frames.is_own(path)
-        if not known and _INSTALLED.match(path):
-            yield shown_of_library(path), "".join(linecache.getlines(path))
+def _of_libraries(kinds: Sequence[type]) -> dict[str, str]:
+    """Return the files of installed classes, as they are told, with their text."""
+    paths = dict.fromkeys(filter(None, map(library.file_of, kinds)))
+    return {library.shown(path): "".join(linecache.getlines(path)) for path in paths}
 
 
-def _held(suspect: Suspect, kinds: Sequence[type]) -> Held:
+def _held(suspect: Suspect, kinds: Sequence[type], *, inner: bool) -> Held:
     """Return what grows as the source may name it."""
     named, places = suspect.holder.named, suspect.locations
     adds = tuple((place.path, place.line) for place in places[:1])
-    inner, owners = is_inner(suspect), tuple(_owners_of(suspect))
+    owners = tuple(_owners_of(suspect))
     match named.kind:
         case "local" | "closure" | "default":
             path = _path_of_function(named.function, [place.path for place in places])
@@ -149,7 +148,7 @@ def _home_of(kind: type) -> str:
     path = defined_in(kind)
     if not path:
         return ""
-    return frames.shown(path) if frames.is_own(path) else shown_of_library(path)
+    return frames.shown(path) if frames.is_own(path) else library.shown(path)
 
 
 def _path_of_function(function: str, paths: Sequence[str]) -> str:
