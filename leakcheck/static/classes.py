@@ -91,6 +91,11 @@ class ClassInfo:
         return any(base.startswith(prefix) for base in self.bases for prefix in prefixes)
 
     @cached_property
+    def is_given_graphs(self) -> bool:
+        """Whether a framework hands its update method a model's outputs as they are."""
+        return any(base in framework("metrics", "bases_given_graphs") for base in self.bases)
+
+    @cached_property
     def methods(self) -> dict[str, cst.FunctionDef]:
         """Its own methods, by name."""
         return self.analysis.module.methods(self.node)

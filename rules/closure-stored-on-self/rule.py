@@ -11,7 +11,7 @@ from leakcheck.static import hooks, shape
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class ClosureStoredOnSelf(Rule):
@@ -48,10 +48,24 @@ class ClosureStoredOnSelf(Rule):
             return
         if shape.method_of(module, value) is None:
             return
-        if shape.holds_tensors(module, module.class_of(value)):
+        if _is_compiled(module, value) or shape.holds_tensors(module, module.class_of(value)):
             yield self.hit(
                 value, "the object holds this closure and the closure the object, with its tensors"
             )
+
+
+def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
+    """A nested function under torch.jit or torch.compile: not even the collector sees the cycle."""
+    method = shape.method_of(module, value)
+    return method is not None and isinstance(value, cst.Name) and any(
+        isinstance(node, cst.FunctionDef)
+        and node.name.value == value.value
+        and any(module.code(mark.decorator).startswith(_COMPILERS) for mark in node.decorators)
+        for node in walk(method.body)
+    )
+
+
+_COMPILERS = ("torch.jit", "torch.compile", "jit.", "pyro.ops.jit")
 
 
 def _has_closure(method: ast.stmt) -> bool:

@@ -18,7 +18,6 @@ class LoadWithoutMapLocation(Rule):
     code = "LK403"
     summary = "a checkpoint is restored onto the device that saved it, beside the live model"
     help = 'pass map_location="cpu"; load_state_dict copies to where the model is'
-    default = False
     severity = "info"
     proof = "static only: a peak while the checkpoint is loaded, no growth from step to step"
     words = ("torch.load",)
@@ -32,7 +31,11 @@ class LoadWithoutMapLocation(Rule):
             )
             starred = any(arg.star for arg in call.args)
             if absent and not starred and _restores(module, call):
-                yield self.hit(call, "the checkpoint is made on the device it was saved from")
+                yield self.hit(
+                    call,
+                    "the checkpoint is made on the device it was saved from",
+                    confidence="medium",
+                )
 
 
 def _restores(module: Module, call: cst.Call) -> bool:
@@ -44,12 +47,28 @@ def _restores(module: Module, call: cst.Call) -> bool:
     function = module.function_of(call)
     nodes = list(shape.own_nodes(function or module.tree))
     names = _derived(nodes, call)
+    if any(_takes_weights(node, names) for node in nodes):
+        return True
     return any(
         isinstance(node, cst.Call)
         and shape.last_name(node) in ("load_state_dict", "load_state")
         and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
         for node in nodes
     )
+
+
+def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:
+    """`checkpoint["model"]`: a model's weights, whatever becomes of them."""
+    match node:
+        case cst.Subscript(
+            value=cst.Name(value=name),
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))],
+        ):
+            return name in names and key.raw_value in _WEIGHTS
+    return False
+
+
+_WEIGHTS = ("model", "state_dict", "model_state_dict", "model_state", "optimizer", "net", "ema")
 
 
 def _derived(nodes: list[cst.CSTNode], call: cst.Call) -> set[str]:

@@ -38,6 +38,14 @@ class Member:
         for index in self.facts.methods.values():
             yield index, self.file.facts.functions[index]
 
+    def binds(self) -> Iterator[Use]:
+        """Yield what the class's own methods, and functions in them, bind on self."""
+        for use in self.file.facts.uses:
+            if use.role == "bind" and use.holder == "self":
+                method = self.file.facts.method_around(use.function)
+                if method is not None and method.owner == self.facts.name:
+                    yield use
+
 
 def sets_up(facts: FileFacts, function: int) -> bool:
     """Tell whether code runs where an object, or the module, is made or told what to be."""
@@ -114,6 +122,10 @@ class Linked:
     def spelled_as_string(self, name: str) -> bool:
         """Tell whether getattr, setattr or `__dict__` may reach the attribute anywhere."""
         return any(name in facts.strings for facts in self.everywhere(name))
+
+    def class_called(self, name: str) -> Member | None:
+        """Return the class of this name, as qualified as the imports tell."""
+        return self._class(name)
 
     def _class(self, name: str) -> Member | None:
         own = self.facts.class_named(name)

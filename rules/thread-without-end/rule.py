@@ -1,0 +1,55 @@
+"""while True with no way out, in a thread that an object starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call, FunctionFacts
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+_THREADS = ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+
+
+class ThreadWithoutEnd(Rule):
+    """Threads of an object whose loop nothing can end, close() included."""
+
+    code = "LK608"
+    summary = "an object starts a thread whose loop has no way out"
+    help = "leave the loop on a stop event or a None in the queue, and join in close()"
+    proof = "static only: what stays is a thread, and what it holds"
+    words = ("Thread", "Process")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each thread that a method starts."""
+        linked = module.facts
+        for call in linked.facts.calls:
+            method = linked.facts.method_around(call.function)
+            if method is None or not method.owner:
+                continue
+            loop = _loop(linked, call, method)
+            if loop is not None and loop.endless:
+                yield self.hit(
+                    call.at, f"`{loop.name}` loops for ever, so this thread never ends",
+                    confidence="medium",
+                )
+
+
+def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | None:
+    """The function that the thread runs: its target, or the run method of its class."""
+    target = call.argument("target", 1)
+    if call.qualified in _THREADS and target is not None and target.kind == "name":
+        word = target.text.rpartition(".")[2]
+        owner = linked.facts.class_named(method.owner)
+        index = owner.methods.get(word) if owner and target.text == f"self.{word}" else None
+        nested = (f for f in linked.facts.functions if f.name == word and f.around >= 0)
+        return linked.facts.functions[index] if index is not None else next(nested, None)
+    member = linked.class_called(call.qualified or call.spelled)
+    return _run(member) if member is not None and method.owner != member.facts.name else None
+
+
+def _run(member: Member) -> FunctionFacts | None:
+    threads = any(base in _THREADS for base in member.file.foreign_bases(member))
+    index = member.facts.methods.get("run")
+    return member.file.facts.functions[index] if threads and index is not None else None
