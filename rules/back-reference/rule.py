@@ -1,41 +1,64 @@
-"""response.stream = Stream(response): each holds the other."""
+"""response.stream = Stream(response): each holds the other, and only the collector frees them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, FunctionFacts, Use
+from leakcheck.static.facts.link import Linked, sets_up
+from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
 
 class BackReference(Rule):
+    """Objects that hold what holds them, made while a program runs."""
+
     code = "LK213"
-    summary = "x"
+    summary = "two objects hold each other, so only the garbage collector frees them"
+    help = "hold the owner by weakref.ref, or drop one side when the work is done"
+    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("self",)
+    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what is bound on an object, and at what is told of its owner."""
         linked = module.facts
-        for call in linked.facts.calls:
+        facts = linked.facts
+        for call in facts.calls:
             holder = call.bound.rpartition(".")[0]
-            if holder and _keeps(linked, call, holder):
-                yield self.hit(call.at, "self" if holder == "self" else "other")
-        for use in linked.facts.uses:
-            if use.role == "bind" and use.value and use.value.text == "self":
-                if use.holder.startswith("self."):
-                    yield self.hit(use.at, "own")
-                elif any(o.role in("add","slot") and o.holder=="self" and o.function==use.function and o.value and o.value.text==use.holder for o in linked.facts.uses):
-                    yield self.hit(use.at, "item")
+            owned = holder == "self" and sets_up(facts, call.function)
+            if holder and not owned and _keeps(linked, call, holder):
+                yield self.hit(
+                    call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
+                )
+        for use in facts.uses:
+            if use.role == "bind" and use.value is not None and use.value.text == "self":
+                if _is_held(facts, use):
+                    yield self.hit(
+                        use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
+                    )
 
 
-def _keeps(linked, call, holder):
+def _keeps(linked: Linked, call: Call, holder: str) -> bool:
+    """Whether the class that is called stores, as it is, the argument that is its own holder."""
     made = linked.class_called(call.qualified or call.spelled)
-    if made is None: return False
-    for each in made.file.lineage(made):
-        index = each.facts.methods.get("__init__")
-        if index is None: continue
-        init = each.file.facts.functions[index]
-        given = call.given(holder, init.parameters[1:])
-        return any(u.role=="bind" and u.function==index and u.holder=="self" and u.value and u.value.text==given for u in each.file.facts.uses) if given else False
+    for member in made.file.lineage(made) if made is not None else ():
+        if (index := member.facts.methods.get("__init__")) is not None:
+            facts = member.file.facts
+            given = call.given(holder, facts.functions[index].parameters[1:])
+            return bool(given) and any(
+                use.function == index and use.value is not None and use.value.text == given
+                for use in member.binds()
+            )
     return False
+
+
+def _is_held(facts: FileFacts, use: Use) -> bool:
+    """`self.bar.owner = self`, or `item.owner = self` beside `self.items.append(item)`."""
+    if use.holder.startswith("self."):
+        return not sets_up(facts, use.function) or use.holder.count(".") == 1
+    return any(
+        other.role in ("add", "slot") and other.holder == "self" and other.function == use.function
+        for other in facts.uses
+        if other.value is not None and other.value.text == use.holder
+    )

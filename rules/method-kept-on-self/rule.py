@@ -1,4 +1,4 @@
-"""self._run = self._run_fast: a bound method holds its object, and the object the method."""
+"""self._run = self._run_fast: the bound method holds its object, and the object the method."""
 
 from __future__ import annotations
 
@@ -11,29 +11,33 @@ from leakcheck.static.rule import Hit, Rule
 
 
 class MethodKeptOnSelf(Rule):
-    """Bound methods that their own object keeps."""
+    """Bound methods that their own object keeps from some call on."""
 
     code = "LK212"
     summary = "an object keeps one of its own bound methods, so only the collector frees it"
-    help = "keep the method's name, or choose the method where it is called"
+    help = "choose the method where it is called, or keep its name"
     proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
-    words = ("= self.",)
+    words = ("= self.", "(\n")
     needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at what each class binds on self."""
+        """Look at what the methods of each class bind on self."""
         for member in module.facts.classes:
             methods = _methods(member)
             for use in member.binds():
-                if use.value and use.value.kind == "name" and use.value.text.startswith("self.") and use.value.text[5:] in methods:
-                    where = 'init' if sets_up(module.facts.facts, use.function) else 'call'
-                    yield self.hit(use.at, where)
+                if not sets_up(member.file.facts, use.function) and _names_one(use, methods):
+                    yield self.hit(use.at, f"`self.{use.name}` holds self", confidence="medium")
 
 
 def _methods(member: Member) -> set[str]:
+    """The methods of a class and its bases; a decorated one may be anything."""
     return {
-        method.name
+        f"self.{method.name}"
         for each in member.file.lineage(member)
         for _, method in each.methods()
         if not method.decorators
     }
+
+
+def _names_one(use: Use, methods: set[str]) -> bool:
+    return use.value is not None and use.value.kind == "name" and use.value.text in methods
