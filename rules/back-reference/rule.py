@@ -18,7 +18,6 @@ class BackReference(Rule):
     help = "hold the owner by weakref.ref, or drop one side when the work is done"
     proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("self",)
-    needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what is bound on an object, and at what is told of its owner."""

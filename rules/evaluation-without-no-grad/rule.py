@@ -11,9 +11,9 @@ from leakcheck.static.facts.resources import within
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_OFF = re.compile(r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad|stop_gradient", re.IGNORECASE)
+_OFF = re.compile(r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE)
 _NEEDS_GRAPH = re.compile(
-    r"backward|^grads?$|requires_grad|attribut|attack|gradient|^train$|^zero_grad$|jacobian|"
+    r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
     r"hessian|adversar|^[vj][jv]p$|saliency|forces|detach|repackage"
 )
 _INFERENCE = re.compile(
@@ -68,7 +68,9 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
     for call in calls:
         switch = switched.get(call.spelled)
         behind = switch is not None and call.loops > switch.loops and call.at > switch.at
-        if not behind and not (named and call.loops and _FORWARD.match(call.spelled)):
+        passes = call.loops and _FORWARD.match(call.spelled)
+        encodes = call.method == "encode_prompt" and not call.spelled.startswith("self.")
+        if not behind and not (named and (passes or encodes)):
             continue
         if call.fate != "dropped" and not any(_OFF.search(each) for each in call.managers):
             found.append(call)

@@ -43,11 +43,16 @@ def _leaves(facts: FileFacts, call: Call) -> bool:
     """Whether it is bound on self or returned, and no method of it is called in between."""
     if call.fate != "bound" or not call.bound:
         return False
-    if any(_on(other, call.bound) for other in facts.calls_in(call.function)):
+    if any(_reads(other, call.bound) for other in facts.calls_in(call.function)):
         return False
     returned = any(value.text == call.bound for value in facts.functions[call.function].returns)
     return call.bound.startswith("self.") or returned
 
 
-def _on(call: Call, name: str) -> bool:
-    return call.receiver is not None and call.receiver.text == name
+def _reads(call: Call, name: str) -> bool:
+    """Whether a method of the image reads its pixels, or closes it."""
+    mine = call.receiver is not None and call.receiver.text == name
+    return mine and (call.method in _READS or not name.startswith("self."))
+
+
+_READS = ("load", "convert", "copy", "close", "resize", "crop", "transpose", "thumbnail", "rotate")

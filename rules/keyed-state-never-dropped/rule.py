@@ -97,7 +97,7 @@ def _starts_as_dict(linked: Linked, name: str) -> bool:
 def _is_kept(linked: Linked, name: str) -> bool:
     """Whether nothing in the project drops an entry, measures the dict, or replaces it."""
     for facts, use in linked.uses(name):
-        anew = use.role == "slot" and not use.guarded and use.value and use.value.kind == "empty"
+        anew = use.how == "[]" and not use.guarded and use.value and use.value.kind == "empty"
         if use.role in ("take", "measure") or anew:
             return False
         if use.role == "bind" and use.function >= 0:
