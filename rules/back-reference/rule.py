@@ -31,11 +31,10 @@ class BackReference(Rule):
                     call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
                 )
         for use in facts.uses:
-            if use.role == "bind" and use.value is not None and use.value.text == "self":
-                if _is_held(facts, use):
-                    yield self.hit(
-                        use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
-                    )
+            if _is_told_of_self(use) and _is_held(facts, use):
+                yield self.hit(
+                    use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
+                )
 
 
 def _keeps(linked: Linked, call: Call, holder: str) -> bool:
@@ -50,6 +49,10 @@ def _keeps(linked: Linked, call: Call, holder: str) -> bool:
                 for use in member.binds()
             )
     return False
+
+
+def _is_told_of_self(use: Use) -> bool:
+    return use.role == "bind" and use.value is not None and use.value.text == "self"
 
 
 def _is_held(facts: FileFacts, use: Use) -> bool:

@@ -57,11 +57,15 @@ class ClosureStoredOnSelf(Rule):
 def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
     """A nested function under torch.jit or torch.compile: not even the collector sees the cycle."""
     method = shape.method_of(module, value)
-    return method is not None and isinstance(value, cst.Name) and any(
-        isinstance(node, cst.FunctionDef)
-        and node.name.value == value.value
-        and any(module.code(mark.decorator).startswith(_COMPILERS) for mark in node.decorators)
-        for node in walk(method.body)
+    return (
+        method is not None
+        and isinstance(value, cst.Name)
+        and any(
+            isinstance(node, cst.FunctionDef)
+            and node.name.value == value.value
+            and any(module.code(mark.decorator).startswith(_COMPILERS) for mark in node.decorators)
+            for node in walk(method.body)
+        )
     )
 
 

@@ -45,6 +45,8 @@ def _differentiated(facts: FileFacts, call: Call) -> str:
         return ""
     if outputs.kind == "name":
         return outputs.text
+    if outputs.kind == "call" and outputs.text.endswith((".sum", ".mean")):
+        return outputs.text.rpartition(".")[0]
     return outputs.names[0] if outputs.kind == "other" and len(outputs.names) == 1 else ""
 
 

@@ -11,7 +11,9 @@ from leakcheck.static.facts.resources import within
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_OFF = re.compile(r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE)
+_OFF = re.compile(
+    r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
+)
 _NEEDS_GRAPH = re.compile(
     r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
     r"hessian|adversar|^[vj][jv]p$|saliency|forces|detach|repackage"
@@ -92,7 +94,9 @@ def _is_off(linked: Linked, index: int) -> bool:
     function = linked.facts.functions[index]
     if any(_OFF.search(decorator) for decorator in function.decorators):
         return True
-    if any(_OFF.search(manager) for call in linked.facts.calls_in(index) for manager in call.managers):
+    if any(
+        _OFF.search(manager) for call in linked.facts.calls_in(index) for manager in call.managers
+    ):
         return True
     for facts, call in linked.calls_of(function.name):
         if any(_OFF.search(manager) for manager in call.managers):

@@ -1,4 +1,4 @@
-"""self.image = Image.open(path): lazy, so the file stays open until somebody looks at the pixels."""
+"""self.image = Image.open(path): lazy, so the file stays open until the pixels are read."""
 
 from __future__ import annotations
 

@@ -32,15 +32,19 @@ class InputKeptOnRequest(Rule):
         """Look at each heavy attribute that is given to somebody else's object."""
         linked = module.facts
         for use in linked.facts.uses:
-            if use.role == "bind" and _HOLDER.search(use.holder) and _HEAVY.search(use.name):
-                if _is_computed(use) and _stays(linked, use.name):
-                    yield self.hit(
-                        use.at, f"`{use.holder}.{use.name}` is never taken off", confidence="medium"
-                    )
+            if _hangs(use) and _stays(linked, use.name):
+                yield self.hit(
+                    use.at, f"`{use.holder}.{use.name}` is never taken off", confidence="medium"
+                )
 
 
-def _is_computed(use: Use) -> bool:
-    return use.value is not None and use.value.kind in ("call", "name", "item", "other")
+def _hangs(use: Use) -> bool:
+    """Whether it gives what is computed, and by its name heavy, to somebody else's object."""
+    heavy = use.role == "bind" and _HOLDER.search(use.holder) and _HEAVY.search(use.name)
+    return bool(heavy) and use.value is not None and use.value.kind in _COMPUTED
+
+
+_COMPUTED = ("call", "name", "item", "other")
 
 
 def _stays(linked: Linked, name: str) -> bool:

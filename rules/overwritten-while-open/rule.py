@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import sets_up
 from leakcheck.static.facts.model import FileFacts, Use
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
@@ -42,7 +41,11 @@ class OverwrittenWhileOpen(Rule):
 
 def _opens(use: Use) -> bool:
     made = use.value.text if use.value is not None and use.value.kind == "call" else ""
-    return use.role == "bind" and use.holder == "self" and (made in ends("owned") or made in ends("ends"))
+    return (
+        use.role == "bind"
+        and use.holder == "self"
+        and (made in ends("owned") or made in ends("ends"))
+    )
 
 
 def _looked_at(facts: FileFacts, use: Use) -> bool:

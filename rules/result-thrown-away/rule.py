@@ -43,8 +43,12 @@ def _is_lost(linked: Linked, call: Call) -> bool:
     if receiver is None or receiver.kind not in ("name", "item") or not receiver.text:
         return False
     if call.method == "detach":
-        own = any(f.name == "detach" for facts in linked.everywhere("detach") for f in facts.functions)
-        return not call.arguments and not own and receiver.kind == "name" and _is_tensor(linked, call)
+        own = any(
+            f.name == "detach" for facts in linked.everywhere("detach") for f in facts.functions
+        )
+        return (
+            not call.arguments and not own and receiver.kind == "name" and _is_tensor(linked, call)
+        )
     return call.method in _MOVES and _is_tensor(linked, call)
 
 
@@ -56,7 +60,12 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
         return True
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
-    return not moved and call.receiver is not None and call.receiver.kind == "name" and _TENSOR.search(plain) is not None
+    return (
+        not moved
+        and call.receiver is not None
+        and call.receiver.kind == "name"
+        and _TENSOR.search(plain) is not None
+    )
 
 
 _MAKERS = (

@@ -51,7 +51,9 @@ def _second_model(facts: FileFacts, call: Call) -> bool:
     if call.fate != "bound" or not _LOADS.search(call.method):
         return False
     here = facts.calls_in(call.function)
-    first = [c for c in here if c.bound == call.bound and c.spelled == call.spelled and c.at < call.at]
+    first = [
+        c for c in here if c.bound == call.bound and c.spelled == call.spelled and c.at < call.at
+    ]
     dropped = any(
         use.how == "del" and use.name == call.bound and use.at < call.at
         for use in facts.local_uses

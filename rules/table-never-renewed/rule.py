@@ -34,6 +34,6 @@ def _is_kept(linked: Linked, name: str) -> bool:
     binds = [(facts, use) for facts, use in linked.uses(name) if use.role == "bind"]
     made = [use for _, use in binds if use.value and use.value.text in _TABLES]
     return bool(made) and all(
-        sets_up(facts, use.function) or use.guarded and use.value and use.value.text in _TABLES
+        sets_up(facts, use.function) or (use.guarded and use.value and use.value.text in _TABLES)
         for facts, use in binds
     )

@@ -31,7 +31,8 @@ class ThreadWithoutEnd(Rule):
             loop = _loop(linked, call, method)
             if loop is not None and loop.endless:
                 yield self.hit(
-                    call.at, f"`{loop.name}` loops for ever, so this thread never ends",
+                    call.at,
+                    f"`{loop.name}` loops for ever, so this thread never ends",
                     confidence="medium",
                 )
 

@@ -48,7 +48,11 @@ def _deleted_before(facts: FileFacts, call: Call) -> list[Use]:
 def _views(facts: FileFacts, deleted: Use, call: Call) -> Iterator[Binding]:
     """Yield the names that a slice of it is bound to, up to the collection."""
     here = [bound for bound in facts.bindings if bound.function == deleted.function]
-    gone = {use.name for use in facts.local_uses if use.how == "del" and use.function == deleted.function}
+    gone = {
+        use.name
+        for use in facts.local_uses
+        if use.how == "del" and use.function == deleted.function
+    }
     for bound in here:
         value = bound.value
         sliced = value.kind == "slice" and value.text == deleted.name

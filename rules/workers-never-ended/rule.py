@@ -20,7 +20,15 @@ class WorkersNeverEnded(Rule):
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
     proof = "static only: what stays are other processes, and a run watches its own memory"
-    words = ("Pool", "Manager", "new_event_loop", "ClientSession", "vertex_list", "get_connection", "getconn")
+    words = (
+        "Pool",
+        "Manager",
+        "new_event_loop",
+        "ClientSession",
+        "vertex_list",
+        "get_connection",
+        "getconn",
+    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that starts something, in a function that runs more than once."""

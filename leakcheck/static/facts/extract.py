@@ -457,8 +457,8 @@ class _Walk:
             case ast.Await(value=inner):
                 return self._expr(inner)
             case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
-                kind = "slice" if isinstance(node.slice, ast.Slice) else "item"
-                return Expr(kind, dotted(holder), _names_in(node))
+                cut = isinstance(node.slice, ast.Slice)
+                return Expr("slice" if cut else "item", dotted(holder), _names_in(node))
         return Expr("other", "", _names_in(node), _standing(node))
 
 
