@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -42,7 +42,7 @@ class KeyedStateNeverDropped(Rule):
         linked = module.facts
         for member in linked.classes:
             for name, first in _filled(member):
-                if _starts_as_dict(linked, name) and _is_kept(linked, name):
+                if _starts_as_dict(member, name) and _is_kept(member, name):
                     yield self.hit(
                         first.at,
                         f"`self.{name}` keeps an entry for every key it ever saw",
@@ -89,14 +89,16 @@ def _behind(facts: FileFacts, use: Use) -> str:
     return ""
 
 
-def _starts_as_dict(linked: Linked, name: str) -> bool:
-    values = [use.value for _, use in linked.uses(name) if use.role == "bind"]
+def _starts_as_dict(member: Member, name: str) -> bool:
+    uses = member.file.uses_of(name, member)
+    values = [use.value for _, use in uses if use.role == "bind"]
     return bool(values) and all(value is not None and value.kind == "empty" for value in values)
 
 
-def _is_kept(linked: Linked, name: str) -> bool:
+def _is_kept(member: Member, name: str) -> bool:
     """Whether nothing in the project drops an entry, measures the dict, or replaces it."""
-    for facts, use in linked.uses(name):
+    linked = member.file
+    for facts, use in linked.uses_of(name, member):
         anew = use.how == "[]" and not use.guarded and use.value and use.value.kind == "empty"
         if use.role in ("take", "measure") or anew:
             return False

@@ -30,7 +30,7 @@ class ResourceLeftByOwner(Rule):
             for use in module.facts.facts.uses:
                 if use.role == "bind" and use.holder == "self" and _is_in(use, member):
                     made = _acquired(module.facts.facts, use)
-                    if made and _forgotten(module.facts, use.name, made):
+                    if made and _forgotten(member, use.name, made):
                         yield self.hit(
                             use.at,
                             f"`{closing[0]}` leaves `self.{use.name}` open",
@@ -61,10 +61,11 @@ def _opens(value: Expr) -> bool:
     return value.kind == "call" and (value.text in ends("owned") or value.text in ends("ends"))
 
 
-def _forgotten(linked: Linked, name: str, made: str) -> bool:
+def _forgotten(member: Member, name: str, made: str) -> bool:
     """Whether nothing in the project ends, hands on, gives back or replaces the attribute."""
     enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
-    for facts, use in linked.uses(name):
+    linked = member.file
+    for facts, use in linked.uses_of(name, member):
         if use.role in ("escape", "take") or use.how in enders:
             return False
         if use.role == "bind" and facts.method_around(use.function) is None:

@@ -47,6 +47,19 @@ class Member:
                     yield use
 
 
+def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
+    """Whether the class around a use of self is another, and gives itself such an attribute."""
+    method = facts.method_around(use.function)
+    owner = facts.class_named(method.owner) if method is not None else None
+    if owner is None or owner.name in kin:
+        return False
+    first = owner.methods.get("__init__")
+    return first is not None and any(
+        other.role == "bind" and other.holder == "self" and other.function == first
+        for other in facts.uses_by_name.get(use.name, ())
+    )
+
+
 def sets_up(facts: FileFacts, function: int) -> bool:
     """Tell whether code runs where an object, or the module, is made or told what to be."""
     method = facts.method_around(function)
@@ -100,6 +113,13 @@ class Linked:
         """Yield what the project does with attributes of this last word."""
         for facts in self.everywhere(name):
             for use in facts.uses_by_name.get(name, ()):
+                yield facts, use
+
+    def uses_of(self, name: str, member: Member) -> Iterator[tuple[FileFacts, Use]]:
+        """Yield what may be done with a class's attribute: not what others do with their own."""
+        kin = {each.facts.name for each in self.lineage(member)}
+        for facts, use in self.uses(name):
+            if use.holder != "self" or not _has_its_own(facts, use, kin):
                 yield facts, use
 
     def calls_of(self, name: str) -> Iterator[tuple[FileFacts, Call]]:
