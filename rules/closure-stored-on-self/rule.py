@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import hooks, shape
+from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
@@ -31,10 +32,14 @@ class ClosureStoredOnSelf(Rule):
         if not any(_has_closure(method) for owner in owners for method in owner.body):
             return False
         functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        return any(_keeps(node, functions) for node in nodes)
+        return any(_keeps(node, functions) or _keeps_made(node) for node in nodes)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
+        for use in _kept_closures(module.facts.facts):
+            yield self.hit(
+                use.at, f"`self.{use.name}` keeps a closure over self", confidence="medium"
+            )
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
             if any(_own_attribute(target) for target in targets):
@@ -52,6 +57,37 @@ class ClosureStoredOnSelf(Rule):
             yield self.hit(
                 value, "the object holds this closure and the closure the object, with its tensors"
             )
+
+
+def _kept_closures(facts: FileFacts) -> Iterator[Call]:
+    """Yield where a method makes a closure over self, for self to keep."""
+    makers = set(_closure_makers(facts))
+    for call in facts.calls:
+        if call.fate == "bound" and call.spelled in makers:
+            uses = (use for use in facts.uses if use.function == call.function)
+            if any(_holds(use, call) for use in uses if use.holder == "self"):
+                yield call
+
+
+def _closure_makers(facts: FileFacts) -> Iterator[str]:
+    """Spell the calls of methods that return a function of theirs which reads self."""
+    for index, closure in enumerate(facts.functions):
+        maker = facts.function(closure.around)
+        if maker is None or "self" not in closure.reads or not maker.owner:
+            continue
+        weak = any(b.name == "self" and b.function == index for b in facts.bindings)
+        if not weak and any(value.text == closure.name for value in maker.returns):
+            yield f"self.{maker.name}"
+
+
+def _holds(use: Use, call: Call) -> bool:
+    """Whether the use gives what the call is bound to, as it is or in a tuple."""
+    if use.role not in ("add", "slot", "bind"):
+        return False
+    if use.role == "bind" and call.bound == f"self.{use.name}":
+        return use.at.line == call.at.line
+    value = use.value
+    return value is not None and (value.text == call.bound or call.bound in value.plain)
 
 
 def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
@@ -96,6 +132,14 @@ def _keeps(node: ast.AST, functions: set[str]) -> bool:
             return False
     named = isinstance(value, ast.Name) and value.id in functions
     return given and (named or isinstance(value, ast.Lambda) or _is_partial(value))
+
+
+def _keeps_made(node: ast.AST) -> bool:
+    """Whether a name is given what a method of self made: `wrapper = self._wrap(handler)`."""
+    match node:
+        case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")))):
+            return True
+    return False
 
 
 def _is_partial(value: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import growth, shape
+from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Loop, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
@@ -25,13 +26,17 @@ class OutputsKeptOnDevice(Rule):
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
         loops = [node for node in outline_nodes(outline) if isinstance(node, (ast.For, ast.While))]
+        if any(map(_files, loops)):
+            return True
         return any(map(_appends, loops)) and any(
             shape.named_like_loader(name) or name in _BATCHES or _DECODES.search(f".{name}")
             for name in map(_name, outline_nodes(outline))
         )
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each append in a loop over a loader under no_grad."""
+        """Look at each append in a loop over a loader under no_grad, and at slots of dicts."""
+        for use, name in _slots(module.facts.facts):
+            yield self.hit(use.at, f"each turn's `{name}` stays on the device", confidence="medium")
         for call in module.calls:
             loop = module.loop_of(call)
             if loop is None or not _appends_to_local(module, call, loop):
@@ -45,6 +50,23 @@ class OutputsKeptOnDevice(Rule):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
 
 
+def _slots(facts: FileFacts) -> Iterator[tuple[Use, str]]:
+    """Yield where a loop files a layer's output, made without gradients, under a key."""
+    for use in facts.local_uses:
+        value = use.value
+        if use.role != "slot" or use.how != "[]" or not use.loops or value is None:
+            continue
+        if value.kind in ("name", "item") and use.key is not None and use.key.kind == "name":
+            for call in facts.calls_in(use.function):
+                if call.bound == value.text and call.loops and _made_by_layer(call):
+                    yield use, value.text
+
+
+def _made_by_layer(call: Call) -> bool:
+    off = any("no_grad" in each or "inference_mode" in each for each in call.managers)
+    return off and re.search(r"(^|[._])(model|net|layer|block|vae|unet)$", call.spelled) is not None
+
+
 def _name(node: ast.AST) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
@@ -56,6 +78,15 @@ def _appends(loop: ast.For | ast.While) -> bool:
     for node in ast.walk(loop):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append" | "extend"), args=[_]):
+                return True
+    return False
+
+
+def _files(loop: ast.For | ast.While) -> bool:
+    """Whether the loop puts something under a key: `outputs[index] = output`."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=ast.Name())]):
                 return True
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Expr, FileFacts, Use
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -19,11 +19,25 @@ class ResourceLeftByOwner(Rule):
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
     proof = "static only: the file closes when its owner is dropped, so it is late, not lost"
-    words = ("open", "File", "Writer", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
+    words = (
+        "def close",
+        "open",
+        "File",
+        "Writer",
+        "Pool",
+        "socket",
+        "Popen",
+        "VideoCapture",
+        "Temporary",
+    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each class that has a closing method acquires."""
         for member in module.facts.classes:
+            for flush in _only_flushes(member):
+                yield self.hit(
+                    flush.at, "`close` only flushes, and closes nothing", confidence="medium"
+                )
             closing = [name for name in _methods(module.facts, member) if name in api("teardowns")]
             if not closing or closing == ["__del__"]:
                 continue
@@ -36,6 +50,15 @@ class ResourceLeftByOwner(Rule):
                             f"`{closing[0]}` leaves `self.{use.name}` open",
                             confidence="medium",
                         )
+
+
+def _only_flushes(member: Member) -> Iterator[Call]:
+    """Yield what a close() does that hands on the last writes, and ends nothing it made."""
+    facts, index = member.file.facts, member.facts.methods.get("close")
+    calls = facts.calls_in(index) if index is not None else ()
+    made = any(use.value is not None and use.value.kind == "call" for use in member.binds())
+    own = all(call.method == "flush" and call.spelled.startswith("self.") for call in calls)
+    yield from calls if made and own else ()
 
 
 def _methods(linked: Linked, member: Member) -> list[str]:

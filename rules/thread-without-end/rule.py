@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, FunctionFacts
+from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -29,11 +30,10 @@ class ThreadWithoutEnd(Rule):
             if method is None or not method.owner:
                 continue
             loop = _loop(linked, call, method)
-            if loop is not None and loop.endless:
+            if loop is not None and (loop.endless or _blocks(linked.facts, loop)):
+                how = "loops for ever" if loop.endless else "waits for room in a full queue"
                 yield self.hit(
-                    call.at,
-                    f"`{loop.name}` loops for ever, so this thread never ends",
-                    confidence="medium",
+                    call.at, f"`{loop.name}` {how}, so this thread never ends", confidence="medium"
                 )
 
 
@@ -48,6 +48,21 @@ def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | 
         return linked.facts.functions[index] if index is not None else next(nested, None)
     member = linked.class_called(call.qualified or call.spelled)
     return _run(member) if member is not None and method.owner != member.facts.name else None
+
+
+def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
+    """Whether it fills a queue of limited size, and asks neither for time nor for a way to stop."""
+    index = facts.functions.index(loop) if loop in facts.functions else -1
+    calls = facts.calls_in(index) if index >= 0 else ()
+    puts = [call for call in calls if call.method == "put" and call.loops]
+    limited = any(call.method == "Queue" and call.arguments for call in facts.calls)
+    patient = all(len(call.arguments) == 1 for call in puts)
+    asked = [call.spelled for call in calls]
+    asked += [use.name for use in facts.uses if use.function == index]
+    return bool(puts) and limited and patient and not any(map(_STOPS.search, asked))
+
+
+_STOPS = re.compile(r"is_set|stop|exit|clos|done|finish|running|alive|event|shut|cancel")
 
 
 def _run(member: Member) -> FunctionFacts | None:
