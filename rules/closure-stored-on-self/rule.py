@@ -36,9 +36,11 @@ class ClosureStoredOnSelf(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
-        for use in _kept_closures(module.facts.facts):
+        for made in _kept_closures(module.facts.facts):
             yield self.hit(
-                use.at, f"`self.{use.name}` keeps a closure over self", confidence="medium"
+                made.at,
+                f"self keeps what `{made.spelled}` makes, which holds self",
+                confidence="medium",
             )
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
