@@ -39,6 +39,8 @@ class LoadWithoutMapLocation(Rule):
 
 
 def _restores(module: Module, call: cst.Call) -> bool:
+    if _is_weights(module.parent(call)):
+        return True
     for above in module.ancestors(call):
         if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
             return True
@@ -59,12 +61,17 @@ def _restores(module: Module, call: cst.Call) -> bool:
 
 def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:
     """`checkpoint["model"]`: a model's weights, whatever becomes of them."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
+        return False
+    return node.value.value in names and _is_weights(node)
+
+
+def _is_weights(node: cst.CSTNode | None) -> bool:
     match node:
         case cst.Subscript(
-            value=cst.Name(value=name),
-            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))],
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]
         ):
-            return name in names and key.raw_value in _WEIGHTS
+            return key.raw_value in _WEIGHTS
     return False
 
 
