@@ -19,6 +19,14 @@ class Looks:
         self.size = owner.size
 
 
+class Dropped:
+    def start(self):
+        self.run = Holder(self, 1)
+
+    def stop(self):
+        self.run = None
+
+
 class Bar:
     def __init__(self, container):
         self.container = container

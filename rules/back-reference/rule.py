@@ -26,7 +26,12 @@ class BackReference(Rule):
         for call in facts.calls:
             holder = call.bound.rpartition(".")[0]
             owned = holder == "self" and sets_up(facts, call.function)
-            if holder and not owned and _keeps(linked, call, holder):
+            if (
+                holder
+                and not owned
+                and _keeps(linked, call, holder)
+                and not _is_broken(linked, call)
+            ):
                 yield self.hit(
                     call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
                 )
@@ -49,6 +54,15 @@ def _keeps(linked: Linked, call: Call, holder: str) -> bool:
                 for use in member.binds()
             )
     return False
+
+
+def _is_broken(linked: Linked, call: Call) -> bool:
+    """Whether somebody lets go of the part, and so of the cycle."""
+    return any(
+        use.role == "take" or (use.value is not None and use.value.text == "None")
+        for facts, use in linked.uses(call.bound.rpartition(".")[2])
+        if not sets_up(facts, use.function)
+    )
 
 
 def _is_told_of_self(use: Use) -> bool:

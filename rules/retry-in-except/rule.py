@@ -62,7 +62,17 @@ def _second_model(facts: FileFacts, call: Call) -> bool:
         bound.name == call.bound and bound.function == call.function and bound.value.text == "None"
         for bound in facts.bindings
     )
-    return not dropped and any(c.handled == "" and c.loops == call.loops for c in first)
+    tried = [c for c in here if c.handled == "try" and c.at < call.at and _is_given(c, call.bound)]
+    return not dropped and any(
+        whole.handled == "" and whole.loops == call.loops and whole.at < use.at
+        for whole in first
+        for use in tried
+    )
+
+
+def _is_given(call: Call, name: str) -> bool:
+    """Whether the first model is what the attempt works on."""
+    return any(given.value.kind == "name" and given.value.text == name for given in call.arguments)
 
 
 _LOADS = re.compile(r"from_pretrained$|^_?load_model$")
