@@ -215,7 +215,10 @@ class ClassInfo:
                 given = bound[name].contents
                 self._note(flow, call, growth, given, method.function.name.value)
                 if flow.owner is self and given.parameters and not given.carries:
-                    flow.grow(replace(growth, value=given, added=given, loops=frozenset()))
+                    here = method.analysis is self.analysis
+                    place = growth.node if here else call
+                    grown = replace(growth, value=given, added=given, loops=frozenset())
+                    flow.grow(replace(grown, node=place))
 
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value, method: str

@@ -347,13 +347,17 @@ def _filled(flow: Flow) -> Iterator[GraphLeak]:
 def _fed(flow: Flow) -> Iterator[GraphLeak]:
     for feed in flow.feeds:
         if feed.owner.is_module and _updates_itself(flow, feed):
-            yield GraphLeak("statistics", feed.growth.node, feed.growth, flow, feed)
+            yield GraphLeak("statistics", _place(flow, feed), feed.growth, flow, feed)
         if feed.owner.is_module or feed.owner.is_detached_metric:
             continue
         if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):
             continue
         if differentiated(feed.owner, attribute_of(feed.growth)):
             continue
-        keeper = feed.owner.analysis
-        here = keeper.module is flow.module
-        yield GraphLeak("meter", feed.growth.node if here else feed.call, feed.growth, flow, feed)
+        yield GraphLeak("meter", _place(flow, feed), feed.growth, flow, feed)
+
+
+def _place(flow: Flow, feed: Feed) -> cst.CSTNode:
+    """Where the value is kept, if this file says it, else the call: a base may be elsewhere."""
+    here = flow.module.parent(feed.growth.node) is not None
+    return feed.growth.node if here else feed.call

@@ -18,7 +18,8 @@ _MANY = re.compile(
 )
 _FEW = re.compile(
     r"(^|_)(module|layer|model|param|adapter|class|cls|rank|device|node|pad|eos|bos|unk|worker|"
-    r"process|local|metric|dataset|data|agent|group|type|lang|config|stage|plugin|task|label|cat|"
+    r"process|local|metric|dataset|data|agent|group|type|lang|config|stage|plugin|task|label|cat|policy|"
+    r"function|target|op|operator|action|state|event|"
     r"category|thread)_?id$|^id$"
 )
 _CACHE = re.compile(r"cache|memo|seen|history")
@@ -55,7 +56,7 @@ def _filled(member: Member) -> Iterator[tuple[str, Use]]:
     facts = member.file.facts
     seen: set[str] = set()
     for use in (*facts.uses, *facts.local_uses):
-        if use.role != "slot" or use.how == "+=" or use.key is None or use.key.kind == "constant":
+        if use.role != "slot" or use.how == "+=" or use.key is None or _is_light(use.value):
             continue
         method = facts.method_around(use.function)
         if method is None or method.owner != member.facts.name or _MAKES.match(method.name):
@@ -64,6 +65,13 @@ def _filled(member: Member) -> Iterator[tuple[str, Use]]:
         if name and name not in seen and _from_data(name, use.key):
             seen.add(name)
             yield name, use
+
+
+def _is_light(value: Expr | None) -> bool:
+    """A flag or a number: what piles up is not worth a line."""
+    if value is None or value.kind == "constant":
+        return True
+    return value.kind == "call" and value.text in ("float", "int", "len", "bool", "time.time")
 
 
 def _from_data(name: str, key: Expr) -> bool:

@@ -38,7 +38,7 @@ class ResourceLeftByOwner(Rule):
                 yield self.hit(
                     flush.at, "`close` only flushes, and closes nothing", confidence="medium"
                 )
-            closing = [name for name in _methods(module.facts, member) if name in api("teardowns")]
+            closing = _closing(module.facts, member)
             if not closing or closing == ["__del__"]:
                 continue
             for use in module.facts.facts.uses:
@@ -61,8 +61,15 @@ def _only_flushes(member: Member) -> Iterator[Call]:
     yield from calls if made and own else ()
 
 
-def _methods(linked: Linked, member: Member) -> list[str]:
-    return [name for each in linked.lineage(member) for name in each.facts.methods]
+def _closing(linked: Linked, member: Member) -> list[str]:
+    """Name what ends the object: `terminate(self)`, not `terminate(self, ids)`."""
+    return [
+        name
+        for each in linked.lineage(member)
+        for name, index in each.facts.methods.items()
+        if name in api("teardowns")
+        and (name.startswith("__") or len(each.file.facts.functions[index].parameters) == 1)
+    ]
 
 
 def _is_in(use: Use, member: Member) -> bool:

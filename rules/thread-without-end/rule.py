@@ -9,6 +9,7 @@ from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 
 _THREADS = ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
 
@@ -30,11 +31,23 @@ class ThreadWithoutEnd(Rule):
             if method is None or not method.owner:
                 continue
             loop = _loop(linked, call, method)
-            if loop is not None and (loop.endless or _blocks(linked.facts, loop)):
-                how = "loops for ever" if loop.endless else "waits for room in a full queue"
-                yield self.hit(
-                    call.at, f"`{loop.name}` {how}, so this thread never ends", confidence="medium"
+            if loop is None:
+                continue
+            if loop.endless and _can_be_closed(linked, method):
+                told = (
+                    f"`{loop.name}` has no way out, so closing its owner does not end this thread"
                 )
+                yield self.hit(call.at, told, confidence="medium")
+            elif _blocks(linked.facts, loop):
+                told = f"`{loop.name}` waits for room in a full queue once nobody reads from it"
+                yield self.hit(call.at, told, confidence="medium")
+
+
+def _can_be_closed(linked: Linked, method: FunctionFacts) -> bool:
+    """Whether the class that starts the thread says when it is over."""
+    owner = linked.class_called(method.owner)
+    members = linked.lineage(owner) if owner is not None else []
+    return any(name in api("teardowns") for each in members for name in each.facts.methods)
 
 
 def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | None:
