@@ -26,12 +26,9 @@ class BackReference(Rule):
         for call in facts.calls:
             holder = call.bound.rpartition(".")[0]
             owned = holder == "self" and sets_up(facts, call.function)
-            if (
-                holder
-                and not owned
-                and _keeps(linked, call, holder)
-                and not _is_broken(linked, call)
-            ):
+            if owned or not _comes_and_goes(facts, call, holder):
+                continue
+            if _keeps(linked, call, holder) and not _is_broken(linked, call):
                 yield self.hit(
                     call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
                 )
@@ -40,6 +37,17 @@ class BackReference(Rule):
                 yield self.hit(
                     use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
                 )
+
+
+def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:
+    """Whether the holder is self, a parameter or local to the function: a global outlives it."""
+    function = facts.function(call.function)
+    root = holder.partition(".")[0]
+    if not root or function is None or root in function.shared:
+        return False
+    return root in function.parameters or any(
+        bound.name == root and bound.function == call.function for bound in facts.bindings
+    )
 
 
 def _keeps(linked: Linked, call: Call, holder: str) -> bool:

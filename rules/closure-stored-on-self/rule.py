@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from leakcheck.static import hooks, shape
+from leakcheck.static import hooks, shape, syntax
 from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
@@ -31,8 +31,7 @@ class ClosureStoredOnSelf(Rule):
         owners = (node for node in nodes if isinstance(node, ast.ClassDef))
         if not any(_has_closure(method) for owner in owners for method in owner.body):
             return False
-        functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        return any(_keeps(node, functions) or _keeps_made(node) for node in nodes)
+        return _may_keep(nodes) or any(map(_keeps_made, nodes))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
@@ -42,6 +41,9 @@ class ClosureStoredOnSelf(Rule):
                 f"self keeps what `{made.spelled}` makes, which holds self",
                 confidence="medium",
             )
+        outline = syntax.outline(module.source)
+        if outline is not None and not _may_keep(outline_nodes(outline)):
+            return
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
             if any(_own_attribute(target) for target in targets):
@@ -108,6 +110,11 @@ def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
 
 
 _COMPILERS = ("torch.jit", "torch.compile", "jit.", "pyro.ops.jit")
+
+
+def _may_keep(nodes: Sequence[ast.AST]) -> bool:
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return any(_keeps(node, functions) for node in nodes)
 
 
 def _has_closure(method: ast.stmt) -> bool:

@@ -20,3 +20,9 @@ def on_the_host(model, path):
 def data(path):
     record = torch.load(path)
     return record["image"]
+
+
+def schedule(scheduler, scaler, path):
+    scheduler.load_state_dict(torch.load(path))
+    state = torch.load(path)
+    scaler.load_state_dict(state)

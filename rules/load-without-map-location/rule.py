@@ -9,7 +9,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import walk
+from leakcheck.static.syntax import dotted, walk
 
 
 class LoadWithoutMapLocation(Rule):
@@ -43,7 +43,7 @@ def _restores(module: Module, call: cst.Call) -> bool:
         return True
     for above in module.ancestors(call):
         if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
-            return True
+            return not _is_light(above)
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             break
     function = module.function_of(call)
@@ -54,9 +54,16 @@ def _restores(module: Module, call: cst.Call) -> bool:
     return any(
         isinstance(node, cst.Call)
         and shape.last_name(node) in ("load_state_dict", "load_state")
+        and not _is_light(node)
         and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
         for node in nodes
     )
+
+
+def _is_light(restore: cst.Call) -> bool:
+    """A schedule, a scaler, a sampler: a few numbers, not a model."""
+    spelled = dotted(restore.func).lower()
+    return any(word in spelled for word in ("sched", "scaler", "sampler", "loader"))
 
 
 def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, shape
+from leakcheck.static import growth, shape, syntax
 from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Loop, Module
 from leakcheck.static.rule import Hit, Rule
@@ -26,18 +26,14 @@ class OutputsKeptOnDevice(Rule):
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
         loops = [node for node in outline_nodes(outline) if isinstance(node, (ast.For, ast.While))]
-        if any(map(_files, loops)):
-            return True
-        return any(map(_appends, loops)) and any(
-            shape.named_like_loader(name) or name in _BATCHES or _DECODES.search(f".{name}")
-            for name in map(_name, outline_nodes(outline))
-        )
+        return any(map(_files, loops)) or _may_collect(outline)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append in a loop over a loader under no_grad, and at slots of dicts."""
         for use, name in _slots(module.facts.facts):
             yield self.hit(use.at, f"each turn's `{name}` stays on the device", confidence="medium")
-        for call in module.calls:
+        outline = syntax.outline(module.source)
+        for call in module.calls if outline is None or _may_collect(outline) else ():
             loop = module.loop_of(call)
             if loop is None or not _appends_to_local(module, call, loop):
                 continue
@@ -48,6 +44,15 @@ class OutputsKeptOnDevice(Rule):
                 continue
             if _is_output(module, call.args[0].value, outputs) and not _moved_later(module, call):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
+
+
+def _may_collect(outline: ast.Module) -> bool:
+    """Whether a loop appends, in a file that names a loader or decodes."""
+    nodes = outline_nodes(outline)
+    return any(_appends(node) for node in nodes if isinstance(node, (ast.For, ast.While))) and any(
+        shape.named_like_loader(name) or name in _BATCHES or _DECODES.search(f".{name}")
+        for name in map(_name, nodes)
+    )
 
 
 def _slots(facts: FileFacts) -> Iterator[tuple[Use, str]]:
