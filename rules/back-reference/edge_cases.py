@@ -27,6 +27,15 @@ class Dropped:
         self.run = None
 
 
+class Manager:
+    def __init__(self, model):
+        self.model = model
+        self.model.manager = self
+
+    def end(self):
+        delattr(self.model, "manager")
+
+
 class Bar:
     def __init__(self, container):
         self.container = container

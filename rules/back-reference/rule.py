@@ -28,12 +28,13 @@ class BackReference(Rule):
             owned = holder == "self" and sets_up(facts, call.function)
             if owned or not _comes_and_goes(facts, call, holder):
                 continue
-            if _keeps(linked, call, holder) and not _is_broken(linked, call):
+            if _keeps(linked, call, holder) and not _is_broken(linked, call.bound):
                 yield self.hit(
                     call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
                 )
         for use in facts.uses:
-            if _is_told_of_self(use) and _is_held(facts, use):
+            held = _is_told_of_self(use) and _is_held(facts, use)
+            if held and not _is_broken(linked, f"{use.holder}.{use.name}"):
                 yield self.hit(
                     use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
                 )
@@ -64,11 +65,12 @@ def _keeps(linked: Linked, call: Call, holder: str) -> bool:
     return False
 
 
-def _is_broken(linked: Linked, call: Call) -> bool:
+def _is_broken(linked: Linked, spelled: str) -> bool:
     """Whether somebody lets go of the part, and so of the cycle."""
-    return any(
+    name = spelled.rpartition(".")[2]
+    return linked.spelled_as_string(name) or any(
         use.role == "take" or (use.value is not None and use.value.text == "None")
-        for facts, use in linked.uses(call.bound.rpartition(".")[2])
+        for facts, use in linked.uses(name)
         if not sets_up(facts, use.function)
     )
 
