@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -68,11 +68,20 @@ def _keeps(linked: Linked, call: Call, holder: str) -> bool:
 def _is_broken(linked: Linked, spelled: str) -> bool:
     """Whether somebody lets go of the part, and so of the cycle."""
     name = spelled.rpartition(".")[2]
-    return linked.spelled_as_string(name) or any(
+    if any(
+        call.argument("value", 1) == Expr("constant", repr(name)) for _, call in _deletions(linked)
+    ):
+        return True
+    return any(
         use.role == "take" or (use.value is not None and use.value.text == "None")
         for facts, use in linked.uses(name)
         if not sets_up(facts, use.function)
     )
+
+
+def _deletions(linked: Linked) -> Iterator[tuple[FileFacts, Call]]:
+    for function in ("delattr", "setattr"):
+        yield from linked.calls_of(function)
 
 
 def _is_told_of_self(use: Use) -> bool:
