@@ -80,3 +80,12 @@ def frozen(model, batches):
 def once(model, batch):
     model.eval()
     return model(batch)
+
+
+def generate_and_guide(model, x, steps):
+    for step in steps:
+        x = model(x, step)  # leak: evaluation-without-no-grad
+    for _ in steps:
+        x.requires_grad_()
+        torch.autograd.grad(model(x).sum(), x)
+    return x

@@ -23,7 +23,8 @@ _INFERENCE = re.compile(
     r"generate|test_epoch|val_epoch|quantize|translate|synthesize|transcribe)(_\w+)?$"
 )
 _FORWARD = re.compile(
-    r"^(self\.)?(\w*_)?(model|net|network|encoder|decoder|backbone|classifier|unet|"
+    r"^(self\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|save)_)"
+    r"(\w*_)?(model|net|network|encoder|decoder|backbone|classifier|unet|"
     r"transformer|vae|teacher|student|layer|lm)(_model)?(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward\w*)?$"
 )
@@ -47,7 +48,11 @@ class EvaluationWithoutNoGrad(Rule):
             return
         for index, function in enumerate(facts.functions):
             passes = _forward_passes(linked, index, function)
-            if passes and not _needs_graph(facts, index) and not _is_off(linked, index):
+            if (
+                passes
+                and not _needs_graph(facts, index, passes[0])
+                and not _is_off(linked, index, passes[0])
+            ):
                 yield self.hit(
                     passes[0].at,
                     f"`{passes[0].spelled}` records a graph for every batch, and nobody uses it",
@@ -79,24 +84,28 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
     return found
 
 
-def _needs_graph(facts: FileFacts, function: int) -> bool:
-    """Whether the function differentiates, trains as well, or freezes what it calls."""
+def _needs_graph(facts: FileFacts, function: int, forward: Call) -> bool:
+    """Whether the function differentiates, trains, or freezes: but for what later loops do."""
     inside = set(within(facts, function))
-    return any(
-        _NEEDS_GRAPH.search(call.method) or (call.method == "step" and "opt" in call.spelled)
-        for each in inside
-        for call in facts.calls_in(each)
-    ) or any(use.function in inside and "grad" in use.name for use in facts.uses)
+    end = forward.outermost[1] or forward.at.line
+    for call in (call for each in inside for call in facts.calls_in(each)):
+        needs = _NEEDS_GRAPH.search(call.method) or (
+            call.method == "step" and "opt" in call.spelled
+        )
+        later = call.function == function and call.loops and call.at.line > end
+        if needs and not later:
+            return True
+    uses = (use for use in facts.uses if use.function in inside and "grad" in use.name)
+    return any(not use.loops or use.at.line <= end for use in uses)
 
 
-def _is_off(linked: Linked, index: int) -> bool:
+def _is_off(linked: Linked, index: int, forward: Call) -> bool:
     """Whether a decorator, or any caller in the project, switches gradients off."""
     function = linked.facts.functions[index]
     if any(_OFF.search(decorator) for decorator in function.decorators):
         return True
-    if any(
-        _OFF.search(manager) for call in linked.facts.calls_in(index) for manager in call.managers
-    ):
+    near = (c for c in linked.facts.calls_in(index) if c.outermost == forward.outermost)
+    if any(_OFF.search(manager) for call in near for manager in call.managers):
         return True
     for facts, call in linked.calls_of(function.name):
         if any(_OFF.search(manager) for manager in call.managers):

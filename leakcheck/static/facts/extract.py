@@ -41,6 +41,7 @@ class _Scope:
     owner: str
     at_class: bool = False
     loops: int = 0
+    outermost: tuple[int, int] = (0, 0)
     guards: int = 0
     managers: tuple[str, ...] = ()
     handled: Handled = ""
@@ -175,19 +176,29 @@ class _Walk:
     def visit_loop(self, node: ast.For | ast.AsyncFor) -> None:
         """Walk a loop over something."""
         self._visit(node.iter)
-        self._at.loops += 1
+        self._enter_loop(node)
         self._target(node.target, Expr("other"))
         self._all(node.body)
-        self._at.loops -= 1
+        self._leave_loop()
         self._all(node.orelse)
+
+    def _enter_loop(self, node: ast.stmt | ast.expr) -> None:
+        if not self._at.loops:
+            self._at.outermost = (node.lineno, node.end_lineno or node.lineno)
+        self._at.loops += 1
+
+    def _leave_loop(self) -> None:
+        self._at.loops -= 1
+        if not self._at.loops:
+            self._at.outermost = (0, 0)
 
     def visit_while(self, node: ast.While) -> None:
         """Walk a loop under a condition."""
         self._at.endless |= _never_left(node)
-        self._at.loops += 1
+        self._enter_loop(node)
         self._visit(node.test)
         self._all(node.body)
-        self._at.loops -= 1
+        self._leave_loop()
         self._all(node.orelse)
 
     def visit_comprehension(
@@ -196,11 +207,11 @@ class _Walk:
         """Walk what is made at each turn of a loop within an expression."""
         first, *others = node.generators
         self._visit(first.iter)
-        self._at.loops += 1
+        self._enter_loop(node)
         self._all([first.target, *first.ifs, *others])
         parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         self._all(parts)
-        self._at.loops -= 1
+        self._leave_loop()
 
     def visit_if(self, node: ast.If | ast.IfExp) -> None:
         """Walk a test and what it guards."""
@@ -393,6 +404,7 @@ class _Walk:
             bound if fate == "bound" else "",
             at.function,
             at.loops,
+            at.outermost,
             at.managers,
             at.handled,
             span(node),

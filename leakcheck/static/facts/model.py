@@ -61,6 +61,7 @@ class Call:
     bound: str  # the dotted name its result is bound to
     function: int  # index of the function it stands in, -1 at module level
     loops: int  # how many loops of that function are around it
+    outermost: tuple[int, int]  # the lines of the outermost of them, (0, 0) for none
     managers: tuple[str, ...]  # the context managers around it, in its function
     handled: Handled  # the part of a `try` it stands in
     at: Span
