@@ -12,15 +12,10 @@ from leakcheck.static.rule import Hit, Rule
 
 # keys that name one request, object or input among arbitrarily many
 _MANY = re.compile(
-    r"(^|_)(u?u?id|guid|hash|digest|fingerprint|signature|request|req|session|conversation|video|"
-    r"image|frame|track|tracker|sample|chunk|prompt|query|user|url|uri|ticket|job|message|"
-    r"(chunk|sample|frame|image)_(idx|index))$"
-)
-_FEW = re.compile(
-    r"(^|_)(module|layer|model|param|adapter|class|cls|rank|device|node|pad|eos|bos|unk|worker|"
-    r"process|local|metric|dataset|data|agent|group|type|lang|config|stage|plugin|task|label|cat|policy|"
-    r"function|target|op|operator|action|state|event|"
-    r"category|thread)_?id$|^id$"
+    r"(^|_)(uu?id|guid|hash|digest|fingerprint|signature|url|uri|ticket|"
+    r"(request|req|session|conversation|video|image|frame|track|tracker|sample|chunk|prompt|query|"
+    r"user|job|message|client|object|actor|run|seq|sequence|episode|document|doc|item|span|trace)"
+    r"(_?id|_idx|_index|_key)?)$"
 )
 _CACHE = re.compile(r"cache|memo|seen|history")
 _CACHED = re.compile(r"(^|_)(key|args|inputs?|text|token|prompt)$")
@@ -77,10 +72,11 @@ def _is_light(value: Expr | None) -> bool:
 def _from_data(name: str, key: Expr) -> bool:
     """Whether the key is of arbitrarily many, by its name or by what the dict is called."""
     spelled = (key.text, *key.names) if key.kind in ("name", "other") else ()
-    words = [each.rpartition(".")[2].lower().lstrip("_") for each in spelled]
+    words = [each.rpartition(".")[2].lstrip("_") for each in spelled]
+    words = [word for word in words if not word.isupper()]
     if _CACHE.search(name.lower()) and any(_CACHED.search(word) for word in words):
         return True
-    return any(_MANY.search(word) and not _FEW.search(word) for word in words)
+    return any(_MANY.search(word) for word in words)
 
 
 def _behind(facts: FileFacts, use: Use) -> str:
