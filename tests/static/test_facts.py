@@ -137,6 +137,23 @@ def test_an_argument_is_told_by_the_parameter_it_is_given_as():
     assert call.given("d", ("size", "owner")) == ""
 
 
+def test_what_a_test_does_with_an_attribute_does_not_count_for_the_program():
+    sources = {
+        "a.py": "a.seen.append(1)",
+        "tests/test_a.py": "a.seen.clear()",
+        "tests/test_b.py": "a.seen.pop()",
+        "b.py": "a.seen.remove(1)",
+    }
+    project = Project(sources)
+
+    def effects(path):
+        uses = Linked(path, project.facts(path), project).uses("seen")
+        return sorted(use.how for _, use in uses)
+
+    assert effects("a.py") == ["append", "remove"]
+    assert effects("tests/test_a.py") == ["append", "clear", "pop", "remove"]
+
+
 def test_another_class_speaks_of_its_own_attribute():
     text = dedent("""
         class Kept:

@@ -60,6 +60,14 @@ def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
     )
 
 
+def is_test(path: str) -> bool:
+    """Tell whether a file is a test by its name."""
+    return _TEST.search(path) is not None
+
+
+_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest)\.py$")
+
+
 def sets_up(facts: FileFacts, function: int) -> bool:
     """Tell whether code runs where an object, or the module, is made or told what to be."""
     method = facts.method_around(function)
@@ -102,9 +110,14 @@ class Linked:
         }
 
     def everywhere(self, name: str) -> Iterator[FileFacts]:
-        """Yield the facts of this file, and of all of its project that spell the name."""
+        """Yield the facts of this file, and of all of its project that spell the name.
+
+        What a test does with an object is not what the program does: tests speak among themselves.
+        """
         yield self.facts
         for path in self._project.mentioning(name, self.path) if self._project else ():
+            if is_test(path) and not is_test(self.path):
+                continue
             facts = self._project.facts(path) if self._project else None
             if facts is not None:
                 yield facts
