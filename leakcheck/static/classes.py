@@ -91,6 +91,11 @@ class ClassInfo:
         return any(base.startswith(prefix) for base in self.bases for prefix in prefixes)
 
     @cached_property
+    def is_given_graphs(self) -> bool:
+        """Whether a framework hands its update method a model's outputs as they are."""
+        return any(base in framework("metrics", "bases_given_graphs") for base in self.bases)
+
+    @cached_property
     def methods(self) -> dict[str, cst.FunctionDef]:
         """Its own methods, by name."""
         return self.analysis.module.methods(self.node)
@@ -210,7 +215,10 @@ class ClassInfo:
                 given = bound[name].contents
                 self._note(flow, call, growth, given, method.function.name.value)
                 if flow.owner is self and given.parameters and not given.carries:
-                    flow.grow(replace(growth, value=given, added=given, loops=frozenset()))
+                    here = method.analysis is self.analysis
+                    place = growth.node if here else call
+                    grown = replace(growth, value=given, added=given, loops=frozenset())
+                    flow.grow(replace(grown, node=place))
 
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value, method: str

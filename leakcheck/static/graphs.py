@@ -31,7 +31,7 @@ from leakcheck.static.records import Feed, Growth
 from leakcheck.static.relief import relieved
 from leakcheck.static.retained import retains
 from leakcheck.static.torch_api import framework
-from leakcheck.static.values import LIKELY, SURE, Ids
+from leakcheck.static.values import LIKELY, SURE, UNKNOWN, Ids
 
 if TYPE_CHECKING:
     from leakcheck.static.module import Loop, Module
@@ -243,6 +243,8 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     if owner is None or isinstance(scope, cst.Module) or sets_up(scope):
         return None
     place = attribute_of(growth)
+    if _meters_outputs(flow, growth):
+        return "meter"
     if not growth.value.carries or not flow.keeps_graph(f"self.{place}"):
         return None
     if differentiated(owner, place) or _freed(flow, growth) is not None:
@@ -273,6 +275,23 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     if growth.added.parameters and growth.value.graph >= LIKELY:
         return "meter"
     return None
+
+
+def _meters_outputs(flow: Flow, growth: Growth) -> bool:
+    """Whether a framework's metric keeps what it is given, detached neither here nor on the way."""
+    owner, scope = flow.owner, flow.scope
+    if owner is None or not owner.is_given_graphs or not isinstance(scope, cst.FunctionDef):
+        return False
+    name, update = scope.name.value, owner.method("update")
+    if growth.how not in ("collect", "sum") or name not in ("update", "_update"):
+        return False
+    if called_without_gradient(flow.module, scope) or growth.added.graph < UNKNOWN:
+        return False
+    cut = update is not None and any(
+        isinstance(node, cst.Attribute) and node.attr.value in ("detach", "detach_")
+        for node in syntax.walk(update.function.body)
+    )
+    return bool(growth.added.parameters - {"self"}) and not cut
 
 
 def _trained(flow: Flow, place: str) -> bool:
@@ -328,13 +347,17 @@ def _filled(flow: Flow) -> Iterator[GraphLeak]:
 def _fed(flow: Flow) -> Iterator[GraphLeak]:
     for feed in flow.feeds:
         if feed.owner.is_module and _updates_itself(flow, feed):
-            yield GraphLeak("statistics", feed.growth.node, feed.growth, flow, feed)
+            yield GraphLeak("statistics", _place(flow, feed), feed.growth, flow, feed)
         if feed.owner.is_module or feed.owner.is_detached_metric:
             continue
         if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):
             continue
         if differentiated(feed.owner, attribute_of(feed.growth)):
             continue
-        keeper = feed.owner.analysis
-        here = keeper.module is flow.module
-        yield GraphLeak("meter", feed.growth.node if here else feed.call, feed.growth, flow, feed)
+        yield GraphLeak("meter", _place(flow, feed), feed.growth, flow, feed)
+
+
+def _place(flow: Flow, feed: Feed) -> cst.CSTNode:
+    """Where the value is kept, if this file says it, else the call: a base may be elsewhere."""
+    here = flow.module.parent(feed.growth.node) is not None
+    return feed.growth.node if here else feed.call

@@ -158,7 +158,8 @@ def _is_self_or_bound(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _closes_over_self(function: Hook) -> bool:
-    if any(p.name.value == "self" for p in parameters(function)):
+    own = any(p.name.value == "self" for p in parameters(function))
+    if own or any(shape.binds(node, "self") for node in walk(function.body)):
         return False
     return shape.mentions(function.body, "self")
 

@@ -27,6 +27,7 @@ _PUNCTUATION |= {"encoding", "default_indent", "default_newline", "has_trailing_
 _fields: dict[type, tuple[str, ...]] = {}
 
 
+@lru_cache(maxsize=2)  # the engine, the facts and some rules ask for the same file in turn
 def outline(source: str) -> ast.Module | None:
     """Parse with the standard library; None when only LibCST may know the syntax.
 

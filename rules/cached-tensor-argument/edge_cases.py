@@ -2,7 +2,7 @@
 
 import functools
 from functools import lru_cache
-from typing import Optional
+from typing import Callable, Optional
 
 import torch
 from torch import Tensor, nn
@@ -40,3 +40,13 @@ class Scorer:
             return self.table[text]
 
         self.score = score
+
+
+@lru_cache(maxsize=None)  # leak: cached-tensor-argument
+def arguments_of(function: Callable):
+    return function.__code__.co_varnames
+
+
+@lru_cache(maxsize=64)
+def a_few_arguments_of(function: Callable):
+    return function.__code__.co_varnames

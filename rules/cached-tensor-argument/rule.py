@@ -27,7 +27,7 @@ class CachedTensorArgument(Rule):
             if decorator is None or shape.is_method(function):
                 continue
             for parameter in parameters(function):
-                if kind := _kind(module, parameter):
+                if kind := _kind(module, parameter, growth.unlimited(module, decorator)):
                     name = parameter.name.value
                     yield self.hit(decorator, f"the cache keeps every {kind} passed as `{name}`")
                     break
@@ -36,7 +36,7 @@ class CachedTensorArgument(Rule):
                     yield self.hit(decorator, "the cache holds `self`, and `self` the cache")
 
 
-def _kind(module: Module, parameter: cst.Param) -> str:
+def _kind(module: Module, parameter: cst.Param, unlimited: bool) -> str:
     if parameter.annotation is None:
         return _BY_NAME.get(parameter.name.value, "")
     for node in walk(parameter.annotation.annotation):
@@ -44,6 +44,8 @@ def _kind(module: Module, parameter: cst.Param) -> str:
             named = module.qualified(node) or dotted(node)
             if kind := _BY_TYPE.get(named, ""):
                 return kind
+            if unlimited and named in _CALLABLE:
+                return "function or bound method"
     return ""
 
 
@@ -60,6 +62,7 @@ def _closes_over_self(module: Module, function: cst.FunctionDef) -> bool:
     )
 
 
+_CALLABLE = ("typing.Callable", "collections.abc.Callable")
 _BY_TYPE = {
     "torch.Tensor": "tensor", "torch.nn.Module": "module", "torch.nn.Parameter": "parameter",
     "torch.utils.data.Dataset": "data set", "torch.utils.data.DataLoader": "loader",

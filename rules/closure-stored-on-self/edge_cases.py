@@ -3,6 +3,7 @@
 import weakref
 from functools import partial
 
+import torch
 from torch import nn
 
 
@@ -38,3 +39,38 @@ class Head(nn.Module):
 
     def scaled(self, x, scale):
         return self.layer(x) * scale
+
+
+class Engine:
+    def __init__(self):
+        self.handlers = []
+
+    def _wrap(self, handler):
+        def wrapper(*args):
+            return handler(self, *args)
+
+        return wrapper
+
+    def _plain(self, handler):
+        def wrapper(*args):
+            return handler(*args)
+
+        return wrapper
+
+    def add(self, handler):
+        wrapped = self._wrap(handler)  # leak: closure-stored-on-self
+        self.handlers.append((wrapped, 1))
+        plain = self._plain(handler)
+        self.handlers.append(plain)
+        used = self._wrap(handler)
+        used()
+
+
+class Compiled:
+    def loss(self, x):
+        @torch.compile
+        def compiled(x):
+            return self.scale * x
+
+        self.kept = compiled  # leak: closure-stored-on-self
+        return self.kept(x)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from leakcheck.static import hooks, shape
+from leakcheck.static import hooks, shape, syntax
+from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class ClosureStoredOnSelf(Rule):
@@ -30,11 +31,19 @@ class ClosureStoredOnSelf(Rule):
         owners = (node for node in nodes if isinstance(node, ast.ClassDef))
         if not any(_has_closure(method) for owner in owners for method in owner.body):
             return False
-        functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-        return any(_keeps(node, functions) for node in nodes)
+        return _may_keep(nodes) or any(map(_keeps_made, nodes))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
+        for made in _kept_closures(module.facts.facts):
+            yield self.hit(
+                made.at,
+                f"self keeps what `{made.spelled}` makes, which holds self",
+                confidence="medium",
+            )
+        outline = syntax.outline(module.source)
+        if outline is not None and not _may_keep(outline_nodes(outline)):
+            return
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
             if any(_own_attribute(target) for target in targets):
@@ -48,10 +57,64 @@ class ClosureStoredOnSelf(Rule):
             return
         if shape.method_of(module, value) is None:
             return
-        if shape.holds_tensors(module, module.class_of(value)):
+        if _is_compiled(module, value) or shape.holds_tensors(module, module.class_of(value)):
             yield self.hit(
                 value, "the object holds this closure and the closure the object, with its tensors"
             )
+
+
+def _kept_closures(facts: FileFacts) -> Iterator[Call]:
+    """Yield where a method makes a closure over self, for self to keep."""
+    makers = set(_closure_makers(facts))
+    for call in facts.calls:
+        if call.fate == "bound" and call.spelled in makers:
+            uses = (use for use in facts.uses if use.function == call.function)
+            if any(_holds(use, call) for use in uses if use.holder == "self"):
+                yield call
+
+
+def _closure_makers(facts: FileFacts) -> Iterator[str]:
+    """Spell the calls of methods that return a function of theirs which reads self."""
+    for index, closure in enumerate(facts.functions):
+        maker = facts.function(closure.around)
+        if maker is None or "self" not in closure.reads or not maker.owner:
+            continue
+        weak = any(b.name == "self" and b.function == index for b in facts.bindings)
+        if not weak and any(value.text == closure.name for value in maker.returns):
+            yield f"self.{maker.name}"
+
+
+def _holds(use: Use, call: Call) -> bool:
+    """Whether the use gives what the call is bound to, as it is or in a tuple."""
+    if use.role not in ("add", "slot", "bind"):
+        return False
+    if use.role == "bind" and call.bound == f"self.{use.name}":
+        return use.at.line == call.at.line
+    value = use.value
+    return value is not None and (value.text == call.bound or call.bound in value.plain)
+
+
+def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
+    """A nested function under torch.jit or torch.compile: not even the collector sees the cycle."""
+    method = shape.method_of(module, value)
+    return (
+        method is not None
+        and isinstance(value, cst.Name)
+        and any(
+            isinstance(node, cst.FunctionDef)
+            and node.name.value == value.value
+            and any(module.code(mark.decorator).startswith(_COMPILERS) for mark in node.decorators)
+            for node in walk(method.body)
+        )
+    )
+
+
+_COMPILERS = ("torch.jit", "torch.compile", "jit.", "pyro.ops.jit")
+
+
+def _may_keep(nodes: Sequence[ast.AST]) -> bool:
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return any(_keeps(node, functions) for node in nodes)
 
 
 def _has_closure(method: ast.stmt) -> bool:
@@ -78,6 +141,14 @@ def _keeps(node: ast.AST, functions: set[str]) -> bool:
             return False
     named = isinstance(value, ast.Name) and value.id in functions
     return given and (named or isinstance(value, ast.Lambda) or _is_partial(value))
+
+
+def _keeps_made(node: ast.AST) -> bool:
+    """Whether a name is given what a method of self made: `wrapper = self._wrap(handler)`."""
+    match node:
+        case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")))):
+            return True
+    return False
 
 
 def _is_partial(value: ast.expr) -> bool:

@@ -23,6 +23,31 @@ class Trainer:
             self.validated_by_its_caller(batches)
 
 
+def predict(model, batches):
+    return [model(batch) for batch in batches]  # leak: evaluation-without-no-grad
+
+
+def generate(self, hidden):
+    for _ in range(9):
+        hidden = self.forward(hidden)  # leak: evaluation-without-no-grad
+    return hidden
+
+
+def evaluate_detached(model, batches):
+    hidden = None
+    for batch in batches:
+        hidden = model(batch, hidden).detach()
+
+
+def train_epoch(model, batches):
+    return [model(batch) for batch in batches]
+
+
+@torch.inference_mode()
+def transcribe(model, batches):
+    return [model(batch) for batch in batches]
+
+
 def inside(model, batches):
     model.eval()
     for batch in batches:
@@ -55,3 +80,12 @@ def frozen(model, batches):
 def once(model, batch):
     model.eval()
     return model(batch)
+
+
+def generate_and_guide(model, x, steps):
+    for step in steps:
+        x = model(x, step)  # leak: evaluation-without-no-grad
+    for _ in steps:
+        x.requires_grad_()
+        torch.autograd.grad(model(x).sum(), x)
+    return x

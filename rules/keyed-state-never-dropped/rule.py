@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked, Member, sets_up
+from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_PER_CALL = re.compile(
-    r"(forward|__call__|step|update|run|process|predict|infer|__getitem__|observe|track|encode|"
-    r"embed|render|execute|handle|evaluate|on_\w+)(_\w+)?$"
+# keys that name one request, object or input among arbitrarily many
+_MANY = re.compile(
+    r"(^|_)(uu?id|guid|hash|digest|fingerprint|signature|url|uri|ticket|"
+    r"(request|req|session|conversation|video|image|frame|track|tracker|sample|chunk|prompt|query|"
+    r"user|job|message|client|object|actor|run|seq|sequence|episode|document|doc|item|span|trace)"
+    r"(_?id|_idx|_index|_key)?)$"
 )
-_FEW = re.compile(
-    r"(^|_)(names?|devices?|dtypes?|cls|class|types?|configs?|layers?|modes?|kinds?|splits?|ranks?|"
-    r"params?|modules?|models?|metrics?|attr|fields?|stages?|phases?|epochs?|tags?|groups?|idx|"
-    r"index|i|j|k|prefix|suffix|label|category|dataset\w*|p|arch|path|file\w*)$"
+_CACHE = re.compile(r"cache|memo|seen|history")
+_CACHED = re.compile(r"(^|_)(key|args|inputs?|text|token|prompt)$")
+_MAKES = re.compile(
+    r"(__\w+__|_*(setup|build|init|initialize|register|add|set|create|make|from|parse|configure|"
+    r"prepare|log)(_\w+)?)$"
 )
 
 
@@ -27,16 +31,14 @@ class KeyedStateNeverDropped(Rule):
     code = "LK315"
     summary = "state is kept for every key that was ever seen, and none is dropped"
     help = "drop what is no longer needed, or bound it"
-    default = False
     words = ("self.",)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at the dicts of each class, and at local names for what is in them."""
         linked = module.facts
         for member in linked.classes:
-            methods = _per_call(member)
-            for name, first in _filled(linked.facts, methods):
-                if _starts_as_dict(linked.facts, name) and _is_kept(linked, name):
+            for name, first in _filled(member):
+                if _starts_as_dict(member, name) and _is_kept(member, name):
                     yield self.hit(
                         first.at,
                         f"`self.{name}` keeps an entry for every key it ever saw",
@@ -44,42 +46,37 @@ class KeyedStateNeverDropped(Rule):
                     )
 
 
-def _per_call(member: Member) -> set[int]:
-    """The methods that run again and again, and those of the class that they call."""
-    facts, methods = member.file.facts, member.facts.methods
-    found = {
-        index
-        for name, index in methods.items()
-        if _PER_CALL.match(name) or "property" in facts.functions[index].decorators
-    }
-    todo = list(found)
-    while todo:
-        index = todo.pop()
-        for call in facts.calls:
-            called = methods.get(call.method)
-            mine = call.function == index and call.spelled == f"self.{call.method}"
-            if mine and called is not None and called not in found:
-                found.add(called)
-                todo.append(called)
-    return found
-
-
-def _filled(facts: FileFacts, methods: set[int]) -> Iterator[tuple[str, Use]]:
-    """Yield the attributes that the methods fill under keys from the data, and where."""
+def _filled(member: Member) -> Iterator[tuple[str, Use]]:
+    """Yield the attributes that methods fill under keys, and where first."""
+    facts = member.file.facts
     seen: set[str] = set()
     for use in (*facts.uses, *facts.local_uses):
-        if use.function not in methods or use.role != "slot" or not _from_data(use.key):
+        if use.role != "slot" or use.how == "+=" or use.key is None or _is_light(use.value):
+            continue
+        method = facts.method_around(use.function)
+        if method is None or method.owner != member.facts.name or _MAKES.match(method.name):
             continue
         name = use.name if use.holder == "self" else _behind(facts, use)
-        if name and name not in seen:
+        if name and name not in seen and _from_data(name, use.key):
             seen.add(name)
             yield name, use
 
 
-def _from_data(key: Expr | None) -> bool:
-    if key is None or key.kind == "constant":
-        return False
-    return key.kind != "name" or not _FEW.search(key.text.rpartition(".")[2].lower())
+def _is_light(value: Expr | None) -> bool:
+    """A flag or a number: what piles up is not worth a line."""
+    if value is None or value.kind == "constant":
+        return True
+    return value.kind == "call" and value.text in ("float", "int", "len", "bool", "time.time")
+
+
+def _from_data(name: str, key: Expr) -> bool:
+    """Whether the key is of arbitrarily many, by its name or by what the dict is called."""
+    spelled = (key.text, *key.names) if key.kind in ("name", "other") else ()
+    words = [each.rpartition(".")[2].lstrip("_") for each in spelled]
+    words = [word for word in words if not word.isupper()]
+    if _CACHE.search(name.lower()) and any(_CACHED.search(word) for word in words):
+        return True
+    return any(_MANY.search(word) for word in words)
 
 
 def _behind(facts: FileFacts, use: Use) -> str:
@@ -96,24 +93,31 @@ def _behind(facts: FileFacts, use: Use) -> str:
     return ""
 
 
-def _starts_as_dict(facts: FileFacts, name: str) -> bool:
-    values = [use.value for use in facts.uses_by_name.get(name, ()) if use.role == "bind"]
+def _starts_as_dict(member: Member, name: str) -> bool:
+    uses = member.file.uses_of(name, member)
+    values = [use.value for _, use in uses if use.role == "bind"]
     return bool(values) and all(value is not None and value.kind == "empty" for value in values)
 
 
-def _is_kept(linked: Linked, name: str) -> bool:
+def _is_kept(member: Member, name: str) -> bool:
     """Whether nothing in the project drops an entry, measures the dict, or replaces it."""
-    aliases: set[str] = set()
-    for facts, use in linked.uses(name):
-        first = sets_up(facts, use.function)
-        if use.role in ("take", "measure") or (use.role == "bind" and not first):
+    linked = member.file
+    for facts, use in linked.uses_of(name, member):
+        anew = use.how == "[]" and not use.guarded and use.value and use.value.kind == "empty"
+        if use.role in ("take", "measure") or anew:
             return False
+        if use.role == "bind" and use.function >= 0:
+            method = facts.method_around(use.function)
+            if method is None or method.name not in ("__init__", "__post_init__", "__new__"):
+                return False
         if use.role == "escape" and use.how != "bound":
             return False
         if use.role == "read" and use.how in ("move_to_end", "items"):
             return False
-    for binding in linked.facts.bindings:
-        if f".{name}" in binding.value.text or name in binding.value.names:
-            aliases.add(binding.name)
+    aliases = {
+        binding.name
+        for binding in linked.facts.bindings
+        if f".{name}" in binding.value.text or name in binding.value.names
+    }
     taken = {use.name for use in linked.facts.local_uses if use.role == "take"}
     return not aliases & taken and not linked.spelled_as_string(name)

@@ -9,7 +9,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import walk
+from leakcheck.static.syntax import dotted, walk
 
 
 class LoadWithoutMapLocation(Rule):
@@ -18,7 +18,6 @@ class LoadWithoutMapLocation(Rule):
     code = "LK403"
     summary = "a checkpoint is restored onto the device that saved it, beside the live model"
     help = 'pass map_location="cpu"; load_state_dict copies to where the model is'
-    default = False
     severity = "info"
     proof = "static only: a peak while the checkpoint is loaded, no growth from step to step"
     words = ("torch.load",)
@@ -32,24 +31,58 @@ class LoadWithoutMapLocation(Rule):
             )
             starred = any(arg.star for arg in call.args)
             if absent and not starred and _restores(module, call):
-                yield self.hit(call, "the checkpoint is made on the device it was saved from")
+                yield self.hit(
+                    call,
+                    "the checkpoint is made on the device it was saved from",
+                    confidence="medium",
+                )
 
 
 def _restores(module: Module, call: cst.Call) -> bool:
+    if _is_weights(module.parent(call)):
+        return True
     for above in module.ancestors(call):
         if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
-            return True
+            return not _is_light(above)
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             break
     function = module.function_of(call)
     nodes = list(shape.own_nodes(function or module.tree))
     names = _derived(nodes, call)
+    if any(_takes_weights(node, names) for node in nodes):
+        return True
     return any(
         isinstance(node, cst.Call)
         and shape.last_name(node) in ("load_state_dict", "load_state")
+        and not _is_light(node)
         and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
         for node in nodes
     )
+
+
+def _is_light(restore: cst.Call) -> bool:
+    """A schedule, a scaler, a sampler: a few numbers, not a model."""
+    spelled = dotted(restore.func).lower()
+    return any(word in spelled for word in ("sched", "scaler", "sampler", "loader"))
+
+
+def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:
+    """`checkpoint["model"]`: a model's weights, whatever becomes of them."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
+        return False
+    return node.value.value in names and _is_weights(node)
+
+
+def _is_weights(node: cst.CSTNode | None) -> bool:
+    match node:
+        case cst.Subscript(
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as key))]
+        ):
+            return key.raw_value in _WEIGHTS
+    return False
+
+
+_WEIGHTS = ("model", "state_dict", "model_state_dict", "model_state", "optimizer", "net", "ema")
 
 
 def _derived(nodes: list[cst.CSTNode], call: cst.Call) -> set[str]:

@@ -20,7 +20,6 @@ class MethodGivenToBase(Rule):
     )
     summary = "a bound method is given to the base class, whose constructor may store it on self"
     help = "override a method of the base class instead, or pass a weakref.WeakMethod"
-    default = False
     severity = "info"
     words = ("super",)
     needs_torch = True
@@ -35,4 +34,8 @@ class MethodGivenToBase(Rule):
                     value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")
                 ):
                     if any(hooks.holds_self(module, arg.value, call) for arg in call.args):
-                        yield self.hit(call, "if the base class stores it, the object holds itself")
+                        yield self.hit(
+                            call,
+                            "if the base class stores it, the object holds itself",
+                            confidence="medium",
+                        )

@@ -46,3 +46,23 @@ def ensemble(models, batch):
     for model in models:
         parts.append(model(batch))  # no data set is walked through
     return torch.stack(parts)
+
+
+def calibrate(layers, batches):
+    outputs, kept = {}, {}
+    for index, layer in enumerate(layers):
+        with torch.no_grad():
+            output = layer(batches)
+        outputs[index] = output[0]  # leak: outputs-kept-on-device
+        kept[index] = float(output.mean())
+    return outputs, kept
+
+
+@torch.no_grad()
+def segments(self, latents):
+    frames, moved = [], []
+    while latents:
+        decoded = self._decode_vae(latents.pop())
+        frames.append(decoded)  # leak: outputs-kept-on-device
+        moved.append(decoded.cpu())
+    return torch.cat(frames), moved

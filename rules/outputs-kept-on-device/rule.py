@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, shape
-from leakcheck.static.module import Module
+from leakcheck.static import growth, shape, syntax
+from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.module import Loop, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 
@@ -24,23 +25,51 @@ class OutputsKeptOnDevice(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
-        loops = [node for node in outline_nodes(outline) if isinstance(node, ast.For)]
-        return any(map(_appends, loops)) and any(
-            shape.named_like_loader(name) or name in _BATCHES
-            for name in map(_name, outline_nodes(outline))
-        )
+        loops = [node for node in outline_nodes(outline) if isinstance(node, (ast.For, ast.While))]
+        return any(map(_files, loops)) or _may_collect(outline)
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each append in a loop over a loader under no_grad."""
-        for call in module.calls:
+        """Look at each append in a loop over a loader under no_grad, and at slots of dicts."""
+        for use, name in _slots(module.facts.facts):
+            yield self.hit(use.at, f"each turn's `{name}` stays on the device", confidence="medium")
+        outline = syntax.outline(module.source)
+        for call in module.calls if outline is None or _may_collect(outline) else ():
             loop = module.loop_of(call)
-            if not isinstance(loop, cst.For) or not _appends_to_local(module, call, loop):
-                continue
-            if not shape.gradients_off(module, call) or not _over_batches(module, loop):
+            if loop is None or not _appends_to_local(module, call, loop):
                 continue
             outputs = _outputs(module, loop)
+            if not shape.gradients_off(module, call):
+                continue
+            if not _over_batches(module, loop) and not _decodes(loop):
+                continue
             if _is_output(module, call.args[0].value, outputs) and not _moved_later(module, call):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
+
+
+def _may_collect(outline: ast.Module) -> bool:
+    """Whether a loop appends, in a file that names a loader or decodes."""
+    nodes = outline_nodes(outline)
+    return any(_appends(node) for node in nodes if isinstance(node, (ast.For, ast.While))) and any(
+        shape.named_like_loader(name) or name in _BATCHES or _DECODES.search(f".{name}")
+        for name in map(_name, nodes)
+    )
+
+
+def _slots(facts: FileFacts) -> Iterator[tuple[Use, str]]:
+    """Yield where a loop files a layer's output, made without gradients, under a key."""
+    for use in facts.local_uses:
+        value = use.value
+        if use.role != "slot" or use.how != "[]" or not use.loops or value is None:
+            continue
+        if value.kind in ("name", "item") and use.key is not None and use.key.kind == "name":
+            for call in facts.calls_in(use.function):
+                if call.bound == value.text and call.loops and _made_by_layer(call):
+                    yield use, value.text
+
+
+def _made_by_layer(call: Call) -> bool:
+    off = any("no_grad" in each or "inference_mode" in each for each in call.managers)
+    return off and re.search(r"(^|[._])(model|net|layer|block|vae|unet)$", call.spelled) is not None
 
 
 def _name(node: ast.AST) -> str:
@@ -50,7 +79,7 @@ def _name(node: ast.AST) -> str:
     return ""
 
 
-def _appends(loop: ast.For) -> bool:
+def _appends(loop: ast.For | ast.While) -> bool:
     for node in ast.walk(loop):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append" | "extend"), args=[_]):
@@ -58,7 +87,16 @@ def _appends(loop: ast.For) -> bool:
     return False
 
 
-def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
+def _files(loop: ast.For | ast.While) -> bool:
+    """Whether the loop puts something under a key: `outputs[index] = output`."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=ast.Name())]):
+                return True
+    return False
+
+
+def _appends_to_local(module: Module, call: cst.Call, loop: Loop) -> bool:
     """`name.append(x)`, to a list made empty in the same function, outside the loop."""
     match call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attr), args=[_]):
@@ -73,7 +111,9 @@ def _appends_to_local(module: Module, call: cst.Call, loop: cst.For) -> bool:
     return False
 
 
-def _over_batches(module: Module, loop: cst.For) -> bool:
+def _over_batches(module: Module, loop: Loop) -> bool:
+    if not isinstance(loop, cst.For):
+        return False
     function = module.function_of(loop)
     return any(
         shape.loader_like(module, node, function) or shape.last_name(node) in _BATCHES
@@ -82,10 +122,19 @@ def _over_batches(module: Module, loop: cst.For) -> bool:
     )
 
 
+def _decodes(loop: Loop) -> bool:
+    """Whether each turn decodes images or frames: the largest outputs there are."""
+    return any(
+        isinstance(node, cst.Call) and _DECODES.search(dotted(node.func)) is not None
+        for node in shape.own_nodes(loop.body)
+    )
+
+
+_DECODES = re.compile(r"(^|[._])(decode_vae|decode_latents|vae\.decode)$")
 _BATCHES = ("batches", "data_iter", "test_iter", "val_iter", "eval_iter", "data_iterator")
 
 
-def _outputs(module: Module, loop: cst.For) -> set[str]:
+def _outputs(module: Module, loop: Loop) -> set[str]:
     """The names that hold this turn's batch, or the model's result for it, on the device."""
     names: set[str] = set()
     for node in shape.own_nodes(loop.body):
@@ -116,7 +165,9 @@ def _is_output(module: Module, value: cst.BaseExpression, names: set[str]) -> bo
             kept = shape.last_name(value) in shape.api("keeps-device")
             return kept and any(_is_output(module, arg.value, names) for arg in value.args[:1])
         case cst.Call():
-            return bool(_MODEL.search(dotted(value.func))) and not module.qualified(value.func)
+            spelled = dotted(value.func)
+            known = _MODEL.search(spelled) or _DECODES.search(spelled)
+            return known is not None and not module.qualified(value.func)
     return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leakcheck.static.facts.link import sets_up
 from leakcheck.static.facts.model import FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -18,8 +19,6 @@ class RecursiveClosure(Rule):
     proof = (
         "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
     )
-    default = False
-    severity = "info"
     words = ("torch",)
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -28,7 +27,9 @@ class RecursiveClosure(Rule):
         for function in facts.functions:
             if _holds_itself(function) and _is_in_method(facts, function):
                 yield self.hit(
-                    function.at, f"each call makes a cycle of `{function.name}`, which holds self"
+                    function.at,
+                    f"each call makes a cycle of `{function.name}`, which holds self",
+                    confidence="medium",
                 )
 
 
@@ -38,4 +39,6 @@ def _holds_itself(function: FunctionFacts) -> bool:
 
 def _is_in_method(facts: FileFacts, function: FunctionFacts) -> bool:
     method = facts.method_around(function.around)
-    return method is not None and method.parameters[:1] == ("self",)
+    if method is None or method.name.startswith("test") or sets_up(facts, function.around):
+        return False
+    return method.parameters[:1] == ("self",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Expr, FileFacts, Use
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -19,18 +19,32 @@ class ResourceLeftByOwner(Rule):
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
     proof = "static only: the file closes when its owner is dropped, so it is late, not lost"
-    words = ("open", "File", "Writer", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
+    words = (
+        "def close",
+        "open",
+        "File",
+        "Writer",
+        "Pool",
+        "socket",
+        "Popen",
+        "VideoCapture",
+        "Temporary",
+    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each class that has a closing method acquires."""
         for member in module.facts.classes:
-            closing = [name for name in _methods(module.facts, member) if name in api("teardowns")]
+            for flush in _only_flushes(member):
+                yield self.hit(
+                    flush.at, "`close` only flushes, and closes nothing", confidence="medium"
+                )
+            closing = _closing(module.facts, member)
             if not closing or closing == ["__del__"]:
                 continue
             for use in module.facts.facts.uses:
                 if use.role == "bind" and use.holder == "self" and _is_in(use, member):
                     made = _acquired(module.facts.facts, use)
-                    if made and _forgotten(module.facts, use.name, made):
+                    if made and _forgotten(member, use.name, made):
                         yield self.hit(
                             use.at,
                             f"`{closing[0]}` leaves `self.{use.name}` open",
@@ -38,8 +52,24 @@ class ResourceLeftByOwner(Rule):
                         )
 
 
-def _methods(linked: Linked, member: Member) -> list[str]:
-    return [name for each in linked.lineage(member) for name in each.facts.methods]
+def _only_flushes(member: Member) -> Iterator[Call]:
+    """Yield what a close() does that hands on the last writes, and ends nothing it made."""
+    facts, index = member.file.facts, member.facts.methods.get("close")
+    calls = facts.calls_in(index) if index is not None else ()
+    made = any(use.value is not None and use.value.kind == "call" for use in member.binds())
+    own = all(call.method == "flush" and call.spelled.startswith("self.") for call in calls)
+    yield from calls if made and own else ()
+
+
+def _closing(linked: Linked, member: Member) -> list[str]:
+    """Name what ends the object: `terminate(self)`, not `terminate(self, ids)`."""
+    return [
+        name
+        for each in linked.lineage(member)
+        for name, index in each.facts.methods.items()
+        if name in api("teardowns")
+        and (name.startswith("__") or len(each.file.facts.functions[index].parameters) == 1)
+    ]
 
 
 def _is_in(use: Use, member: Member) -> bool:
@@ -61,10 +91,11 @@ def _opens(value: Expr) -> bool:
     return value.kind == "call" and (value.text in ends("owned") or value.text in ends("ends"))
 
 
-def _forgotten(linked: Linked, name: str, made: str) -> bool:
+def _forgotten(member: Member, name: str, made: str) -> bool:
     """Whether nothing in the project ends, hands on, gives back or replaces the attribute."""
     enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
-    for facts, use in linked.uses(name):
+    linked = member.file
+    for facts, use in linked.uses_of(name, member):
         if use.role in ("escape", "take") or use.how in enders:
             return False
         if use.role == "bind" and facts.method_around(use.function) is None:

@@ -60,3 +60,33 @@ class Trainer:
             last = self.last.cpu()
             self.note(last)
             return self.attempt(batch[:1])  # leak: retry-in-except
+
+
+def loads_a_second(name, quantize, other):
+    model = AutoModel.from_pretrained(name)
+    try:
+        quantize(model)
+    except RuntimeError:
+        model = AutoModel.from_pretrained(name)  # leak: retry-in-except
+        other(model)
+
+
+def drops_the_first(name, quantize, other):
+    model = AutoModel.from_pretrained(name)
+    try:
+        quantize(model)
+    except RuntimeError:
+        del model
+        model = AutoModel.from_pretrained(name)
+        other(model)
+
+
+def loads_from_elsewhere(name, path, local):
+    if local:
+        model = AutoModel.from_pretrained(path)
+    else:
+        try:
+            model = AutoModel.from_pretrained(name)
+        except OSError:
+            model = AutoModel.from_pretrained(path)
+    return model

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.model import Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import constant, dotted, walk
@@ -19,10 +21,15 @@ class RetryInExcept(Rule):
     summary = "a retry inside `except` pays for the failed attempt as well"
     help = "set a flag in the handler and retry after it, when the traceback is gone"
     proof = "static only: a higher peak during the retry, no growth from step to step"
-    words = ("out of memory", "OutOfMemoryError")
+    words = ("out of memory", "OutOfMemoryError", "from_pretrained", "load_model")
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each handler of an out-of-memory error."""
+        """Look at each handler of an out-of-memory error, and at models loaded in any handler."""
+        for call in module.facts.facts.calls:
+            if call.handled == "except" and _second_model(module.facts.facts, call):
+                yield self.hit(
+                    call.at, f"the first `{call.bound}` is still bound", confidence="medium"
+                )
         for attempt in module.nodes(cst.Try):
             failed = _called_in(module, attempt.body)
             function = module.function_of(attempt)
@@ -37,6 +44,38 @@ class RetryInExcept(Rule):
                         yield self.hit(
                             node, "the failed attempt's tensors are still held during this call"
                         )
+
+
+def _second_model(facts: FileFacts, call: Call) -> bool:
+    """Whether a handler loads a model into the name that a whole one is bound to."""
+    if call.fate != "bound" or not _LOADS.search(call.method):
+        return False
+    here = facts.calls_in(call.function)
+    first = [
+        c for c in here if c.bound == call.bound and c.spelled == call.spelled and c.at < call.at
+    ]
+    dropped = any(
+        use.how == "del" and use.name == call.bound and use.at < call.at
+        for use in facts.local_uses
+        if use.function == call.function
+    ) or any(
+        bound.name == call.bound and bound.function == call.function and bound.value.text == "None"
+        for bound in facts.bindings
+    )
+    tried = [c for c in here if c.handled == "try" and c.at < call.at and _is_given(c, call.bound)]
+    return not dropped and any(
+        whole.handled == "" and whole.loops == call.loops and whole.at < use.at
+        for whole in first
+        for use in tried
+    )
+
+
+def _is_given(call: Call, name: str) -> bool:
+    """Whether the first model is what the attempt works on."""
+    return any(given.value.kind == "name" and given.value.text == name for given in call.arguments)
+
+
+_LOADS = re.compile(r"from_pretrained$|^_?load_model$")
 
 
 def _moved_to_host(body: cst.CSTNode) -> set[str]:

@@ -6,7 +6,7 @@ from multiprocessing.pool import ThreadPool
 import torch
 from torch import nn
 
-STEPS = 300
+STEPS = 600
 SAMPLES = 20_000
 
 

@@ -20,18 +20,36 @@ class WorkersNeverEnded(Rule):
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
     proof = "static only: what stays are other processes, and a run watches its own memory"
-    words = ("Pool", "Manager", "new_event_loop", "ClientSession")
+    words = (
+        "Pool",
+        "Manager",
+        "new_event_loop",
+        "ClientSession",
+        "vertex_list",
+        "get_connection",
+        "getconn",
+    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that starts something, in a function that runs more than once."""
         linked = module.facts
         for call in linked.facts.calls:
+            if _probes(call):
+                yield self.hit(call.at, "nobody takes this connection, so nobody closes it")
             known = call.qualified in ends("ends") or call.qualified in ends("proxied")
             if not known or _makes_its_object(linked, call):
                 continue
             if left_open(linked.facts, call, _HARMLESS) and not _runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 yield self.hit(call.at, f"{name} is never ended", confidence="medium")
+
+
+def _probes(call: Call) -> bool:
+    """A connection asked for and thrown away."""
+    return call.fate == "dropped" and call.method in _CONNECTIONS and call.function >= 0
+
+
+_CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection")
 
 
 def _makes_its_object(linked: Linked, call: Call) -> bool:

@@ -30,7 +30,9 @@ def test_each_way_to_touch_an_attribute_has_its_role():
     assert roles(in_method("self.a[x] = 1")) == [("a", "slot", "[]")]
     assert roles(in_method("self.a[x][0].append(1)")) == [("a", "add", "append")]
     assert roles(in_method("self.a.pop()")) == [("a", "take", "pop")]
-    assert roles(in_method("del self.a[x]")) == [("a", "take", "del")]
+    assert roles(in_method("del self.a[x]")) == [("a", "take", "del[]")]
+    assert roles(in_method("del self.a")) == [("a", "take", "del")]
+    assert roles(in_method("self.a[x] += 1")) == [("a", "slot", "+=")]
     assert roles(in_method("self.a[:] = x")) == [("a", "take", "[]")]
     assert roles(in_method("if len(self.a) > 9: pass")) == [("a", "measure", "len")]
     assert roles(in_method("return self.a")) == [("a", "escape", "returned")]
@@ -84,6 +86,91 @@ def test_a_function_knows_its_class_what_is_around_it_and_what_it_reads():
     assert inner.reads == {"self", "x"}
     assert facts.method_around(1) is forward
     assert facts.classes[0].methods == {"forward": 0}
+
+
+def test_a_loop_is_endless_if_nothing_in_it_leaves_it():
+    def endless(*lines):
+        body = "".join(f"    {line}\n" for line in lines)
+        return facts_of(f"def f(q):\n  while True:\n{body}").functions[0].endless
+
+    assert endless("q.get()")
+    assert endless("for x in q:", "  break")
+    assert endless("def g(): return 1")
+    assert not endless("if q.get() is None: break")
+    assert not endless("return q.get()")
+    assert not endless("if q.closed: raise ValueError")
+    assert not facts_of("def f(q):\n  while q.open:\n    q.get()").functions[0].endless
+
+
+def test_a_comprehension_is_a_loop_but_for_what_it_goes_over():
+    facts = facts_of("[f(x) for x in g() if h(x)]\n{k(x): 1 for x in y}")
+
+    assert [(call.spelled, call.loops) for call in facts.calls] == [
+        ("g", 0), ("h", 1), ("f", 1), ("k", 1),
+    ]  # fmt: skip
+
+
+def test_a_slice_is_told_from_an_item_and_seen_through_methods():
+    facts = facts_of("a = x[1:2]\nb = x[1]\nc = x[1:2].view(3).view(4)\nd = x[1].view(3)")
+
+    values = [(bound.value.kind, bound.value.text, bound.value.names) for bound in facts.bindings]
+    assert values == [
+        ("slice", "x", ("x",)),
+        ("item", "x", ("x",)),
+        ("call", "", ("x",)),
+        ("call", "", ()),
+    ]
+
+
+def test_what_stands_in_a_display_is_told_from_what_is_computed_in_it():
+    (value,) = facts_of("def f(a, b):\n  return a, -b, [a]").functions[0].returns
+
+    assert value.plain == ("a",)
+
+
+def test_an_argument_is_told_by_the_parameter_it_is_given_as():
+    (call,) = facts_of("f(1, a, size=b, **c)").calls
+
+    assert call.given("a", ("size", "owner")) == "owner"
+    assert call.given("b", ("size", "owner")) == "size"
+    assert call.given("b", ("owner",)) == ""
+    assert call.given("d", ("size", "owner")) == ""
+
+
+def test_what_a_test_does_with_an_attribute_does_not_count_for_the_program():
+    sources = {
+        "a.py": "a.seen.append(1)",
+        "tests/test_a.py": "a.seen.clear()",
+        "tests/test_b.py": "a.seen.pop()",
+        "b.py": "a.seen.remove(1)",
+    }
+    project = Project(sources)
+
+    def effects(path):
+        uses = Linked(path, project.facts(path), project).uses("seen")
+        return sorted(use.how for _, use in uses)
+
+    assert effects("a.py") == ["append", "remove"]
+    assert effects("tests/test_a.py") == ["append", "clear", "pop", "remove"]
+
+
+def test_another_class_speaks_of_its_own_attribute():
+    text = dedent("""
+        class Kept:
+            def __init__(self): self.seen = {}
+        class Kin(Kept):
+            def drop(self): self.seen.pop(1)
+        class Other:
+            def __init__(self): self.seen = {}
+            def drop(self): self.seen.clear()
+        def outside(kept): kept.seen.popitem()
+    """)
+    project = Project({"a.py": text})
+    linked = Linked("a.py", project.facts("a.py"), project)
+    kept = linked.classes[0]
+
+    takes = [use.how for _, use in linked.uses_of("seen", kept) if use.role == "take"]
+    assert takes == ["pop", "popitem"]
 
 
 def test_a_class_is_linked_with_its_bases_in_other_files():

@@ -271,3 +271,37 @@ def test_a_method_that_moves_a_modules_parameters_carries_nothing(method, lines)
             self.bias = replaced(self.bias, torch.empty_like(self.bias, device=device))
     """
     assert len(flagged(source.replace("METHOD", method))) == lines
+
+
+BASE_METER = """
+    class Meter:
+        def __init__(self):
+            self.total = 0
+
+        def add(self, value):
+            self.total = self.total + value
+"""
+KIN = """
+    from base import Meter
+
+    class Losses(Meter):
+        pass
+
+    def train(model, loader, optimizer):
+        losses = Losses()
+        for x, y in loader:
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            losses.add(loss)
+"""
+
+
+def test_what_an_inherited_method_keeps_is_told_at_the_call():
+    sources = {"base.py": textwrap.dedent(BASE_METER), "train.py": textwrap.dedent(KIN)}
+
+    findings = check_source(sources["train.py"], "train.py", graph_rules(), Project(sources))
+
+    assert [(f.rule, f.context.strip()) for f in findings] == [
+        ("undetached-meter", "losses.add(loss)")
+    ]

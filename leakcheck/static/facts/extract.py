@@ -41,14 +41,16 @@ class _Scope:
     owner: str
     at_class: bool = False
     loops: int = 0
+    outermost: tuple[int, int] = (0, 0)
     guards: int = 0
     managers: tuple[str, ...] = ()
     handled: Handled = ""
     shared: set[str] = field(default_factory=set)
     reads: set[str] = field(default_factory=set)
-    returns: list[Expr] = field(default_factory=list)
+    returns: list[tuple[Expr, Span]] = field(default_factory=list)
     raises: list[tuple[Expr, Span]] = field(default_factory=list)
     yields: bool = False
+    endless: bool = False
 
 
 def extract(outline: ast.Module) -> FileFacts:
@@ -149,9 +151,11 @@ class _Walk:
             outer.function,
             frozenset(inner.shared),
             frozenset(inner.reads),
-            tuple(inner.returns),
+            tuple(value for value, _ in inner.returns),
+            tuple(place for _, place in inner.returns),
             tuple(inner.raises),
             inner.yields,
+            inner.endless,
             span(node),
         )
 
@@ -172,19 +176,42 @@ class _Walk:
     def visit_loop(self, node: ast.For | ast.AsyncFor) -> None:
         """Walk a loop over something."""
         self._visit(node.iter)
-        self._at.loops += 1
+        self._enter_loop(node)
         self._target(node.target, Expr("other"))
         self._all(node.body)
-        self._at.loops -= 1
+        self._leave_loop()
         self._all(node.orelse)
+
+    def _enter_loop(self, node: ast.stmt | ast.expr) -> None:
+        if not self._at.loops:
+            self._at.outermost = (node.lineno, node.end_lineno or node.lineno)
+        self._at.loops += 1
+
+    def _leave_loop(self) -> None:
+        self._at.loops -= 1
+        if not self._at.loops:
+            self._at.outermost = (0, 0)
 
     def visit_while(self, node: ast.While) -> None:
         """Walk a loop under a condition."""
-        self._at.loops += 1
+        self._at.endless |= _never_left(node)
+        self._enter_loop(node)
         self._visit(node.test)
         self._all(node.body)
-        self._at.loops -= 1
+        self._leave_loop()
         self._all(node.orelse)
+
+    def visit_comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+    ) -> None:
+        """Walk what is made at each turn of a loop within an expression."""
+        first, *others = node.generators
+        self._visit(first.iter)
+        self._enter_loop(node)
+        self._all([first.target, *first.ifs, *others])
+        parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        self._all(parts)
+        self._leave_loop()
 
     def visit_if(self, node: ast.If | ast.IfExp) -> None:
         """Walk a test and what it guards."""
@@ -247,10 +274,11 @@ class _Walk:
     def visit_delete(self, node: ast.Delete) -> None:
         """`del self.seen[key]` takes an entry."""
         for target in node.targets:
+            how = "del[]" if isinstance(target, ast.Subscript) else "del"
             while isinstance(target, ast.Subscript):
                 self._visit(target.slice)
                 target = target.value
-            self._place(target, "take", "del")
+            self._place(target, "take", how)
 
     def visit_expression(self, node: ast.Expr) -> None:
         """A call that stands for itself gives its result to nobody."""
@@ -260,7 +288,7 @@ class _Walk:
         """Note what is returned."""
         if node.value is not None:
             self._value(node.value, "returned", "")
-            self._at.returns.append(self._expr(node.value))
+            self._at.returns.append((self._expr(node.value), span(node)))
 
     def visit_yield(self, node: ast.Yield | ast.YieldFrom) -> None:
         """Note that the function waits for its consumer."""
@@ -294,7 +322,8 @@ class _Walk:
                     self._visit(holder.slice)
                     holder = holder.value
                 cuts = isinstance(key, ast.Slice) and not augmented
-                self._place(holder, "take" if cuts else "slot", "[]", value, self._expr(key))
+                how = "+=" if augmented else "[]"
+                self._place(holder, "take" if cuts else "slot", how, value, self._expr(key))
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 for each in targets:
                     self._target(each, Expr("other"))
@@ -375,6 +404,7 @@ class _Walk:
             bound if fate == "bound" else "",
             at.function,
             at.loops,
+            at.outermost,
             at.managers,
             at.handled,
             span(node),
@@ -432,15 +462,16 @@ class _Walk:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 if _makes_empty(node, name):
                     return Expr("empty", name)
-                names = _names_in(node) if name == "partial" else ()
+                names = _names_in(node) if name == "partial" else _sliced(node)
                 return Expr("call", self._known(node), names)
             case ast.Lambda():
                 return Expr("lambda", "", _names_in(node.body, called_too=True))
             case ast.Await(value=inner):
                 return self._expr(inner)
             case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
-                return Expr("item", dotted(holder), _names_in(node))
-        return Expr("other", "", _names_in(node))
+                cut = isinstance(node.slice, ast.Slice)
+                return Expr("slice" if cut else "item", dotted(holder), _names_in(node))
+        return Expr("other", "", _names_in(node), _standing(node))
 
 
 def span(node: Any) -> Span:
@@ -460,6 +491,42 @@ def dotted(node: ast.AST) -> str:
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def _standing(node: ast.expr) -> tuple[str, ...]:
+    """Name the members of a display: `energy` of `(energy, {"forces": -grads})`."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return tuple(part.id for part in parts if isinstance(part, ast.Name))
+    return ()
+
+
+def _never_left(loop: ast.While) -> bool:
+    """Whether a `while True` has no break, return or raise of its own."""
+    if not isinstance(loop.test, ast.Constant) or not loop.test.value:
+        return False
+    todo: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    while todo:
+        node, own = todo.pop()
+        if isinstance(node, (ast.Return, ast.Raise, ast.Yield)) or (
+            own and isinstance(node, ast.Break)
+        ):
+            return False
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = own and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        todo += [(each, inner) for each in ast.iter_child_nodes(node)]
+    return True
+
+
+def _sliced(node: ast.expr) -> tuple[str, ...]:
+    """Name whose item a chain of methods begins with: `flat` of `flat[a:b].view(shape)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            return (name,)
+    return ()
 
 
 def _makes_empty(node: ast.Call, name: str) -> bool:
@@ -518,6 +585,10 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any], None]] = {
     ast.For: _Walk.visit_loop,
     ast.AsyncFor: _Walk.visit_loop,
     ast.While: _Walk.visit_while,
+    ast.ListComp: _Walk.visit_comprehension,
+    ast.SetComp: _Walk.visit_comprehension,
+    ast.DictComp: _Walk.visit_comprehension,
+    ast.GeneratorExp: _Walk.visit_comprehension,
     ast.If: _Walk.visit_if,
     ast.IfExp: _Walk.visit_if,
     ast.With: _Walk.visit_with,

@@ -38,6 +38,35 @@ class Member:
         for index in self.facts.methods.values():
             yield index, self.file.facts.functions[index]
 
+    def binds(self) -> Iterator[Use]:
+        """Yield what the class's own methods, and functions in them, bind on self."""
+        for use in self.file.facts.uses:
+            if use.role == "bind" and use.holder == "self":
+                method = self.file.facts.method_around(use.function)
+                if method is not None and method.owner == self.facts.name:
+                    yield use
+
+
+def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
+    """Whether the class around a use of self is another, and gives itself such an attribute."""
+    method = facts.method_around(use.function)
+    owner = facts.class_named(method.owner) if method is not None else None
+    if owner is None or owner.name in kin:
+        return False
+    first = owner.methods.get("__init__")
+    return first is not None and any(
+        other.role == "bind" and other.holder == "self" and other.function == first
+        for other in facts.uses_by_name.get(use.name, ())
+    )
+
+
+def is_test(path: str) -> bool:
+    """Tell whether a file is a test by its name."""
+    return _TEST.search(path) is not None
+
+
+_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest)\.py$")
+
 
 def sets_up(facts: FileFacts, function: int) -> bool:
     """Tell whether code runs where an object, or the module, is made or told what to be."""
@@ -81,9 +110,14 @@ class Linked:
         }
 
     def everywhere(self, name: str) -> Iterator[FileFacts]:
-        """Yield the facts of this file, and of all of its project that spell the name."""
+        """Yield the facts of this file, and of all of its project that spell the name.
+
+        What a test does with an object is not what the program does: tests speak among themselves.
+        """
         yield self.facts
         for path in self._project.mentioning(name, self.path) if self._project else ():
+            if is_test(path) and not is_test(self.path):
+                continue
             facts = self._project.facts(path) if self._project else None
             if facts is not None:
                 yield facts
@@ -92,6 +126,13 @@ class Linked:
         """Yield what the project does with attributes of this last word."""
         for facts in self.everywhere(name):
             for use in facts.uses_by_name.get(name, ()):
+                yield facts, use
+
+    def uses_of(self, name: str, member: Member) -> Iterator[tuple[FileFacts, Use]]:
+        """Yield what may be done with a class's attribute: not what others do with their own."""
+        kin = {each.facts.name for each in self.lineage(member)}
+        for facts, use in self.uses(name):
+            if use.holder != "self" or not _has_its_own(facts, use, kin):
                 yield facts, use
 
     def calls_of(self, name: str) -> Iterator[tuple[FileFacts, Call]]:
@@ -114,6 +155,10 @@ class Linked:
     def spelled_as_string(self, name: str) -> bool:
         """Tell whether getattr, setattr or `__dict__` may reach the attribute anywhere."""
         return any(name in facts.strings for facts in self.everywhere(name))
+
+    def class_called(self, name: str) -> Member | None:
+        """Return the class of this name, as qualified as the imports tell."""
+        return self._class(name)
 
     def _class(self, name: str) -> Member | None:
         own = self.facts.class_named(name)

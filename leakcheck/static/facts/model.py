@@ -6,7 +6,7 @@ one, since a receiver's class is often unknown. That errs on the side of silence
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -35,9 +35,10 @@ class Span:
 class Expr:
     """An expression in a word: what kind it is, what it spells, which names it reads."""
 
-    kind: Literal["name", "constant", "call", "empty", "lambda", "item", "other"]
+    kind: Literal["name", "constant", "call", "empty", "lambda", "item", "slice", "other"]
     text: str = ""  # the dotted name, the constant's repr, what is called, or whose item it is
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
+    plain: tuple[str, ...] = ()  # the names that stand as they are in a tuple, a list or a dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Call:
     bound: str  # the dotted name its result is bound to
     function: int  # index of the function it stands in, -1 at module level
     loops: int  # how many loops of that function are around it
+    outermost: tuple[int, int]  # the lines of the outermost of them, (0, 0) for none
     managers: tuple[str, ...]  # the context managers around it, in its function
     handled: Handled  # the part of a `try` it stands in
     at: Span
@@ -77,6 +79,15 @@ class Call:
         if 0 <= position < len(self.arguments) and not self.arguments[position].keyword:
             return self.arguments[position].value
         return None
+
+    def given(self, name: str, parameters: Sequence[str]) -> str:
+        """Return the parameter that a plain name is given as, "" for none."""
+        for place, given in enumerate(self.arguments):
+            if given.value.kind == "name" and given.value.text == name:
+                if given.keyword:
+                    return given.keyword if given.keyword in parameters else ""
+                return parameters[place] if place < len(parameters) else ""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +128,10 @@ class FunctionFacts:
     shared: frozenset[str]  # the names it declares global or nonlocal
     reads: frozenset[str]  # the plain names that it and the functions in it read
     returns: tuple[Expr, ...]
+    return_places: tuple[Span, ...]
     raises: tuple[tuple[Expr, Span], ...]
     yields: bool
+    endless: bool  # it has a `while True` that nothing in it leaves
     at: Span
 
 
@@ -160,6 +173,17 @@ class FileFacts:
         for call in self.calls:
             found.setdefault(call.method, []).append(call)
         return {name: tuple(calls) for name, calls in found.items()}
+
+    def calls_in(self, function: int) -> tuple[Call, ...]:
+        """Return the calls that stand in a function, not those of functions nested in it."""
+        return self._calls_by_function.get(function, ())
+
+    @cached_property
+    def _calls_by_function(self) -> Mapping[int, tuple[Call, ...]]:
+        found: dict[int, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.function, []).append(call)
+        return {index: tuple(calls) for index, calls in found.items()}
 
     def function(self, index: int) -> FunctionFacts | None:
         """Return the function of an index; None for the module's own code."""

@@ -95,5 +95,5 @@ def _given_away(facts: FileFacts, inside: set[int]) -> Iterator[Expr]:
 
 
 def _text_and_names(value: Expr) -> tuple[str, ...]:
-    spelled = value.kind in ("name", "item", "other", "lambda")
+    spelled = value.kind in ("name", "item", "slice", "other", "lambda")
     return (value.text, *value.names) if spelled else value.names

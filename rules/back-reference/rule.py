@@ -1,0 +1,99 @@
+"""response.stream = Stream(response): each holds the other, and only the collector frees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked, sets_up
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class BackReference(Rule):
+    """Objects that hold what holds them, made while a program runs."""
+
+    code = "LK213"
+    summary = "two objects hold each other, so only the garbage collector frees them"
+    help = "hold the owner by weakref.ref, or drop one side when the work is done"
+    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
+    words = ("self",)
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what is bound on an object, and at what is told of its owner."""
+        linked = module.facts
+        facts = linked.facts
+        for call in facts.calls:
+            holder = call.bound.rpartition(".")[0]
+            owned = holder == "self" and sets_up(facts, call.function)
+            if owned or not _comes_and_goes(facts, call, holder):
+                continue
+            if _keeps(linked, call, holder) and not _is_broken(linked, call.bound):
+                yield self.hit(
+                    call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
+                )
+        for use in facts.uses:
+            held = _is_told_of_self(use) and _is_held(facts, use)
+            if held and not _is_broken(linked, f"{use.holder}.{use.name}"):
+                yield self.hit(
+                    use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
+                )
+
+
+def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:
+    """Whether the holder is self, a parameter or local to the function: a global outlives it."""
+    function = facts.function(call.function)
+    root = holder.partition(".")[0]
+    if not root or function is None or root in function.shared:
+        return False
+    return root in function.parameters or any(
+        bound.name == root and bound.function == call.function for bound in facts.bindings
+    )
+
+
+def _keeps(linked: Linked, call: Call, holder: str) -> bool:
+    """Whether the class that is called stores, as it is, the argument that is its own holder."""
+    made = linked.class_called(call.qualified or call.spelled)
+    for member in made.file.lineage(made) if made is not None else ():
+        if (index := member.facts.methods.get("__init__")) is not None:
+            facts = member.file.facts
+            given = call.given(holder, facts.functions[index].parameters[1:])
+            return bool(given) and any(
+                use.function == index and use.value is not None and use.value.text == given
+                for use in member.binds()
+            )
+    return False
+
+
+def _is_broken(linked: Linked, spelled: str) -> bool:
+    """Whether somebody lets go of the part, and so of the cycle."""
+    name = spelled.rpartition(".")[2]
+    if any(
+        call.argument("value", 1) == Expr("constant", repr(name)) for _, call in _deletions(linked)
+    ):
+        return True
+    return any(
+        use.role == "take" or (use.value is not None and use.value.text == "None")
+        for facts, use in linked.uses(name)
+        if not sets_up(facts, use.function)
+    )
+
+
+def _deletions(linked: Linked) -> Iterator[tuple[FileFacts, Call]]:
+    for function in ("delattr", "setattr"):
+        yield from linked.calls_of(function)
+
+
+def _is_told_of_self(use: Use) -> bool:
+    return use.role == "bind" and use.value is not None and use.value.text == "self"
+
+
+def _is_held(facts: FileFacts, use: Use) -> bool:
+    """`self.bar.owner = self`, or `item.owner = self` beside `self.items.append(item)`."""
+    if use.holder.startswith("self."):
+        return not sets_up(facts, use.function) or use.holder.count(".") == 1
+    return any(
+        other.role in ("add", "slot") and other.holder == "self" and other.function == use.function
+        for other in facts.uses
+        if other.value is not None and other.value.text == use.holder
+    )

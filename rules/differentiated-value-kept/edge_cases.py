@@ -1,0 +1,42 @@
+"""Near misses are unmarked."""
+
+import torch
+from torch.autograd import grad
+
+
+def stored(energy, positions):
+    results = {}
+    results["energy"] = energy  # leak: differentiated-value-kept
+    results["forces"] = -grad(energy.sum(), positions)[0]
+    return results
+
+
+def alone(energy, positions):
+    grads = grad(energy, positions)
+    return grads, energy  # leak: differentiated-value-kept
+
+
+def detached(energy, positions):
+    forces = grad(energy, positions)[0]
+    energy = energy.detach()
+    return energy, forces
+
+
+def number(energy, positions):
+    return grad(energy, positions)[0], energy.item()
+
+
+def trained(energy, positions):
+    forces = torch.autograd.grad(energy, positions, create_graph=True)[0]
+    return energy, forces
+
+
+def asked_twice(energy, positions, cell):
+    forces = grad(energy, positions, retain_graph=True)[0]
+    return energy, forces, grad(energy, cell)[0]
+
+
+def learns(loss, positions):
+    forces = grad(loss, positions)[0]
+    loss.backward()
+    return loss, forces

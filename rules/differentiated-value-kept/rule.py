@@ -1,0 +1,70 @@
+"""return grad(energy, positions), energy: the gradient is taken, the graph goes along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Span
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class DifferentiatedValueKept(Rule):
+    """Values whose gradient was taken, and that a function still gives away with their graphs."""
+
+    code = "LK114"
+    summary = "a value is returned with the graph that its gradient was already taken from"
+    help = "return value.detach(): its graph has served"
+    proof = "static only: what grows depends on who keeps the result"
+    words = ("grad(",)
+    needs_torch = True
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each function that calls autograd.grad returns or stores."""
+        facts = module.facts.facts
+        for call in facts.calls_by_name.get("grad", ()):
+            name = _differentiated(facts, call)
+            for at in _given_away(facts, call, name) if name else ():
+                yield self.hit(
+                    at, f"`{name}` leaves with its graph, after its gradient", confidence="medium"
+                )
+
+
+def _differentiated(facts: FileFacts, call: Call) -> str:
+    """Name what is differentiated for good: without create_graph and retain_graph."""
+    if call.qualified not in ("torch.autograd.grad",) or call.function < 0:
+        return ""
+    for keyword in ("create_graph", "retain_graph"):
+        if call.argument(keyword) not in (None, Expr("constant", "False")):
+            return ""
+    if any(given.keyword in ("*", "**") for given in call.arguments):
+        return ""
+    outputs = call.argument("outputs", 0)
+    again = [other for other in facts.calls_in(call.function) if other.method in _USES]
+    if outputs is None or len(again) > 1:
+        return ""
+    if outputs.kind == "name":
+        return outputs.text
+    if outputs.kind == "call" and outputs.text.endswith((".sum", ".mean")):
+        return outputs.text.rpartition(".")[0]
+    return outputs.names[0] if outputs.kind == "other" and len(outputs.names) == 1 else ""
+
+
+_USES = ("grad", "backward")
+
+
+def _given_away(facts: FileFacts, call: Call, name: str) -> Iterator[Span]:
+    """Yield where the value itself is returned, or put under a key of what may be."""
+    function = facts.functions[call.function]
+    here = [bound for bound in facts.bindings if bound.function == call.function]
+    if any(bound.name == name and bound.at > call.at for bound in here):
+        return
+    for value, at in zip(function.returns, function.return_places, strict=True):
+        if (value.kind == "name" and value.text == name) or (
+            value.kind == "other" and name in value.plain and at > call.at
+        ):
+            yield at
+    for use in facts.local_uses:
+        stored = use.role == "slot" and use.value == Expr("name", name)
+        if stored and use.function == call.function and use.key and use.key.kind == "constant":
+            yield use.at

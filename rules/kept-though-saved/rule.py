@@ -1,0 +1,48 @@
+"""torch.save(shard, path); shards.append(shard): it is on disk, and in memory as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+_SAVES = {"torch.save": 0, "pickle.dump": 0, "joblib.dump": 0, "numpy.save": 1}
+
+
+class KeptThoughSaved(Rule):
+    """Objects that a loop writes to files of their own, and collects in a list all the same."""
+
+    code = "LK319"
+    summary = "what a loop writes to disk piece by piece is kept in a list as well"
+    help = "keep the path, or what is wanted of it later"
+    words = ("torch.save(", "pickle.dump(", "joblib.dump(", ".save(")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each loop both saves and appends."""
+        facts = module.facts.facts
+        for call in facts.calls:
+            position = _SAVES.get(call.qualified)
+            if position is None or not call.loops or len(call.arguments) <= position:
+                continue
+            saved = call.arguments[position].value
+            for use in facts.local_uses if saved.kind == "name" else ():
+                if _collects(use, call, saved.text) and _made_in_loop(facts, call, saved.text):
+                    yield self.hit(
+                        use.at,
+                        f"`{saved.text}` is saved, and stays in `{use.name}`",
+                        confidence="medium",
+                    )
+
+
+def _collects(use: Use, call: Call, name: str) -> bool:
+    """Whether the same loop appends the very object."""
+    here = use.function == call.function and use.loops == call.loops and use.how == "append"
+    return here and use.value is not None and use.value.text == name
+
+
+def _made_in_loop(facts: FileFacts, call: Call, name: str) -> bool:
+    """Whether each turn computes another one, and none is a path or a number."""
+    made = [c for c in facts.calls_in(call.function) if c.bound == name]
+    return bool(made) and all(each.loops for each in made)

@@ -1,0 +1,34 @@
+"""Near misses are unmarked."""
+
+import torch
+
+
+class Base:
+    def inherited(self, x):
+        return torch.relu(x)
+
+
+class Choice(Base):
+    def __init__(self):
+        self.first = self.plain
+        self.kept = None
+
+    def choose(self, other):
+        self.kept = self.plain  # leak: method-kept-on-self
+        self.also = self.inherited  # leak: method-kept-on-self
+        self.result = self.plain(1)
+        self.value = self.kept
+        self.of_another = other.plain
+        self.static = self.shared
+        self.got = self.computed
+
+    def plain(self, x):
+        return torch.tanh(x)
+
+    @staticmethod
+    def shared(x):
+        return x
+
+    @property
+    def computed(self):
+        return 1

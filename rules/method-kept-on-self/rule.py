@@ -1,0 +1,43 @@
+"""self._run = self._run_fast: the bound method holds its object, and the object the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Member, sets_up
+from leakcheck.static.facts.model import Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class MethodKeptOnSelf(Rule):
+    """Bound methods that their own object keeps from some call on."""
+
+    code = "LK212"
+    summary = "an object keeps one of its own bound methods, so only the collector frees it"
+    help = "choose the method where it is called, or keep its name"
+    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
+    words = ("= self.", "(\n")
+    needs_torch = True
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what the methods of each class bind on self."""
+        for member in module.facts.classes:
+            methods = _methods(member)
+            for use in member.binds():
+                if not sets_up(member.file.facts, use.function) and _names_one(use, methods):
+                    yield self.hit(use.at, f"`self.{use.name}` holds self", confidence="medium")
+
+
+def _methods(member: Member) -> set[str]:
+    """The methods of a class and its bases; a decorated one may be anything."""
+    return {
+        f"self.{method.name}"
+        for each in member.file.lineage(member)
+        for _, method in each.methods()
+        if not method.decorators
+    }
+
+
+def _names_one(use: Use, methods: set[str]) -> bool:
+    return use.value is not None and use.value.kind == "name" and use.value.text in methods

@@ -1,0 +1,59 @@
+"""self._fd = open(...) in acquire(): the second call loses the first descriptor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from leakcheck.static.facts.model import FileFacts, Use
+from leakcheck.static.facts.resources import ends
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+_AGAIN = re.compile(
+    r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|run|process|write|save|log|"
+    r"render|fetch|request|send|next|__next__|__iter__|reset|restart|reconnect|reopen|rotate|"
+    r"refresh|on_epoch_\w+|on_train_epoch_\w+|set_epoch)(_\w+)?$"
+)
+
+
+class OverwrittenWhileOpen(Rule):
+    """Resources on self that a method opens anew without a look at the one before."""
+
+    code = "LK606"
+    summary = "a resource is opened into an attribute whose previous one is still open"
+    help = "close the old one first, or refuse a second call"
+    proof = "static only: what stays open are files and processes, not memory"
+    words = ("open(", "File(", "Writer(", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what the methods that are called again and again bind on self."""
+        facts = module.facts.facts
+        for use in facts.uses:
+            method = facts.method_around(use.function)
+            if method is None or not _AGAIN.match(method.name) or not _opens(use):
+                continue
+            if not use.guarded and not _looked_at(facts, use):
+                yield self.hit(
+                    use.at, f"`self.{use.name}` may still be open here", confidence="medium"
+                )
+
+
+def _opens(use: Use) -> bool:
+    made = use.value.text if use.value is not None and use.value.kind == "call" else ""
+    return (
+        use.role == "bind"
+        and use.holder == "self"
+        and (made in ends("owned") or made in ends("ends"))
+    )
+
+
+def _looked_at(facts: FileFacts, use: Use) -> bool:
+    """Whether the function reads the attribute, or ends everything, before it opens it anew."""
+    return any(
+        other.function == use.function and other.name == use.name and other.at < use.at
+        for other in facts.uses
+    ) or any(
+        call.at < use.at and re.search(r"close|release|stop|shutdown|end|clean", call.method)
+        for call in facts.calls_in(use.function)
+    )

@@ -1,0 +1,17 @@
+"""Near misses are unmarked."""
+
+import torch
+
+
+def moves(model, x, batch, device):
+    labels = torch.zeros(8)
+    labels.to(device)  # leak: result-thrown-away
+    centroids = torch.randn(8, 8)
+    centroids.cuda()  # leak: result-thrown-away
+    embeddings = model(x)
+    embeddings.cpu()  # leak: result-thrown-away
+    model.to(device)
+    model.encoder.cpu()
+    batch.to(device)
+    embeddings = embeddings.cpu()
+    return embeddings.to(device), labels

@@ -1,0 +1,26 @@
+"""Each step has a table of its own."""
+
+import wandb
+
+
+class Monitor:
+    def __init__(self):
+        self.table = wandb.Table(columns=["step", "text"])
+
+    def log(self, step, texts):
+        for text in texts:
+            self.table.add_data(step, text)
+        wandb.log({"samples": self.table})
+        self.table = wandb.Table(columns=["step", "text"])
+
+
+def main():
+    wandb.init(mode="offline")
+    monitor = Monitor()
+    for step in range(100):
+        monitor.log(step, ["a sample" * 100])
+    wandb.finish()
+
+
+if __name__ == "__main__":
+    main()

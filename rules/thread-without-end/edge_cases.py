@@ -1,0 +1,102 @@
+"""Near misses are unmarked."""
+
+import queue
+import threading
+from threading import Thread
+
+
+class Loops(Thread):
+    def run(self):
+        while True:
+            for step in range(3):
+                if step:
+                    break
+
+
+class Ends(Thread):
+    def run(self):
+        while True:
+            if self.stopped:
+                return
+
+
+class Server:
+    def start(self):
+        self.worker = Loops()
+        self.worker.start()
+
+
+class Owner:
+    def close(self):
+        self.closed = True
+
+    def start(self):
+        self.worker = Loops()  # leak: thread-without-end
+        self.worker.start()
+        self.other = Ends()
+        self.other.start()
+
+        def nested():
+            while True:
+                self.poll()
+
+        Thread(target=nested).start()  # leak: thread-without-end
+        Thread(target=self.breaks).start()
+        Thread(target=self.asks).start()
+
+    def breaks(self):
+        while True:
+            if self.poll():
+                break
+
+    def asks(self):
+        while not self.stopped:
+            self.poll()
+
+    def poll(self):
+        return 1
+
+
+class Filler(Thread):
+    def __init__(self, items, room):
+        super().__init__()
+        self.items, self.room = items, room
+
+    def run(self):
+        for item in self.items:
+            self.room.put(item)
+
+
+class Patient(Filler):
+    def run(self):
+        for item in self.items:
+            self.room.put(item, timeout=1)
+
+
+class Asking(Filler):
+    def run(self):
+        for item in self.items:
+            if self.stopped.is_set():
+                break
+            self.room.put(item)
+
+
+def fill(room, items):
+    for item in items:
+        room.put(item)
+
+
+class Buffered:
+    def __init__(self, items):
+        self.room = queue.Queue(8)
+        Filler(items, self.room).start()  # leak: thread-without-end
+        Patient(items, self.room).start()
+        Asking(items, self.room).start()
+
+
+def forever():
+    while True:
+        pass
+
+
+threading.Thread(target=forever, daemon=True).start()

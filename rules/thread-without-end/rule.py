@@ -1,0 +1,84 @@
+"""while True with no way out, in a thread that an object starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
+
+_THREADS = ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+
+
+class ThreadWithoutEnd(Rule):
+    """Threads of an object whose loop nothing can end, close() included."""
+
+    code = "LK608"
+    summary = "an object starts a thread whose loop has no way out"
+    help = "leave the loop on a stop event or a None in the queue, and join in close()"
+    proof = "static only: what stays is a thread, and what it holds"
+    words = ("Thread", "Process")
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each thread that a method starts."""
+        linked = module.facts
+        for call in linked.facts.calls:
+            method = linked.facts.method_around(call.function)
+            if method is None or not method.owner:
+                continue
+            loop = _loop(linked, call, method)
+            if loop is None:
+                continue
+            if loop.endless and _can_be_closed(linked, method):
+                told = (
+                    f"`{loop.name}` has no way out, so closing its owner does not end this thread"
+                )
+                yield self.hit(call.at, told, confidence="medium")
+            elif _blocks(linked.facts, loop):
+                told = f"`{loop.name}` waits for room in a full queue once nobody reads from it"
+                yield self.hit(call.at, told, confidence="medium")
+
+
+def _can_be_closed(linked: Linked, method: FunctionFacts) -> bool:
+    """Whether the class that starts the thread says when it is over."""
+    owner = linked.class_called(method.owner)
+    members = linked.lineage(owner) if owner is not None else []
+    return any(name in api("teardowns") for each in members for name in each.facts.methods)
+
+
+def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | None:
+    """The function that the thread runs: its target, or the run method of its class."""
+    target = call.argument("target", 1)
+    if call.qualified in _THREADS and target is not None and target.kind == "name":
+        word = target.text.rpartition(".")[2]
+        owner = linked.facts.class_named(method.owner)
+        index = owner.methods.get(word) if owner and target.text == f"self.{word}" else None
+        nested = (f for f in linked.facts.functions if f.name == word and f.around >= 0)
+        return linked.facts.functions[index] if index is not None else next(nested, None)
+    member = linked.class_called(call.qualified or call.spelled)
+    return _run(member) if member is not None and method.owner != member.facts.name else None
+
+
+def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
+    """Whether it fills a queue of limited size, and asks neither for time nor for a way to stop."""
+    index = facts.functions.index(loop) if loop in facts.functions else -1
+    calls = facts.calls_in(index) if index >= 0 else ()
+    puts = [call for call in calls if call.method == "put" and call.loops]
+    limited = any(call.method == "Queue" and call.arguments for call in facts.calls)
+    patient = all(len(call.arguments) == 1 for call in puts)
+    asked = [call.spelled for call in calls]
+    asked += [use.name for use in facts.uses if use.function == index]
+    return bool(puts) and limited and patient and not any(map(_STOPS.search, asked))
+
+
+_STOPS = re.compile(r"is_set|stop|exit|clos|done|finish|running|alive|event|shut|cancel")
+
+
+def _run(member: Member) -> FunctionFacts | None:
+    threads = any(base in _THREADS for base in member.file.foreign_bases(member))
+    index = member.facts.methods.get("run")
+    return member.file.facts.functions[index] if threads and index is not None else None

@@ -1,0 +1,63 @@
+"""del buffer, while a view of it from the loop before is still bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.model import Binding, Call, FileFacts, Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+
+class ViewOutlivesDel(Rule):
+    """Tensors that are deleted to be freed at once, and that a view of theirs keeps."""
+
+    code = "LK317"
+    summary = "a tensor is deleted and collected while a view of it is still bound"
+    help = "delete the view as well, or clone it"
+    proof = "static only: it lasts until the function returns, and nothing grows"
+    words = ("del ",)
+    needs_torch = True
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each name that a function deletes before it empties a cache or collects."""
+        facts = module.facts.facts
+        seen: set[Binding] = set()
+        for call in facts.calls:
+            if call.method not in ("collect", "empty_cache", "malloc_trim") or call.function < 0:
+                continue
+            for deleted in _deleted_before(facts, call):
+                for view in _views(facts, deleted, call):
+                    if view not in seen:
+                        seen.add(view)
+                        yield self.hit(
+                            view.at,
+                            f"`{view.name}` keeps `{deleted.name}` after its `del`",
+                            confidence="medium",
+                        )
+
+
+def _deleted_before(facts: FileFacts, call: Call) -> list[Use]:
+    return [
+        use
+        for use in facts.local_uses
+        if use.how == "del" and use.function == call.function and use.at < call.at
+    ]
+
+
+def _views(facts: FileFacts, deleted: Use, call: Call) -> Iterator[Binding]:
+    """Yield the names that a slice of it is bound to, up to the collection."""
+    here = [bound for bound in facts.bindings if bound.function == deleted.function]
+    gone = {
+        use.name
+        for use in facts.local_uses
+        if use.how == "del" and use.function == deleted.function
+    }
+    for bound in here:
+        value = bound.value
+        sliced = value.kind == "slice" and value.text == deleted.name
+        viewed = value.kind == "call" and value.names == (deleted.name,)
+        if not (sliced or viewed) or bound.name in gone or bound.at > deleted.at:
+            continue
+        if not any(b.name == bound.name and deleted.at < b.at < call.at for b in here):
+            yield bound
