@@ -195,6 +195,7 @@ def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wai
 def _vain(evidence: Evidence) -> Use | None:
     """Return what took something away again and again, while it went on growing."""
     taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
+    taken = (use for use in taken if use.reach != "once")  # a new object's own
     return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
 
 

@@ -80,11 +80,16 @@ class Prospects:
 
     @property
     def removal(self) -> Removal | None:
-        """A statement that may take away from what grows, if each has one."""
+        """A statement that may take away from what grows, if each has one.
+
+        Not for a graph, unless a backward is to take it: nobody means to keep that.
+        """
         outlook = self.outlook
         if outlook is None or outlook.kind != "emptied":
             return None
         decides = next(one for one in self.each if one.outlook is outlook)
+        if decides.evidence.graph and not decides.evidence.awaited:
+            return None
         fields = dict(outlook.reason.fields)
         place = Place(str(fields["path"]), int(fields["line"]), str(fields["code"]))
         at = (fields["path"], fields["line"])
@@ -102,6 +107,8 @@ class Prospects:
     def waits_long(self) -> bool:
         """Whether each is emptied at the end of a loop, however long that takes."""
         codes = {one.outlook.reason.code for one in self.each}
+        if any(one.evidence.graph for one in self.each):
+            return False
         return bool(codes) and codes <= {"emptied-at-a-turn", "emptied-now-and-then"}
 
     @property

@@ -319,7 +319,8 @@ class Course:
     @property
     def _is_disputed(self) -> bool:
         """Whether a statement that took nothing from it yet is to have some more chances."""
-        return self._disputed and not self._rose_for(patience.DISPUTED_STEPS)
+        known = self._disputed and bool(self._curves)
+        return known and not self._rose_for(patience.DISPUTED_STEPS)
 
     def _rose_for(self, steps: int) -> bool:
         """Say whether each of the containers was measured to grow evenly for so many steps."""

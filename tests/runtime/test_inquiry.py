@@ -9,6 +9,7 @@ import pytest
 from leakcheck.model import Notice, Place, Suspect
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
+from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.patience import (
@@ -165,9 +166,9 @@ class Window:
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
     grown: dict[object, object] = {}  # noqa: RUF012
-    passed: dict[str, object] = {}  # noqa: RUF012
+    uses: dict[object, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
-    visits: dict[tuple[str, int], int] = {}  # noqa: RUF012
+    sources = Sources({})
 
     def __init__(self, *_: object) -> None:
         pass

@@ -14,10 +14,8 @@ UNHELD_STEPS = 200
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
-# that something grows evenly while a statement which may take away from it has not run: as long as
-# by the clock, and less where that handles an exception, which nobody counts on
+# that something grows evenly while a statement which may take away from it has not run
 IN_VAIN_STEPS = 5000
-IN_VAIN_HANDLER_STEPS = 2000
 # that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
 # emptied by turns, one every thirty steps
 DISPUTED_STEPS = 300
