@@ -11,6 +11,7 @@ from math import inf
 from time import thread_time
 
 from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
+from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.inquest import Grown
@@ -204,22 +205,22 @@ class Findings:
         )
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
         if uneven and of_libraries and (self.suspects or heap_alone):
-            return patience.SHAPES_STEPS
+            return outlook.SHAPES_STEPS
         if self.asked_often:
             return patience.CACHE_STEPS
         if self.memo or self.prospects.memo:
-            return patience.MEMO_STEPS
+            return outlook.MEMO_STEPS
         if not self.suspects:
-            return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
+            return outlook.MEMO_STEPS if heap_alone else outlook.UNSURE_STEPS
         if self.doubtful or any(
             one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
             for one in self.suspects
         ):
-            return patience.UNHELD_STEPS
+            return outlook.UNSURE_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
         slows, early = any(reading.slows for reading in grown), seen < patience.EARLY_STEPS
         may_fill_up = unheld or ((soon or early or slows) and self.keyed)
-        return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
+        return outlook.KEYED_STEPS if may_fill_up else 0
 
 
 class Attribution:

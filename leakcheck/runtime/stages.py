@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
@@ -409,7 +410,7 @@ class Course:
                 findings.rates,
                 per_step=findings.tolerated_bytes,
             )
-            self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
+            self._excuse_until(step, step + findings.full_in_steps * outlook.FILLS_WITHIN)
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
