@@ -37,9 +37,15 @@ class Prospect:
         return self.outlook.kind == "fills"
 
     @property
+    def is_bounded(self) -> bool:
+        """Whether it ends by itself: it only fills up, or is a graph that goes every so often."""
+        graph = self.evidence.graph and not self.evidence.awaited
+        return self.fills or (graph and self.outlook.reason.code == "emptied-now-and-then")
+
+    @property
     def limit(self) -> Use | None:
         """The use that limits it."""
-        known = self.evidence.limits
+        known = self.evidence.limits or (() if self.fills else self.evidence.relief)
         told = [use for use in known if use.guard.n == self.evidence.most]
         return next(iter((*told, *known)), None)
 
@@ -71,7 +77,7 @@ class Prospects:
     @property
     def limits(self) -> str:
         """Say which limits the program sets to everything that grows; "" if one has none."""
-        if not self.each or not all(one.fills for one in self.each):
+        if not self.each or not all(one.is_bounded for one in self.each):
             return ""
         told = sorted({_told(one.limit) for one in self.each if one.limit is not None})
         named = (one.suspect for one in self.each)

@@ -11,7 +11,7 @@ from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.counters import counts, turn_of
 from leakcheck.source.mentions import Mention
-from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, name_of, same
+from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, asks_for_main, name_of, same
 from leakcheck.source.words import words
 
 GuardKind = Literal[
@@ -163,6 +163,8 @@ class _Subject:
             case ast.BoolOp(op=sign, values=parts):
                 found = [self._said(each, holds, at) for each in parts]
                 return _of_parts(found, every=isinstance(sign, ast.And) == holds)
+            case ast.Compare() if asks_for_main(asked):
+                return _NOTHING
             case ast.Compare(left=left, ops=[sign], comparators=[right]):
                 known = type(sign) if holds else _OPPOSITE[type(sign)]
                 return self._compared(left, known, right, at)

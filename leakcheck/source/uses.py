@@ -144,7 +144,7 @@ class _Reader:
         names = ("__init__", "setattr", "update", "vars")
         places = [each for each in seeds_of(self.program, self.held) if each.name == self.held.name]
         for name in names if self.held.kind == "attribute" else ():
-            for file in self.program.files(name):
+            for file in self.program.files(name, self.held.homes):
                 for call in file.calls(name):
                     owner = _set_by(file, call, name, self.held.name)
                     if owner is not None and may_own(self.program, file, owner, places[0]):

@@ -160,7 +160,7 @@ def _path_of_function(function: str, paths: Sequence[str]) -> str:
 
 def _path_of_module(name: str) -> str:
     module = sys.modules.get(name or "__main__")
-    path = getattr(module, "__file__", None) if type(module) is type(sys) else None
+    path = vars(module).get("__file__") if type(module) is type(sys) else None
     return frames.shown(path) if type(path) is str else ""
 
 
