@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from leakcheck.model import Ended, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
-from leakcheck.runtime.attribution.guards import LIMITED_AT
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
@@ -21,6 +20,7 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read_known,
 )
+from leakcheck.runtime.prospects import LIMITED_AT
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import unit_of

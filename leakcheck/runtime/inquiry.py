@@ -11,31 +11,21 @@ from math import inf
 from time import thread_time
 
 from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
+from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution import turnover
-from leakcheck.runtime.attribution.assignments import reading_without
-from leakcheck.runtime.attribution.backward import backward_at
-from leakcheck.runtime.attribution.conditions import may_end, mostly_found
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
-from leakcheck.runtime.attribution.guards import limited_by_program, limiting_place, without_limit
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.names import joins_itself
-from leakcheck.runtime.attribution.overrun import was_cut_in_vain
-from leakcheck.runtime.attribution.perhaps import emptied_at
 from leakcheck.runtime.attribution.pools import pool_of
-from leakcheck.runtime.attribution.reached import is_reached
-from leakcheck.runtime.attribution.refuted import Lines, in_vain, out_of_reach, period_around
-from leakcheck.runtime.attribution.removals import removed_at
-from leakcheck.runtime.attribution.uncalled import to_be_called
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
-from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
-from leakcheck.runtime.readings.limits import host_room_bytes
+from leakcheck.runtime.prospects import NO_PROSPECTS, Prospects, prospects_of
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, unit_of
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
@@ -54,7 +44,6 @@ FARTHEST_APART_STEPS = 1000  # where it is not known when it comes
 LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
-SLOT_BYTES = 8  # that an element takes at least
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
 LOG = "{holders}: a log of numbers, below the tolerance of {limit} a step"
 LIBRARY_LOG = "{holders}: a library's log of numbers, below the tolerance of {limit} a step"
@@ -104,25 +93,21 @@ class Findings:
     memory: tuple[DeviceMemory, ...]  # of the devices that grow
     full_in_steps: int  # what has a limit
     keyed: bool  # what grows finds things by key, as caches do
-    memo: bool  # it grows in an lru_cache, or under a condition that may hold for a while only
+    memo: bool  # it grows in an lru_cache, or makes what it is asked for
     found: bool  # a container or a graph was seen to grow
     rates: Mapping[str, float]  # by resource, of what was confirmed, a step
     shapes_vary: bool = False  # libraries keep something for each new shape, up to a number
     doubtful: bool = False  # they are in containers that keep their size
-    passed: bool = False  # what holds them has more in it than its source allows
-    limited: tuple[Suspect, ...] = ()  # by the program, beside the suspects
+    prospects: Prospects = NO_PROSPECTS  # of the suspects, without those that only fill up
+    limited: Prospects = NO_PROSPECTS  # those
     taken: Mapping[Holder, str] = field(
         default_factory=dict
     )  # by holder: who gives up what it gains
     asked_often: bool = False  # and most often has what it is asked for
     filling_bytes: float = 0.0  # a step, gained by what has a limit
-    removal: Removal | None = None  # a statement that may take away from what grows
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
-    refuted: Lines = frozenset()  # statements that were seen not to be about what grows
-    disputed: bool = False  # without these it would be hoped for
-    period_steps: int = 0  # of a statement that may be, and runs every so many steps
     ways: tuple[Way, ...] = ()  # to the containers that grow
 
     def explain(self, nodes_per_step: float) -> bool:
@@ -173,11 +158,9 @@ class Findings:
 
         What the `inquiry` before saw grow with the size of one step ends as steps grow no more.
         """
-        if self.passed:
-            return ""
         large = [one for one in self.suspects if not is_below(one, tolerance_bytes)]
-        if self.limited and not large:  # a log beside a window that fills
-            return limited_by_program(self.limited)
+        if self.limited.each and not large:  # a log beside a window that fills
+            return self.limited.limits
         if large and all(one.holder in self.taken for one in large):
             return "; ".join(
                 f"{one.holder} takes in what {self.taken[one.holder]} gives up" for one in large
@@ -186,8 +169,7 @@ class Findings:
         joined = any(joins_itself(place) for one in self.suspects for place in one.locations)
         unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
         lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
-        with reading_without(self.refuted):
-            return lengthening or limited_by_program(self.suspects)
+        return lengthening or self.prospects.limits
 
     @property
     def of_graph(self) -> bool:
@@ -223,22 +205,22 @@ class Findings:
         )
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
         if uneven and of_libraries and (self.suspects or heap_alone):
-            return patience.SHAPES_STEPS
+            return outlook.SHAPES_STEPS
         if self.asked_often:
             return patience.CACHE_STEPS
-        if self.memo:
-            return patience.MEMO_STEPS
+        if self.memo or self.prospects.memo:
+            return outlook.MEMO_STEPS
         if not self.suspects:
-            return patience.MEMO_STEPS if heap_alone else patience.UNHELD_STEPS
+            return outlook.MEMO_STEPS if heap_alone else outlook.UNSURE_STEPS
         if self.doubtful or any(
             one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
             for one in self.suspects
         ):
-            return patience.UNHELD_STEPS
+            return outlook.UNSURE_STEPS
         unheld = soon and any(map(_is_unheld, self.suspects))
         slows, early = any(reading.slows for reading in grown), seen < patience.EARLY_STEPS
         may_fill_up = unheld or ((soon or early or slows) and self.keyed)
-        return patience.MAY_FILL_UP_STEPS if may_fill_up else 0
+        return outlook.KEYED_STEPS if may_fill_up else 0
 
 
 class Attribution:
@@ -319,80 +301,35 @@ class Attribution:
     def _look_back(self) -> Findings:
         window = self._window
         suspects, notices = window.close()
-        suspects = tuple(to_be_called(one) for one in suspects if self._accounts(one))
-        refuted = self._refuted(suspects)
-        claimed = bool(refuted) and self._may_shrink(suspects)
-        with reading_without(refuted):
-            found = self._as_findings(suspects, notices, refuted)
-        return replace(found, disputed=claimed)
-
-    def _may_shrink(self, suspects: Sequence[Suspect]) -> bool:
-        """Say whether the source has something that would limit or empty what grows."""
-        visits = self._window.visits
-        place = emptied_at(suspects) or removed_at(suspects, visits)
-        return place is not None or any(limiting_place(one) is not None for one in suspects)
-
-    def _refuted(self, suspects: Sequence[Suspect]) -> Lines:
-        """Return the statements that are not about what grows: they ran, and it grew on."""
-        window = self._window
-        known = self._grown_of(suspects)
-        if not known or not all(one.way and one.was_never_emptied for one in known):
-            return frozenset()
-        if len(known) < len(suspects):
-            return frozenset()
-        most = host_room_bytes() / SLOT_BYTES
-        paths = {place.path for one in suspects for place in one.locations}
-        return in_vain(window.visits) | out_of_reach(paths, most)
-
-    def _as_findings(
-        self, suspects: tuple[Suspect, ...], notices: Sequence[Notice], refuted: Lines
-    ) -> Findings:
-        window = self._window
-        told = (self._passed(one) for one in suspects)
-        passed = [notice for notice in told if notice is not None]
-        beyond = suspects if passed else without_limit(suspects)
-        limited = tuple(one for one in suspects if one not in beyond)
-        suspects = beyond
+        suspects = tuple(one for one in suspects if self._accounts(one))
+        found = prospects_of(suspects, window.sources, window.grown, window.uses)
+        beyond = found.beyond
+        others = [one for one in found.each if one not in beyond.each]
+        suspects = beyond.suspects
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
-        keyed, memo = cached and window.keyed, cached and window.memo
-        memo |= cached and may_end(suspects, window.visits)
-        asked_often = cached and mostly_found(suspects, window.visits, window.steps)
-        place = None if passed else emptied_at(suspects) or removed_at(suspects, window.visits)
-        place = place or backward_at(suspects, window.visits)
-        claimed = [place, *map(limiting_place, suspects)]
-        period = max((period_around(each) for each in claimed if each is not None), default=0)
         return Findings(
             suspects,
-            (*notices, *passed),
+            (*notices, *beyond.passed),
             (),
             window.full_in_steps,
-            keyed,
-            memo,
+            cached and window.keyed,
+            cached and window.memo,
             window.found,
             self._rates,
             window.shapes_vary,
             window.doubtful,
-            bool(passed),
-            limited,
+            beyond,
+            Prospects(tuple(others)),
             _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
-            asked_often,
+            cached and beyond.mostly_found(window.steps),
             window.filling_bytes,
-            Removal(place, is_reached(place, window.visits)) if place else None,
-            refuted=refuted,
-            period_steps=period,
             ways=tuple(one.way for one in self._grown_of(suspects) if one.way is not None),
         )
 
     def _grown_of(self, suspects: Sequence[Suspect]) -> list[Grown]:
         known = (self._window.grown.get(one.holder) for one in suspects)
         return [one for one in known if one is not None]
-
-    def _passed(self, suspect: Suspect) -> Notice | None:
-        """Tell of a limit that does not hold this suspect; None if there is none."""
-        window, holder = self._window, suspect.holder
-        over = window.over.get(holder) if was_cut_in_vain(suspect, window.visits) else None
-        return window.passed.get(holder) or over
 
     def _accounts(self, suspect: Suspect) -> bool:
         """Say whether a suspect gains a good part of something that was measured to grow.

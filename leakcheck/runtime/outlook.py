@@ -105,7 +105,12 @@ class Evidence:
 
     @property
     def firm(self) -> int | None:
-        """The least number that it is kept to at each step, whatever else is asked."""
+        """The least number that it is kept to at each step, whatever else is asked.
+
+        None where another limit is not known: it may be the one that holds.
+        """
+        if self.capacity is None and any(use.guard.n is None for use in self.limits):
+            return None
         each = (u for u in self.limits if u.guard.only and u.reach == "each step")
         known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
         return self.capacity if self.capacity is not None else min(known, default=None)
@@ -190,6 +195,7 @@ def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wai
 def _vain(evidence: Evidence) -> Use | None:
     """Return what took something away again and again, while it went on growing."""
     taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
+    taken = (use for use in taken if use.reach != "once")  # a new object's own
     return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from leakcheck.model import DeviceMemory, Notice, Suspect
-from leakcheck.runtime.attribution import emptied
-from leakcheck.runtime.attribution.assignments import reading_without
-from leakcheck.runtime.attribution.refuted import Lines, handles_exception
+from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
@@ -34,6 +32,7 @@ from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
+from leakcheck.runtime.prospects import NO_PROSPECTS
 from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
@@ -95,7 +94,7 @@ class Course:
         self._soon = self._may_fill_up = self._doubted = self.per_training = False
         self._waits_long = self._disputed = False
         self._looked_again = False  # over a whole period of what may take it away
-        self._refuted: Lines = frozenset()  # statements that were seen not to be about what grows
+        self._prospects = NO_PROSPECTS  # of the suspects
         self._ways: tuple[Way, ...] = ()
         self._curves: list[Curve] = []  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
@@ -279,9 +278,7 @@ class Course:
         self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
         wanted = self._ways if self.removal is not None or self._disputed else ()
         self._curves = [Curve() for _ in wanted]
-        with reading_without(self._refuted):
-            inside = self.waits != "nothing" and emptied.by_program(suspects)
-            hoped = inside or emptied.elsewhere(suspects)
+        hoped = self.waits != "nothing" and self._prospects.waits_long
         self._waits_long = hoped
         self._release.wait_for(hoped, self.removal, self.per_training)
         self._wait(step)
@@ -317,14 +314,14 @@ class Course:
     @property
     def _in_vain(self) -> bool:
         """Whether what might take away has been waited for, and nothing was taken."""
-        handler = self.removal is not None and handles_exception(self.removal.place)
-        steps = patience.IN_VAIN_HANDLER_STEPS if handler else patience.IN_VAIN_STEPS
+        steps = patience.IN_VAIN_STEPS
         return self.waits == "nothing" and not self._waits_long and self._rose_for(steps)
 
     @property
     def _is_disputed(self) -> bool:
         """Whether a statement that took nothing from it yet is to have some more chances."""
-        return self._disputed and not self._rose_for(patience.DISPUTED_STEPS)
+        known = self._disputed and bool(self._curves)
+        return known and not self._rose_for(patience.DISPUTED_STEPS)
 
     def _rose_for(self, steps: int) -> bool:
         """Say whether each of the containers was measured to grow evenly for so many steps."""
@@ -339,8 +336,7 @@ class Course:
     def _judge_release(self, step: int, depth: int) -> None:
         readings = self.watch.checkpoint(step, collect=True)
         outcome = self._release.judge(step, readings, depth, self.rounds.outermost)
-        with reading_without(self._refuted):
-            may_be = self._release.emptied or emptied.by_turn(self.suspects)
+        may_be = self._release.emptied or self._prospects.turns
         if not isinstance(outcome, str):
             self._add(outcome, step=step)
             self._by_phase, self._phase_depth, self.suspects = True, depth, ()
@@ -404,7 +400,8 @@ class Course:
         self.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         suspects, self.memory = findings.suspects, findings.memory
-        self.fills_beside, self.removal = findings.fills_beside, findings.removal
+        self.fills_beside, self._prospects = findings.fills_beside, findings.prospects
+        self.removal = self._prospects.removal
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
             self.excuses.tolerate(
@@ -413,13 +410,12 @@ class Course:
                 findings.rates,
                 per_step=findings.tolerated_bytes,
             )
-            self._excuse_until(step, step + findings.full_in_steps * patience.FILLS_WITHIN)
+            self._excuse_until(step, step + findings.full_in_steps * outlook.FILLS_WITHIN)
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
-        self._refuted, self._ways = findings.refuted, findings.ways
-        self._disputed = findings.disputed
-        period = findings.period_steps
+        self._ways, self._disputed = findings.ways, self._prospects.in_vain
+        period = self._prospects.period_steps
         if (limits or self.removal) and self._may_look_again(period):
             self._looked_again = True
             self._open_window(step, self.established, period + 2)

@@ -158,6 +158,16 @@ def _limit_of(part: ast.AST) -> ast.expr | None:
     return None
 
 
+def _remainder(program: Program, file: File, item: ast.Subscript) -> Guard:
+    """Return the guard of what is left by `del kept[:-n]` and `del kept[n:]`; not by `[:n]`."""
+    match item.slice:
+        case ast.Slice(lower=None, upper=ast.UnaryOp(op=ast.USub(), operand=most)):
+            return guard(program, file, "above", most, item, item.lineno)
+        case ast.Slice(lower=ast.Constant() | ast.Name() | ast.Attribute() as most, upper=None):
+            return guard(program, file, "above", most, item, item.lineno)
+    return NONE
+
+
 def _compares(part: ast.AST) -> bool:
     return isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDERED)
 
@@ -167,7 +177,7 @@ def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -
     file, key = mention.file, item.slice
     part = any(isinstance(each, ast.Slice) for each in getattr(key, "elts", [key]))
     if isinstance(item.ctx, ast.Del):
-        own = _window(program, file, item) if part else _age(program, file, key)
+        own = _remainder(program, file, item) if part else _age(program, file, key)
         return Act("cut", part, own) if part or own.kind != "none" else Act("take", True)
     if not isinstance(item.ctx, ast.Store):
         return READ

@@ -17,6 +17,7 @@ from leakcheck.source.tree import (
     Function,
     Loop,
     Program,
+    asks_for_main,
     is_around,
     name_of,
     root_of,
@@ -63,6 +64,8 @@ class Calls:
         self._adds: dict[str, set[int]] = {}
         self._callers: dict[Function, list[Call]] = {}
         self._reaches: dict[tuple[Function, int], Reach] = {}
+        self._around_loop = set[tuple[str, int]]()  # calls that lead to a loop with what adds
+        self._handed_on = set[tuple[str, int]]()  # where what adds is handed on: a hook
         lines = list(adds)
         for _ in range(DEEPEST):
             for path, line in lines:
@@ -73,8 +76,14 @@ class Calls:
         file = self._program.file(path)
         for node in list(file.at(line))[:1]:
             function = file.function(node)
-            if function is not None:
-                yield from ((f.path, call.lineno) for f, call in self.callers(file, function))
+            calls = self.callers(file, function) if function is not None else []
+            leading = [(f.path, call.lineno) for f, call in calls]
+            if file.loops(node) or (path, line) in self._around_loop:
+                self._around_loop.update(leading)
+            for (f, call), at in zip(calls, leading, strict=True):
+                if (path, line) in self._handed_on or not _is_called(f, call):
+                    self._handed_on.add(at)
+            yield from leading
 
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
@@ -88,7 +97,7 @@ class Calls:
         owner = kind.name if isinstance(kind, ast.ClassDef) else ""
         name = owner if owner and function.name == "__init__" else function.name
         for each in ("__call__", "forward") if name == "__call__" else (name,):
-            for other in self._program.files(each):
+            for other in self._program.files(each, [file.path]):
                 nodes = other.loads(each)
                 yield from (
                     (other, node) for node in nodes if self._may_mean(other, node, file, function)
@@ -114,6 +123,11 @@ class Calls:
         kinds = kinds_of(self._program, file, owner)
         return kinds is None or any(kind in self._program.family(each) for each in kinds)
 
+    def is_sure(self, file: File, called: ast.expr) -> bool:
+        """Say whether a call is known to be of this function: `self.flush()`, not `out.flush()`."""
+        owner = called.value if isinstance(called, ast.Attribute) else None
+        return owner is None or kinds_of(self._program, file, owner) is not None
+
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
         """Say how often a node is come to."""
         if self._is_after_failure(file, node):
@@ -122,9 +136,11 @@ class Calls:
         here = self._lines_in(file, function)
         around = file.loops(node)
         shared = next((each for each in around if any(is_around(each, at) for at in here)), None)
+        handed = all((file.path, at) in self._handed_on for at in here)
         if shared is not None:
-            return _in_loop(shared, here)
-        if here and self._loops_of(file, here):
+            return "when a loop turns" if handed else _in_loop(shared, here)
+        here = set() if handed else here
+        if here and (self._loops_of(file, here) or self._is_around(file, here)):
             return self._beside_the_loop(file, function)
         if here:
             return "each step"
@@ -184,9 +200,7 @@ class Calls:
 
     def _of_call(self, file: File, called: ast.expr, depth: int) -> Reach:
         """Say how often a call is come to; what is handed on, somebody may call at any time."""
-        call = file.above[called]
-        is_called = isinstance(call, ast.Call) and call.func is called
-        return self.reach(file, called, depth + 1) if is_called else "elsewhere"
+        return self.reach(file, called, depth + 1) if _is_called(file, called) else "elsewhere"
 
     def _beside_the_loop(self, file: File, function: Function | None) -> Reach:
         """Say how often what is before or after the loop that adds is come to: with each call."""
@@ -204,13 +218,18 @@ class Calls:
         """Say how often a statement outside of functions runs: where no loop is seen, who knows."""
         adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
         loop_is_seen = any(self._loops_of(each, lines) for each, lines in adding)
-        asked = any(isinstance(each, ast.If) for each in file.around(node))
+        around = (each for each in file.around(node) if isinstance(each, ast.If))
+        asked = any(not asks_for_main(each.test) for each in around)
         again = asked and not loop_is_seen and file.path in self._adds
         return "elsewhere" if again or file.loops(node) else "once"
 
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:
         nodes = (node for line in lines for node in list(file.at(line))[:1])
         return [loop for node in nodes for loop in file.loops(node)]
+
+    def _is_around(self, file: File, lines: set[int]) -> bool:
+        """Say whether all of these lines call what has the loop."""
+        return all((file.path, line) in self._around_loop for line in lines)
 
     def _lines_in(self, file: File, function: Function | None) -> set[int]:
         """Return the lines of a scope itself that add or lead there."""
@@ -260,6 +279,11 @@ def taken_back(program: Program, handed_on: list[Call]) -> Iterator[tuple[File, 
                 yield file, call
             elif says(method, "hooks"):
                 yield from ((file, each) for each in file.calls("remove") if not each.args)
+
+
+def _is_called(file: File, name: ast.expr) -> bool:
+    call = file.above[name]
+    return isinstance(call, ast.Call) and call.func is name
 
 
 def _in_loop(loop: Loop, here: set[int]) -> Reach:

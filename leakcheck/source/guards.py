@@ -11,7 +11,7 @@ from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.counters import counts, turn_of
 from leakcheck.source.mentions import Mention
-from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, name_of, same
+from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, asks_for_main, name_of, same
 from leakcheck.source.words import words
 
 GuardKind = Literal[
@@ -60,8 +60,9 @@ _WEAK = ("new", "missing", "first", "flag", "other")
 class Guard:
     """A condition: its kind, the number in it if it can be read, and its text and line.
 
-    `limit`: the expression that stands for the number, for whoever can ask live objects; `only`:
-    nothing else is asked.
+    `limit`: the expression that stands for the number, for whoever can ask live objects, and
+    `counter` what is compared with it, if that is not the place's own length; `only`: nothing else
+    is asked.
     """
 
     kind: GuardKind = "none"
@@ -71,6 +72,7 @@ class Guard:
     path: str = ""
     line: int = 0
     only: bool = True
+    counter: str = ""
 
 
 NONE = Guard()
@@ -96,7 +98,7 @@ def guard_around(
 
 def strongest(guards: Iterable[Guard]) -> Guard:
     """Return the guard that says most: a length, before a key, before a flag."""
-    found = [each for each in guards if each.kind != "none"]
+    found = list(dict.fromkeys(each for each in guards if each.kind != "none"))
     best = min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
     return replace(best, only=best.only and len(found) < 2)
 
@@ -137,7 +139,21 @@ class _Subject:
         line = getattr(condition.node, "lineno", 0)
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
-        return replace(found, only=not several)
+        counter = self._counter(condition.test) if kind in ("below", "above") else ""
+        return replace(found, only=not several, counter=counter)
+
+    def _counter(self, test: ast.expr) -> str:
+        """Return what is compared where that is no length of the place: a count, `len(other)`."""
+        asked = in_full(self.program, self.file, test)
+        function = self.file.function(self.mention.node)
+        for part in ast.walk(asked):
+            match part:
+                case ast.Call(func=ast.Name(id="len"), args=[ast.Name() | ast.Attribute() as held]):
+                    inside = isinstance(held, ast.Name) and held.id == "self"
+                    return "" if inside or self._is_place(held) else ast.unparse(part)
+        parts = [part for part in ast.walk(asked) if isinstance(part, ast.Attribute)]
+        counted = (part for part in parts if counts(self.file, part, function))
+        return next((ast.unparse(part) for part in counted), "")
 
     def _said(self, test: ast.expr, holds: bool, at: Condition) -> Said:
         asked = test if self._is_place(test) else in_full(self.program, self.file, test)
@@ -147,6 +163,8 @@ class _Subject:
             case ast.BoolOp(op=sign, values=parts):
                 found = [self._said(each, holds, at) for each in parts]
                 return _of_parts(found, every=isinstance(sign, ast.And) == holds)
+            case ast.Compare() if asks_for_main(asked):
+                return _NOTHING
             case ast.Compare(left=left, ops=[sign], comparators=[right]):
                 known = type(sign) if holds else _OPPOSITE[type(sign)]
                 return self._compared(left, known, right, at)
@@ -162,6 +180,8 @@ class _Subject:
         divided = divisor(left) or divisor(right)
         if divided is not None:
             return "every", divided
+        if sign is ast.In and self._is_place(right) and self._takes():
+            return _NOTHING  # `if old in kept: del kept[old]`
         if sign in (ast.In, ast.NotIn):
             return ("new" if sign is ast.NotIn else "other"), None
         if isinstance(right, ast.Constant) and right.value is None:
@@ -203,6 +223,13 @@ class _Subject:
 
     def _is_place(self, node: ast.expr) -> bool:
         return (node.value if isinstance(node, ast.Subscript) else node) in self.places
+
+    def _takes(self) -> bool:
+        """Say whether the mention is of what is taken away."""
+        above = self.file.above.get(self.mention.node)
+        deleted = isinstance(getattr(above, "ctx", None), ast.Del)
+        asked = above.attr if isinstance(above, ast.Attribute) else ""
+        return deleted or asked in words("methods", "take") | words("methods", "take_if_there")
 
     def _measures(self, node: ast.expr, at: Condition) -> bool:
         """Say whether an expression is a length, or an attribute that counts what is added."""

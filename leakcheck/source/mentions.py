@@ -60,7 +60,7 @@ def mentions_of(program: Program, held: Held) -> tuple[Mention, ...]:
 
 
 def _mentions(program: Program, place: Place) -> Iterator[Mention]:
-    for file in program.files(place.name):
+    for file in program.files(place.name, (place.path, *place.homes)):
         yield from (Mention(file, node, place) for node in _nodes(program, file, place))
 
 

@@ -124,7 +124,7 @@ def _of_attribute(program: Program, file: File, owner: ast.expr, name: str, dept
     if owners is None or depth >= DEEPEST:
         return None
     kinds: list[Kinds] = []
-    for other in program.files(name):
+    for other in program.files(name, [file.path]):
         stores = (each for each in other.named(name) if isinstance(each, ast.Attribute))
         kinds += [
             _all_of(program, other, _values(other, each), depth + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -162,12 +162,16 @@ class Program:
     _files: dict[str, File] = field(default_factory=dict, repr=False, compare=False)
     _with_word: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
-    def files(self, word: str = "") -> Iterator[File]:
-        """Yield the files that have a word, those that cannot be parsed as empty ones."""
+    def files(self, word: str = "", near: Iterable[str] = ()) -> Iterator[File]:
+        """Yield the files that have a word, those that cannot be parsed as empty ones.
+
+        `near`: the paths that are looked at in any case, and first.
+        """
         if word not in self._with_word:
             found = (path for path, text in self.texts.items() if word in text)
             self._with_word[word] = tuple(islice(found, MOST_FILES))
-        yield from map(self.file, self._with_word[word])
+        first = [path for path in dict.fromkeys(near) if word in self.texts.get(path, "")]
+        yield from map(self.file, dict.fromkeys((*first, *self._with_word[word])))
 
     def file(self, path: str) -> File:
         """Return one file, an empty one if it is not known."""
@@ -204,7 +208,7 @@ class Program:
         at = names.index(name) - method if name in names else -1
         return [
             (other, value)
-            for other in self.files(called)
+            for other in self.files(called, [file.path])
             for call in other.calls(called)
             for value in _handed(call, name, at)
         ]
@@ -231,6 +235,11 @@ def name_of(node: ast.AST | None) -> str:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
     return ""
+
+
+def asks_for_main(test: ast.AST) -> bool:
+    """Say whether a test asks how the program was begun, which never changes: `__name__ == ...`."""
+    return isinstance(test, ast.Compare) and name_of(test.left) == "__name__"
 
 
 def root_of(node: ast.AST) -> ast.AST:

@@ -26,7 +26,7 @@ class Use:
     """One use of a place.
 
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
-    how often that line was seen to run.
+    how often that line was seen to run, and `asked` the condition around it.
     """
 
     role: Role
@@ -38,6 +38,7 @@ class Use:
     sure: bool = False
     detached: bool = False
     ran: int = 0
+    asked: int = 0
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
@@ -94,20 +95,27 @@ class _Reader:
         own = guard_of(self.program, mention, self.places) if role != "read" else NONE
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
+        found = strongest((act.guard, own))
+        if self.held.inner and mention.whole:  # its length is not that of an element
+            found = replace(found, n=None, limit="")
         return Use(
             role,
-            strongest((act.guard, own)),
+            found,
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            act.sure and self._is_of_all(mention) and _is_alone(file, node, statement),
+            self._is_sure(mention, act) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
+            self.visits.get((found.path, found.line), 0),
         )
 
-    def _is_of_all(self, mention: Mention) -> bool:
-        """Say whether what is taken from is what grows: of many elements, another may be meant."""
-        return mention.whole or not self.held.inner
+    def _is_sure(self, mention: Mention, act: Act) -> bool:
+        """Say whether something is taken from what grows: of many elements, another may be meant.
+
+        `del kept[:-200]` takes nothing from fewer.
+        """
+        return act.sure and act.guard.kind != "above" and (mention.whole or not self.held.inner)
 
     def unnamed(self) -> Iterator[Use]:
         """Yield the lines that were seen to add, if they do so in a way that names no place."""
@@ -136,7 +144,7 @@ class _Reader:
         names = ("__init__", "setattr", "update", "vars")
         places = [each for each in seeds_of(self.program, self.held) if each.name == self.held.name]
         for name in names if self.held.kind == "attribute" else ():
-            for file in self.program.files(name):
+            for file in self.program.files(name, self.held.homes):
                 for call in file.calls(name):
                     owner = _set_by(file, call, name, self.held.name)
                     if owner is not None and may_own(self.program, file, owner, places[0]):
@@ -151,7 +159,9 @@ class _Reader:
             return NONE
         calls = self.calls.callers(file, function)
         ran = [(f, call) for f, call in calls if self.visits.get((f.path, call.lineno), 0) > 0]
-        found = [self._guard_of_call(mention, f, call, depth) for f, call in ran or calls]
+        sure = [(f, call) for f, call in calls if self.calls.is_sure(f, call)]
+        meant = ran or sure or calls
+        found = [self._guard_of_call(mention, f, call, depth) for f, call in meant]
         if found and all(each.kind != "none" for each in found):
             return strongest(found)
         back = taken_back(self.program, calls)

@@ -2,7 +2,7 @@
 
 import torch
 
-STEPS = 400
+STEPS = 700
 _pending = {}
 
 

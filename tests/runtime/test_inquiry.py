@@ -9,16 +9,12 @@ import pytest
 from leakcheck.model import Notice, Place, Suspect
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
+from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.patience import (
-    MAY_FILL_UP_STEPS,
-    MEMO_STEPS,
-    SHAPES_STEPS,
-    UNHELD_STEPS,
-)
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.outlook import KEYED_STEPS, MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 from leakcheck.runtime.readings.series import Series
 from tests.holders import held_by
 
@@ -78,7 +74,7 @@ def test_what_somebody_holds_is_in_no_doubt():
 
 
 def test_what_may_be_a_cache_must_go_on_for_longer():
-    assert longer(findings(HELD, keyed=True), TENSORS, early=True) == MAY_FILL_UP_STEPS
+    assert longer(findings(HELD, keyed=True), TENSORS, early=True) == KEYED_STEPS
     assert longer(findings(HELD, keyed=True), TENSORS) == 0
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
@@ -96,7 +92,7 @@ def test_native_memory_that_some_steps_add_and_others_do_not_may_be_a_library_s_
 def test_what_is_in_containers_that_keep_their_size_is_looked_at_once_more():
     found = replace(findings(HELD), doubtful=True)
 
-    assert longer(found, TENSORS) == UNHELD_STEPS
+    assert longer(found, TENSORS) == UNSURE_STEPS
     assert found.firm == ()
     assert findings(HELD).firm == (HELD,)
 
@@ -115,20 +111,20 @@ def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
 def test_so_must_what_finds_things_by_key_and_gains_ever_less():
     slower = replace(TENSORS, slows=True)
 
-    assert longer(findings(HELD, keyed=True), slower) == MAY_FILL_UP_STEPS
+    assert longer(findings(HELD, keyed=True), slower) == KEYED_STEPS
     assert longer(findings(HELD), slower) == 0
 
 
 def test_tensors_whose_holder_is_unknown_may_be_in_something_that_fills_up():
     unheld = Suspect("tensor", "tensors pile up")
 
-    assert longer(findings(HELD, unheld), TENSORS) == UNHELD_STEPS
+    assert longer(findings(HELD, unheld), TENSORS) == UNSURE_STEPS
 
 
 def test_what_nobody_holds_must_go_on_for_longer_the_more_so_if_only_bytes_grow():
-    assert longer(findings(), TENSORS, HEAP) == UNHELD_STEPS
+    assert longer(findings(), TENSORS, HEAP) == UNSURE_STEPS
     assert longer(findings(), HEAP) == MEMO_STEPS
-    assert longer(findings(UNHELD), HEAP, soon=True) == MAY_FILL_UP_STEPS
+    assert longer(findings(UNHELD), HEAP, soon=True) == KEYED_STEPS
     assert longer(findings(UNHELD), HEAP) == 0
 
 
@@ -165,9 +161,9 @@ class Window:
 
     full_in_steps, keyed, memo, found, shapes_vary, doubtful = 0, False, False, True, False, False
     grown: dict[object, object] = {}  # noqa: RUF012
-    passed: dict[str, object] = {}  # noqa: RUF012
+    uses: dict[object, object] = {}  # noqa: RUF012
     taken: dict[str, str] = {}  # noqa: RUF012
-    visits: dict[tuple[str, int], int] = {}  # noqa: RUF012
+    sources = Sources({})
 
     def __init__(self, *_: object) -> None:
         pass

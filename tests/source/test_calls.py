@@ -131,3 +131,32 @@ def test_a_local_is_gone_as_often_as_its_function_is_called(calls, reach):
     found = uses(program_of(TRAIN.format(calls=calls)), "kept in train()")
 
     assert {use.reach for use in found if use.role == "replace"} == {reach}
+
+
+HOOK = """
+class Recorder:
+    def __init__(self, layer):
+        self.kept = []
+        layer.register_forward_hook(self.keep)
+    def keep(self, module, given, output):
+        self.kept.append(output)  # adds
+def main():
+    {made}
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "reach"),
+    [
+        ("recorder = Recorder(layer)\n    for x in xs: layer(x)", ["once"]),
+        ("for fold in range(9):\n        recorder = Recorder(layer)", ["when a loop turns"]),
+    ],
+)
+def test_a_hook_is_handed_on_once_and_called_by_whoever_has_it(made, reach):
+    found = uses(
+        program_of(HOOK.format(made=made)), "Recorder.kept", owners=(("recorder", "main"),)
+    )
+
+    assert [use.reach for use in found if use.code == "recorder = Recorder(layer)"] == reach

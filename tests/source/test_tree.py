@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from leakcheck.source.tree import File, Program, parameters
+from leakcheck.source.tree import MOST_FILES, File, Program, parameters
 
 TEXT = """
 from state import rows as kept_rows
@@ -97,3 +97,11 @@ def test_functions_of_the_same_file_come_before_those_of_others():
     found = program.functions("trim", program.file("b.py"))
 
     assert [parameters(function) for _, function in found] == [["kept"]]
+
+
+def test_the_files_that_what_grows_is_in_come_first_however_many_have_the_word():
+    others = {f"module_{n}.py": "data = []" for n in range(MOST_FILES)}
+    program = Program({**others, "buffer.py": "data.append(1)"})
+
+    assert "buffer.py" not in [file.path for file in program.files("data")]
+    assert [file.path for file in program.files("data", ["buffer.py"])] == ["buffer.py", *others]

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 import linecache
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 
-from leakcheck.runtime.introspection import frames
-
 LARGEST_LINES = 20_000  # a longer file is not parsed
-_left_out: dict[str, frozenset[int]] = {}  # by path as reports show it, for now
 
 
 def of_name(path: str, function: str, name: str) -> int | None:
@@ -68,50 +63,9 @@ def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:
                     yield int(getattr(part, "lineno", 0))
 
 
+@lru_cache(maxsize=64)
 def parsed(path: str) -> ast.Module:
     """Return the tree of a source file, an empty one if it has none or is very long."""
-    left_out = _left_out.get(frames.shown(path)) if _left_out else None
-    return _without(path, left_out) if left_out else tree_of(path)
-
-
-@contextmanager
-def reading_without(statements: frozenset[tuple[str, int]]) -> Iterator[None]:
-    """Have sources read as if some statements, by path and first line, were not in them."""
-    for path in {path for path, _ in statements}:
-        _left_out[path] = frozenset(line for at, line in statements if at == path)
-    try:
-        yield
-    finally:
-        _left_out.clear()
-
-
-@lru_cache(maxsize=16)
-def _without(path: str, lines: frozenset[int]) -> ast.Module:
-    tree = copy.deepcopy(tree_of(path))
-    _LeavesOut(lines).visit(tree)
-    return ast.fix_missing_locations(tree)
-
-
-class _LeavesOut(ast.NodeTransformer):
-    """Has `pass` stand for a statement, and for a branch what is done where it is not taken."""
-
-    def __init__(self, lines: frozenset[int]) -> None:
-        self._lines = lines
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Replace a statement that begins in one of the lines."""
-        if isinstance(node, ast.stmt) and node.lineno in self._lines:
-            if isinstance(node, (ast.If, ast.While)):
-                other: ast.stmt = ast.If(ast.Constant(True), node.orelse or [ast.Pass()], [])
-                return ast.copy_location(other, node)
-            if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign)):
-                return ast.copy_location(ast.Pass(), node)
-        return self.generic_visit(node)
-
-
-@lru_cache(maxsize=64)
-def tree_of(path: str) -> ast.Module:
-    """Return the whole tree of a source file, as `parsed` does."""
     lines = linecache.getlines(path)
     try:
         return ast.parse("".join(lines)) if len(lines) <= LARGEST_LINES else ast.Module([], [])

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import ADDS, FUNCTIONS, name_of
+from leakcheck.runtime.attribution.names import ADDS, name_of
+from leakcheck.source.tree import FUNCTIONS
 
 Visits = Mapping[tuple[str, int], int]
 _CALLS = ("backward", "grad", "manual_backward")

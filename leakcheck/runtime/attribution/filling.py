@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from leakcheck.model import Holder, Notice
+from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime.attribution.following import Found, fits, weighed
 from leakcheck.runtime.attribution.keys import number_of_keys
-from leakcheck.runtime.attribution.stated import stated_limit
+from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.tables import Table
+from leakcheck.runtime.outlook import MOST_HELD, Evidence
+from leakcheck.source.uses import Use
 
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 
@@ -23,15 +26,14 @@ class Filling:
     `rates`: elements a step, by the id of a container that grows.
     """
 
-    def __init__(self, rates: Mapping[int, float], steps: int) -> None:
+    def __init__(self, rates: Mapping[int, float], steps: int, sources: Sources) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
         self.bytes_per_step = 0.0  # gained by those that are not full yet
         self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
-        self.passed: dict[Holder, Notice] = {}  # by holder, of what holds more than its limits
-        self.over: dict[Holder, Notice] = {}  # where these may yet cut it back
+        self.uses: dict[Holder, tuple[Use, ...]] = {}  # by holder, of the container that grows
         self._told: set[int] = set()  # by id: they live on meanwhile
-        self._rates, self._steps = rates, steps
+        self._rates, self._steps, self._sources = rates, steps, sources
 
     def note(self, found: Found, made: Mapping[int, int], per_step: float = 0.0) -> None:
         """Note what `found` tells of a container with a limit.
@@ -97,18 +99,38 @@ class Filling:
         """
         if found.outside or found.told.library:
             return None
-        named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
-        stated = stated_limit(container, named[0], found.owners)
-        if most := stated.passed or stated.over:
-            length = objects.length_of(container)
-            told = f"has {length} elements, more than the {most} that its source states"
-            sure = self.passed if stated.passed else self.over
-            sure[found.told.holder] = Notice("note", f"{found.told.holder} {told}")
-        limit = stated.limit
+        limit = self._stated(container, found)
         if limit is None:
             limit = number_of_keys(container)
             found.about = limit is not None
         return limit if limit is not None and fits(container, limit) else None
+
+    def _stated(self, container: Any, found: Found) -> int | None:
+        """Return the most that the source lets a container hold, if that is not passed yet."""
+        named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
+        read = objects.length_reader(type(container))
+        length = read(container) if read is not None else None
+        inner = _ends_in(named[0], container)
+        uses = self._sources.uses_of(named[0], found.owners, length, inner=inner)
+        self.uses[found.told.holder] = uses = tuple(_in_reach(use, container) for use in uses)
+        most = Evidence(uses, length=length).most
+        return most if most is not None and length is not None and length <= most else None
+
+
+def _ends_in(suspect: Suspect, container: Any) -> bool:
+    """Say whether a container is an element of what is named, whose limit is not its own."""
+    links = suspect.trace.links if suspect.trace else ()
+    last = links[-1] if links else None
+    kind = name_of(type(container))
+    return last is not None and last.edge.startswith("[") and last.holder == kind
+
+
+def _in_reach(use: Use, container: Any) -> Use:
+    """Return a use whose number is none where no memory has room for so many elements."""
+    most = use.guard.n
+    if most is None or most <= objects.length_of(container) or fits(container, most):
+        return use
+    return replace(use, guard=replace(use.guard, n=MOST_HELD + 1))
 
 
 def _is_inner(container: Any, found: Found) -> bool:

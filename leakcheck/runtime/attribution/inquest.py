@@ -26,11 +26,12 @@ from leakcheck.runtime.attribution.linked import links_of
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
+from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
-from leakcheck.runtime.introspection import graph, objects
+from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
@@ -107,7 +108,9 @@ class Inquest:
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
         self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
-        self.filling = Filling(rates, growth.steps)
+        visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
+        self.sources = Sources(visits)
+        self.filling = Filling(rates, growth.steps, self.sources)
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
 

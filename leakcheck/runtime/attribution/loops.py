@@ -8,8 +8,8 @@ from itertools import islice
 from types import CodeType, FrameType
 
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import LOOPS
 from leakcheck.runtime.introspection import frames
+from leakcheck.source.tree import LOOPS
 
 Loop = ast.For | ast.AsyncFor | ast.While
 

@@ -7,20 +7,21 @@ if x not in taken]`, no container is seen to become shorter.
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Iterator
 
 from leakcheck.model import Suspect
-from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import ADDS, name_of
-from leakcheck.runtime.attribution.uses import uses_in
+from leakcheck.source.tree import LOOPS, File
 
 
 def pool_of(suspect: Suspect) -> str:
     """Return the name of the pool whose elements are what grows, "" if there is none."""
     for place in suspect.locations[:1]:
-        tree = parsed(place.path)
-        pools = (pool for part in _added_at(place.line, tree) for pool in _sources(part, tree))
-        return next((ast.unparse(pool) for pool in pools if _only_shrinks(pool, tree)), "")
+        file = File(place.path, "".join(linecache.getlines(place.path)))
+        added = _added_at(place.line, file.tree)
+        pools = (pool for part in added for pool in _sources(part, file.tree))
+        return next((ast.unparse(pool) for pool in pools if _only_shrinks(pool, file)), "")
     return ""
 
 
@@ -84,18 +85,29 @@ def _listed(over: ast.expr) -> Iterator[ast.expr]:
             yield from _listed(inner)
 
 
-def _only_shrinks(pool: ast.expr, tree: ast.AST) -> bool:
+def _only_shrinks(pool: ast.expr, file: File) -> bool:
     """Say whether a loop makes it anew with less, and nothing is added to it there."""
     less = False
-    for use in uses_in(tree, name_of(pool), (type(pool),)):
-        up = use.above[use.node]
-        if isinstance(up, ast.Attribute) and up.attr in ADDS:
+    for node in _alike(pool, file):
+        above = file.above[node]
+        if isinstance(above, ast.Attribute) and above.attr in ADDS:
             return False
-        if isinstance(use.context, ast.Store) and use.is_in_loop:
-            if not _is_cut(use.statement, use.name):
+        in_loop = any(isinstance(each, LOOPS) for each in file.around(node))
+        if isinstance(node.ctx, ast.Store) and in_loop:
+            if not _is_cut(file.statement(node), name_of(pool)):
                 return False
             less = True
     return less
+
+
+def _alike(pool: ast.expr, file: File) -> Iterator[ast.Name | ast.Attribute]:
+    """Yield the uses of a variable of the same scope, or of attributes of its name."""
+    for node in file.named(name_of(pool)):
+        if isinstance(node, ast.Name) and isinstance(pool, ast.Name):
+            if file.scope(node) is file.scope(pool):
+                yield node
+        elif isinstance(node, ast.Attribute) and isinstance(pool, ast.Attribute):
+            yield node
 
 
 def _is_cut(statement: ast.stmt, name: str) -> bool:

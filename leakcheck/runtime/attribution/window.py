@@ -23,10 +23,12 @@ from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.inquest import Grown, Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
+from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
+from leakcheck.source.uses import Use
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
@@ -68,8 +70,8 @@ class Window:
         self._step = 0
         self.full_in_steps = 0
         self.filling_bytes = 0.0  # a step, by what has a limit
-        self.passed: Mapping[Holder, Notice] = {}  # by holder: it holds more than a limit allows
-        self.over: Mapping[Holder, Notice] = {}  # where that may yet cut it back
+        self.uses: Mapping[Holder, tuple[Use, ...]] = {}  # by holder, of containers that grow
+        self.sources = Sources({})  # of what else grows
         self.grown: Mapping[Holder, Grown] = {}  # by holder: the container that grew, measured
         self.taken: Mapping[Holder, Holder] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
@@ -127,8 +129,7 @@ class Window:
     @property
     def visits(self) -> Mapping[tuple[str, int], int]:
         """How often each line of the user's ran, by path as reports show it and number."""
-        visits = self._tracer.visits
-        return {(frames.shown(path), line): count for (path, line), count in visits.items()}
+        return self.sources.visits
 
     @property
     def steps(self) -> int:
@@ -150,7 +151,7 @@ class Window:
             inquest.filling.note_libraries()
         self.full_in_steps = inquest.filling.full_in_steps
         self.filling_bytes = inquest.filling.bytes_per_step
-        self.passed, self.over = inquest.filling.passed, inquest.filling.over
+        self.sources, self.uses = inquest.sources, inquest.filling.uses
         self.taken, self.grown = inquest.taken, inquest.grown
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads

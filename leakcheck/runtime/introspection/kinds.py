@@ -7,8 +7,9 @@ by the descriptors of `type`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -52,6 +53,20 @@ def globals_of(module: ModuleType) -> dict[str, Any]:
     """Return the globals of a module, past a `__getattr__` of its own."""
     found: dict[str, Any] = _OF_MODULE(module)
     return found
+
+
+def types_named(name: str) -> list[type]:
+    """Return the classes of a name that modules have as globals."""
+    modules = [each for each in tuple(sys.modules.values()) if is_of(each, ModuleType)]
+    found: list[Any] = [globals_of(module).get(name) for module in modules]
+    kinds = {id(kind): kind for kind in found if is_of(kind, type)}
+    return [kind for kind in kinds.values() if name_of(kind) == name]
+
+
+def defined_in(kind: type) -> str:
+    """Return the file of a class's methods: its module may be a package that only hands it on."""
+    methods = (each for each in namespace_of(kind).values() if type(each) is FunctionType)
+    return next((method.__code__.co_filename for method in methods), "")
 
 
 def is_of(thing: Any, *kinds: type) -> bool:

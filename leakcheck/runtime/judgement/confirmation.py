@@ -12,6 +12,7 @@ from math import sqrt
 from statistics import median
 
 from leakcheck.model import Notice
+from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import (
@@ -268,7 +269,7 @@ class Confirmation:
             return False
         if unit_of(reading.resource) == "B" and faster > HALVES_AGREE_WITHIN * slower + SLACK_BYTES:
             return False  # one jump, such as a library's buffer for larger batches
-        if self.length >= patience.MEMO_STEPS and _gains_less(reading.resource, *levels):
+        if self.length >= outlook.MEMO_STEPS and _gains_less(reading.resource, *levels):
             return False  # new keys come ever more rarely
         return unit_of(reading.resource) != "B" or self._climbed_between(reading, watch, expected)
 

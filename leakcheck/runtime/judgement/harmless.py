@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from leakcheck.model import Notice, Suspect
-from leakcheck.runtime.judgement import patience
+from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
@@ -107,7 +107,7 @@ class Excuses:
             return 0
         known = self.limited
         if known is None or known.told != told:
-            steps = patience.GRAPH_LIMIT_STEPS if graph else patience.LIMIT_STEPS
+            steps = outlook.GRAPH_LIMIT_STEPS if graph else outlook.LIMIT_STEPS
             known = Limited(told, step, step + steps, rates)
         elif not graph and step >= known.until:
             known = replace(known, until=step + 2 * (step - known.since))

@@ -9,23 +9,14 @@ TIMES_EMPTIED = 50  # as long, for what the source empties when the loop turns
 MORE_THAN_EXPECTED = 1.5
 PHASES_THAT_CONFIRM = 3
 SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
-FILLS_WITHIN = 1.5  # times the steps that a container with a limit seemed to need
-UNHELD_STEPS = 200
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
-# that something grows evenly while a statement which may take away from it has not run: as long as
-# by the clock, and less where that handles an exception, which nobody counts on
+# that something grows evenly while a statement which may take away from it has not run
 IN_VAIN_STEPS = 5000
-IN_VAIN_HANDLER_STEPS = 2000
 # that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
 # emptied by turns, one every thirty steps
 DISPUTED_STEPS = 300
-MEMO_STEPS = 700  # to confirm what is only kept where it is new
 CACHE_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
-SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
-MAY_FILL_UP_STEPS = 150  # to confirm what may be a cache that fills up
-LIMIT_STEPS = 1000  # for what the program itself limits, at first
-GRAPH_LIMIT_STEPS = 200  # if it is a graph: what is cleared later than that is a leak until then
 FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed

@@ -7,7 +7,7 @@ import linecache
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.assignments import tree_of
+from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.backward import backward_at
 from tests.holders import held_by
 
@@ -19,7 +19,7 @@ def asked(tmp_path, source: str, holder: str, kind: str = "graph") -> str:
     path = tmp_path / "program.py"
     path.write_text(source)
     linecache.checkcache()
-    tree_of.cache_clear()
+    parsed.cache_clear()
     numbered = enumerate(source.splitlines(), 1)
     visits = {(str(path), number): 8 for number, line in numbered if "# ran" in line}
     suspect = Suspect(kind, "", holder=held_by(holder), locations=(Place(str(path), 1, ""),))

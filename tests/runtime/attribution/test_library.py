@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Place, Suspect
-from leakcheck.runtime.attribution.guards import limited_by_program
 from leakcheck.runtime.attribution.library import logs_of_libraries
+from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.prospects import prospects_of
 from tests.holders import held_by
 
 RING = """
@@ -38,9 +39,8 @@ def limit_of(tmp_path, monkeypatch):
         __import__(package)
         places = (Place(str(tmp_path / "program.py"), 1, "ring.add(x)"),)
         holder = f"attribute `{name}.data`, from local `ring` in main()"
-        return limited_by_program(
-            (Suspect("tensor", "", holder=held_by(holder), locations=places),)
-        )
+        suspect = Suspect("tensor", "", holder=held_by(holder), locations=places)
+        return prospects_of([suspect], Sources({}), {}, {}).limits
 
     return limit_of
 

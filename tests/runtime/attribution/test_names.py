@@ -5,7 +5,7 @@ import linecache
 import pytest
 
 from leakcheck.model import Place
-from leakcheck.runtime.attribution.assignments import tree_of
+from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import is_stacked, joins_itself
 from tests.holders import held_by
 
@@ -17,7 +17,7 @@ def place(tmp_path):
     def place(source: str) -> Place:
         path = tmp_path / "program.py"
         path.write_text(source)
-        tree_of.cache_clear()
+        parsed.cache_clear()
         linecache.checkcache(str(path))
         return Place(str(path), 1, "")
 

@@ -6,11 +6,9 @@ import pytest
 
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.patience import (
-    MEMO_STEPS,
-)
 from leakcheck.runtime.judgement.planned import confirmation
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.outlook import MEMO_STEPS
 from leakcheck.runtime.readings.categories import resource_of
 from leakcheck.runtime.readings.meters import NEWEST_NODES
 from leakcheck.runtime.readings.series import Series

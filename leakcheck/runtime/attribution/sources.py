@@ -1,0 +1,225 @@
+"""The source of the program, as far as it is loaded, asked who uses what grows.
+
+The files are those of the user's modules, and of the libraries' classes that hold what grows: a
+replay buffer limits itself there. They are read once a window; no code of the program's runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib.machinery import PathFinder
+from typing import Any
+
+from leakcheck.model import Holder, Suspect
+from leakcheck.runtime.attribution import library
+from leakcheck.runtime.attribution.live_numbers import number_of
+from leakcheck.runtime.attribution.names import is_inner
+from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection.kinds import (
+    bases_of,
+    defined_in,
+    is_of,
+    name_of,
+    types_named,
+)
+from leakcheck.source.places import Held
+from leakcheck.source.tree import FUNCTIONS, Function, Program
+from leakcheck.source.uses import Use, uses_of, with_numbers
+
+MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be parsed
+
+
+class Sources:
+    """The program's files, and how often each line ran while something grew, by shown path."""
+
+    def __init__(self, visits: Mapping[tuple[str, int], int]) -> None:
+        self.visits = visits
+        self._extended: dict[frozenset[str], Program] = {}
+
+    def uses_of(
+        self,
+        suspect: Suspect,
+        owners: Sequence[Any] = (),
+        length: int | None = None,
+        *,
+        inner: bool = False,
+    ) -> tuple[Use, ...]:
+        """Return every use of what grows, with the numbers that live objects know.
+
+        `owners`: the objects from a root to it, for as long as they are at hand; `length`: how
+        long it is, which what counts its elements must agree with; `inner`: it is an element of
+        what the holder is named after.
+        """
+        if not suspect.locations and not suspect.holder:
+            return ()
+        kinds = _kinds_of(suspect.holder, owners)
+        program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
+        held = _held(suspect, kinds, inner=inner or is_inner(suspect))
+        found = uses_of(program, held, self.visits)
+        numbered = with_numbers(found, lambda path, told: number_of(told, path, owners))
+        return tuple(_uncounted(use, owners, length) for use in numbered)
+
+    def method_at(self, use: Use) -> Function | None:
+        """Return the function that a use is in."""
+        file = self._program.file(use.path)
+        nodes = list(file.at(use.line))[:1]
+        return next((file.function(node) for node in nodes), None)
+
+    @cached_property
+    def _program(self) -> Program:
+        paths = list(dict.fromkeys(frames.own_files_with("")))
+        texts = {frames.shown(path): "".join(linecache.getlines(path)) for path in paths}
+        return Program(texts, complete=is_complete(paths))
+
+    def _of_cells(self, suspect: Suspect) -> dict[str, str]:
+        """Return the text of what is no module's file: a notebook's cell, a prompt's line."""
+        paths = dict.fromkeys(place.path for place in suspect.locations)
+        unknown = (path for path in paths if path not in self._program.texts)
+        return {path: "".join(linecache.getlines(path)) for path in unknown}
+
+    def _with(self, others: Mapping[str, str]) -> Program:
+        if not others:
+            return self._program
+        key = frozenset(others)
+        if key not in self._extended:
+            cells = any(not path.endswith(".py") for path in others)
+            complete = self._program.complete and not cells
+            self._extended[key] = Program({**self._program.texts, **others}, complete)
+        return self._extended[key]
+
+
+def _uncounted(use: Use, owners: Sequence[Any], length: int | None) -> Use:
+    """Return a use without its number if what is compared with that counts something else.
+
+    Another container counts where it is as long, or is full, so that this one should be no longer.
+    """
+    guard = use.guard
+    if not guard.counter or guard.n is None or length is None:
+        return use
+    counted = number_of(guard.counter, guard.path, owners)
+    full = guard.counter.startswith("len(") and counted is not None and counted >= guard.n - 1
+    if counted is None or counted == length or full:
+        return use
+    return replace(use, guard=replace(guard, n=None))
+
+
+def _kinds_of(holder: Holder, owners: Sequence[Any]) -> list[type]:
+    """Return the classes that the object with an attribute may be of, with their bases."""
+    named = holder.named
+    if named.kind not in ("attribute", "class attribute"):
+        return []
+    kinds = [each if is_of(each, type) else type(each) for each in owners]
+    found = [kind for kind in kinds if name_of(kind) == named.owner] or types_named(named.owner)
+    return list({id(base): base for kind in found for base in bases_of(kind)}.values())
+
+
+def _of_libraries(kinds: Sequence[type]) -> dict[str, str]:
+    """Return the files of installed classes, as they are told, with their text."""
+    paths = dict.fromkeys(filter(None, map(library.file_of, kinds)))
+    return {library.shown(path): "".join(linecache.getlines(path)) for path in paths}
+
+
+def _held(suspect: Suspect, kinds: Sequence[type], *, inner: bool) -> Held:
+    """Return what grows as the source may name it."""
+    named, places = suspect.holder.named, suspect.locations
+    adds = tuple((place.path, place.line) for place in places[:1])
+    owners = tuple(_owners_of(suspect))
+    match named.kind:
+        case "local" | "closure" | "default":
+            path = _path_of_function(named.function, [place.path for place in places])
+            return Held(named.kind, named.name, named.function, (), (), path, adds, inner, owners)
+        case "global":
+            path = _path_of_module(named.owner)
+            return Held("global", named.name, "", (), (), path, adds, inner, owners)
+        case "attribute" | "class attribute":
+            classes = tuple(dict.fromkeys([named.owner, *map(name_of, kinds)]))
+            homes = tuple(dict.fromkeys(filter(None, map(_home_of, kinds))))
+            return Held("attribute", named.name, "", classes, homes, "", adds, inner, owners)
+    return Held("unknown", adds=adds, inner=inner)
+
+
+def _home_of(kind: type) -> str:
+    path = defined_in(kind)
+    if not path:
+        return ""
+    return frames.shown(path) if frames.is_own(path) else library.shown(path)
+
+
+def _path_of_function(function: str, paths: Sequence[str]) -> str:
+    """Return the file of a function that runs, where it is not one of the lines that add."""
+    running = (frame.f_code for frame in frames.running())
+    found = {frames.shown(code.co_filename) for code in running if code.co_name == function}
+    return next(iter(found)) if len(found) == 1 and function else next(iter(paths), "")
+
+
+def _path_of_module(name: str) -> str:
+    module = sys.modules.get(name or "__main__")
+    path = vars(module).get("__file__") if type(module) is type(sys) else None
+    return frames.shown(path) if type(path) is str else ""
+
+
+def _owners_of(suspect: Suspect) -> Iterator[tuple[str, str]]:
+    """Yield the root and the attributes between it and the attribute that grows."""
+    if suspect.trace is None or suspect.holder.kind != "attribute":
+        return
+    start = suspect.holder.start
+    if start.named and start.kind in ("local", "global") and start is not suspect.holder:
+        yield start.name, start.function
+    links = suspect.trace.links
+    grows = next((i for i, link in enumerate(links) if link.suspect), len(links))
+    holders = ["", *(link.holder for link in links)]
+    for at, link in enumerate(links[: max(0, grows - 1)]):
+        if link.edge.startswith("."):
+            yield link.edge, holders[at].partition(" ")[0]
+
+
+def is_complete(paths: Sequence[str]) -> bool:
+    """Say whether no other code of the user's will come: what nothing in these calls, nobody does.
+
+    The next cells of a notebook are not written yet, and who calls what a test imports, that test
+    need not load.
+    """
+    at = {os.path.realpath(path) for path in paths}
+    test = running_test()
+    alone = len(at) <= MOST_FILES and not (test and not any(each.endswith(test) for each in at))
+    return alone and not any(map(_loads_later, paths))
+
+
+def running_test() -> str:
+    """Return the file of the test that runs, below pytest's root; "" outside of tests."""
+    if "pytest" not in sys.modules:  # a process that a test started has the variable too
+        return ""
+    return os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
+
+
+def _loads_later(path: str) -> bool:
+    """Say whether a function of a file imports a module of the user's that is not loaded yet."""
+    tree = Program({path: "".join(linecache.getlines(path))}).file(path).tree
+    functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+    for node in (node for function in functions for node in ast.walk(function)):
+        match node:
+            case ast.ImportFrom(level=level) if level:
+                return True
+            case ast.ImportFrom(module=str(name)):
+                names = [name]
+            case ast.Import(names=aliases):
+                names = [each.name for each in aliases]
+            case _:
+                continue
+        if any(name not in sys.modules and _is_own(name) for name in names):
+            return True
+    return False
+
+
+def _is_own(module: str) -> bool:
+    """Say whether a module, by the package that it is in, is the user's; nothing is imported."""
+    spec = PathFinder.find_spec(module.partition(".")[0])
+    folders = spec.submodule_search_locations if spec is not None else None
+    at = spec.origin or next(iter(folders or ()), None) if spec is not None else None
+    return at is not None and frames.is_own(at)

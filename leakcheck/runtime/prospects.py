@@ -1,0 +1,224 @@
+"""What is to come of all that a window found: the table is asked of each, and then of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from leakcheck.model import Holder, Notice, Place, Suspect
+from leakcheck.runtime.attribution.backward import backward_at
+from leakcheck.runtime.attribution.inquest import Grown
+from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.judgement.release import Removal
+from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
+from leakcheck.source.guards import NONE
+from leakcheck.source.uses import RELIEVES, Use
+
+MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
+FEWEST_ASKED = 16
+LIMITED_AT = "grows, limited at"
+_PASSED = "{holder} has {length} elements, more than the {most} that its source states"
+_TO_BE_CALLED = (
+    "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """One suspect, with the evidence and what the table says of it."""
+
+    suspect: Suspect
+    evidence: Evidence
+    outlook: Outlook
+
+    @property
+    def fills(self) -> bool:
+        """Whether it only fills up."""
+        return self.outlook.kind == "fills"
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it ends by itself: it only fills up, or is a graph that goes every so often."""
+        graph = self.evidence.graph and not self.evidence.awaited
+        return self.fills or (graph and self.outlook.reason.code == "emptied-now-and-then")
+
+    @property
+    def limit(self) -> Use | None:
+        """The use that limits it."""
+        known = self.evidence.limits or (() if self.fills else self.evidence.relief)
+        told = [use for use in known if use.guard.n == self.evidence.most]
+        return next(iter((*told, *known)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """What is to come of the suspects of a window."""
+
+    each: tuple[Prospect, ...]
+
+    @property
+    def beyond(self) -> Prospects:
+        """Those that do not only fill up; all of them if there are none."""
+        return Prospects(tuple(one for one in self.each if not one.fills) or self.each)
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """What grows, with the advice to call what would empty it, if nothing does."""
+        return tuple(one.suspect for one in self.each)
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What is to come of all of them: a leak, or else what is to be waited for the longest."""
+        leaks = [one.outlook for one in self.each if one.outlook.kind == "leak"]
+        order = {"emptied": 3, "unsure": 2, "memo": 1, "fills": 0}
+        others = sorted((one.outlook for one in self.each), key=lambda one: -order.get(one.kind, 0))
+        return next(iter((*leaks, *others)), None)
+
+    @property
+    def limits(self) -> str:
+        """Say which limits the program sets to everything that grows; "" if one has none."""
+        if not self.each or not all(one.is_bounded for one in self.each):
+            return ""
+        told = sorted({_told(one.limit) for one in self.each if one.limit is not None})
+        named = (one.suspect for one in self.each)
+        names = (one.what if one.holder.kind == "outside" else str(one.holder) for one in named)
+        return f"{', '.join(names)} {LIMITED_AT} {', '.join(told)}" if told else ""
+
+    @property
+    def removal(self) -> Removal | None:
+        """A statement that may take away from what grows, if each has one.
+
+        Not for a graph, unless a backward is to take it: nobody means to keep that.
+        """
+        outlook = self.outlook
+        if outlook is None or outlook.kind != "emptied":
+            return None
+        decides = next(one for one in self.each if one.outlook is outlook)
+        if decides.evidence.graph and not decides.evidence.awaited:
+            return None
+        fields = dict(outlook.reason.fields)
+        place = Place(str(fields["path"]), int(fields["line"]), str(fields["code"]))
+        at = (fields["path"], fields["line"])
+        uses = [use for use in decides.evidence.relief if at in (_at(use), _asked_at(use))]
+        return Removal(place, any(use.ran or use.asked for use in uses))
+
+    @property
+    def turns(self) -> bool:
+        """Whether a turn of the loop around the steps lets go of something that some hold."""
+        return any(
+            use.reach == "when a loop turns" for one in self.each for use in one.evidence.relief
+        )
+
+    @property
+    def waits_long(self) -> bool:
+        """Whether each is emptied at the end of a loop, however long that takes."""
+        codes = {one.outlook.reason.code for one in self.each}
+        if any(one.evidence.graph for one in self.each):
+            return False
+        return bool(codes) and codes <= {"emptied-at-a-turn", "emptied-now-and-then"}
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether something took away again and again, and what grows grew all the same."""
+        return any(one.outlook.reason.code == "taken-in-vain" for one in self.each)
+
+    @property
+    def period_steps(self) -> int:
+        """Return every how many steps something is taken, 0 if that is not known."""
+        uses = (use for one in self.each for use in one.evidence.relief)
+        return max((use.guard.n or 0 for use in uses if use.guard.kind == "every"), default=0)
+
+    @property
+    def memo(self) -> bool:
+        """Whether something is only kept where it is new, and may so end."""
+        return any(one.outlook.reason.code == "memo" for one in self.each)
+
+    def mostly_found(self, steps: int) -> bool:
+        """Say whether what grows is asked far more often than it gains: its keys come again."""
+        return any(_is_mostly_found(one, steps) for one in self.each)
+
+    @property
+    def passed(self) -> tuple[Notice, ...]:
+        """Tell of limits that what grows has passed."""
+        over = [one for one in self.each if one.outlook.reason.code == "over-its-limit"]
+        fields = [(one.suspect.holder, dict(one.outlook.reason.fields)) for one in over]
+        return tuple(
+            Notice("note", _PASSED.format(holder=holder, length=told["length"], most=told["most"]))
+            for holder, told in fields
+        )
+
+
+NO_PROSPECTS = Prospects(())
+
+
+def prospects_of(
+    suspects: Sequence[Suspect],
+    sources: Sources,
+    grown: Mapping[Holder, Grown],
+    uses: Mapping[Holder, tuple[Use, ...]],
+) -> Prospects:
+    """Ask the table about each of the suspects."""
+    return Prospects(tuple(_prospect(each, sources, grown, uses) for each in suspects))
+
+
+def _prospect(
+    suspect: Suspect,
+    sources: Sources,
+    grown: Mapping[Holder, Grown],
+    uses: Mapping[Holder, tuple[Use, ...]],
+) -> Prospect:
+    known, found = grown.get(suspect.holder), uses.get(suspect.holder)
+    found = sources.uses_of(suspect) if found is None else found
+    graph = suspect.kind == "graph"
+    awaited = backward_at([suspect], sources.visits) if graph else None
+    if awaited is not None:
+        taken = Use("take", NONE, "elsewhere", awaited.path, awaited.line, awaited.code)
+        found = (*found, taken)
+    evidence = Evidence(
+        found,
+        length=known.length if known else None,
+        course="rises" if known and known.was_never_emptied else "unknown",
+        graph=graph,
+        alone=_keeps_its_history(suspect),
+        awaited=awaited is not None,
+    )
+    return Prospect(_advised(suspect, found, sources), evidence, outlook_of(evidence))
+
+
+def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:
+    """Return a suspect with the fix to call what would empty it, if nothing calls that."""
+    if suspect.holder.kind != "attribute" or suspect.kind not in ("tensor", "object"):
+        return suspect
+    never = (use for use in uses if use.reach == "never called" and use.role in RELIEVES)
+    methods = (method.name for use in never if (method := sources.method_at(use)) is not None)
+    fixes = (_TO_BE_CALLED.format(method=name) for name in methods)
+    return replace(suspect, fix=next(fixes, suspect.fix))
+
+
+def _keeps_its_history(suspect: Suspect) -> bool:
+    """Say whether one tensor keeps the graph it was made by: what is cut off it stays in that."""
+    edges = [link.edge for link in suspect.trace.links] if suspect.trace else []
+    in_container = any(edge.startswith("[") for edge in edges)
+    return suspect.kind == "graph" and suspect.what.startswith("Tensor ") and not in_container
+
+
+def _is_mostly_found(one: Prospect, steps: int) -> bool:
+    gained = (one.suspect.objects_per_step or 0.0) * steps
+    asked = max((use.asked for use in one.evidence.adds if use.guard.kind == "new"), default=0)
+    return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
+
+
+def _told(use: Use | None) -> str:
+    if use is None:
+        return ""
+    code = use.guard.test if use.guard.test else use.code
+    path, line = (use.guard.path, use.guard.line) if use.guard.test else (use.path, use.line)
+    return f"{path}:{line} ({code})"
+
+
+def _at(use: Use) -> tuple[str, int]:
+    return use.path, use.line
+
+
+def _asked_at(use: Use) -> tuple[str, int]:
+    return use.guard.path, use.guard.line
