@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from leakcheck.model import Report as Report
     from leakcheck.model import Suspect as Suspect
     from leakcheck.model import Trend as Trend
+    from leakcheck.released import NotReleasedError as NotReleasedError
+    from leakcheck.released import expect_released as expect_released
+    from leakcheck.runtime.requests import Requests as Requests
+    from leakcheck.runtime.requests import request as request
     from leakcheck.runtime.sentinel import Sentinel as Sentinel
     from leakcheck.runtime.watched import watch as watch
     from leakcheck.static.check import check_paths as check_paths
@@ -24,12 +28,16 @@ __version__ = "0.1.0"
 _HOME_OF = {
     "Finding": "leakcheck.model",
     "LeakcheckError": "leakcheck.errors",
+    "NotReleasedError": "leakcheck.released",
     "Report": "leakcheck.model",
+    "Requests": "leakcheck.runtime.requests",
     "Sentinel": "leakcheck.runtime.sentinel",
     "Suspect": "leakcheck.model",
     "Trend": "leakcheck.model",
     "check_paths": "leakcheck.static.check",
     "check_source": "leakcheck.static.engine",
+    "expect_released": "leakcheck.released",
+    "request": "leakcheck.runtime.requests",
     "watch": "leakcheck.runtime.watched",
 }
 

@@ -240,6 +240,20 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownLeak:
+    """A published leak of a library: which versions, what helps, where it is told.
+
+    `affected`: conditions such as "<1.4.0", "" for all versions; `installed`: the version here.
+    """
+
+    package: str
+    affected: str
+    cure: str
+    source: str
+    installed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """One leak of the run: what grows, how fast, who holds it and where it is made."""
 
@@ -254,6 +268,7 @@ class Suspect:
     fix: str = ""
     library: bool = False
     evidence: str = ""
+    known: KnownLeak | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -267,6 +282,41 @@ class Suspect:
         """Whether it is one object that is made larger, and so has a size and no count."""
         known = self.kind in ("tensor", "object") and bool(self.holder)
         return known and self.objects_per_step is None
+
+
+RetainedBy = Literal[
+    "local",  # of a function that runs
+    "suspended",  # a local of a generator or coroutine that waits
+    "exception",  # its traceback keeps the frames, and these their locals
+    "memo",
+    "hook",
+    "closure",
+    "global",
+    "class attribute",
+    "context variable",
+    "memory",  # of a tensor that is gone: another tensor shows it
+    "saved tensor",  # by a Node of a graph that is alive
+    "graph hook",  # registered on a Node: a table that only C++ refers to
+    "cycle",  # only by itself: the next collection frees it
+    "outside",  # by nothing that can be seen
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """An object that should be gone, and what keeps it: values only, it keeps nothing alive.
+
+    `node`: of a graph, that saved it or whose hook leads to it; `also`: how many others the same
+    references keep; `threads`: the user's functions that other threads are in.
+    """
+
+    what: str
+    by: RetainedBy
+    holder: Holder
+    trace: LeakTrace
+    node: str = ""
+    also: int = 0
+    threads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +447,37 @@ class DeviceMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Entries:
+    """The functions that add entries to a container that grows, and those that remove them.
+
+    `kept`: so many of them a request stay; of a request that finished, and one that was aborted,
+    None where that cannot be told.
+    """
+
+    holder: Holder
+    added_in: tuple[str, ...]
+    removed_in: tuple[str, ...]
+    kept: float
+    kept_of_finished: float | None = None
+    kept_of_aborted: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The requests that a server answered, which are the steps of its run.
+
+    `looked_at`: the most in flight when a step was taken; `per_step`: requests between two steps.
+    """
+
+    finished: int
+    aborted: int
+    most_in_flight: int
+    looked_at: int
+    per_step: float
+    entries: tuple[Entries, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything one invocation learned; renderers read nothing else."""
 
@@ -413,6 +494,7 @@ class Report:
     samples: tuple[Sample, ...] = ()
     ranks: tuple[Report, ...] = field(default=())
     memory: tuple[DeviceMemory, ...] = ()
+    load: Load | None = None
 
     @property
     def exit_code(self) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from leakcheck.confirm import confirm
+from leakcheck.known import recognized
 from leakcheck.model import Finding, Report
 
 
@@ -26,8 +27,9 @@ def proved(report: Report) -> Report:
         found = _findings([path for path in own if path.is_file()])
         findings, suspects = confirm(found, report.suspects)
     except Exception:  # e.g. libcst is broken, or a file vanished
-        return report
-    return replace(report, findings=tuple(f for f in findings if f.proved), suspects=suspects)
+        return recognized(report)
+    found_here = tuple(finding for finding in findings if finding.proved)
+    return recognized(replace(report, findings=found_here, suspects=suspects))
 
 
 def _findings(paths: Sequence[Path]) -> tuple[Finding, ...]:

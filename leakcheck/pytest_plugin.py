@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, Settings
 
 if TYPE_CHECKING:
     from leakcheck.model import Report
+    from leakcheck.released import Expectation
 
 MARKER = (
     "leakcheck(max_host=None, max_device=None, steps=None, warmup=0): watch the test's training "
@@ -41,6 +42,7 @@ class LeakcheckWarning(pytest.PytestWarning):
 
 _WATCHER = pytest.StashKey[LeakSentinel]()
 _PHASES = pytest.StashKey[Phases]()
+_EXPECTED = pytest.StashKey["Expectation"]()
 _OF_CLASS = re.compile(r"_(?:unittest|xunit)_\w+?_fixture_(.+)")  # what pytest makes of setUpClass
 
 
@@ -81,6 +83,15 @@ def leak_sentinel(request: pytest.FixtureRequest) -> LeakSentinel:
     return sentinel
 
 
+@pytest.fixture
+def expect_released(request: pytest.FixtureRequest) -> Callable[..., Expectation]:
+    """Expect of the objects it is called with that nothing keeps them after the test."""
+    from leakcheck.released import Expectation
+
+    expected = request.node.stash[_EXPECTED] = Expectation()
+    return expected.watch
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Set the test up; an error if a fixture leaks meanwhile."""
@@ -97,6 +108,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     with _watching(item):
         result = yield
     _fail_for(phases)
+    _check_released(item)
     return result
 
 
@@ -144,6 +156,22 @@ def pytest_runtest_makereport(
         else:  # what has no traceback, as of pytest.fail
             report.longrepr = f"{report.longrepr}\n\n{told}"
     return report
+
+
+def _check_released(item: pytest.Item) -> None:
+    """Fail a test that passed if it leaves alive what it said would be gone."""
+    expected = item.stash.get(_EXPECTED, None)
+    if expected is None:
+        return
+    from leakcheck.released import NotReleasedError
+
+    try:
+        expected.check()
+    except NotReleasedError as error:
+        told = str(error)
+    else:
+        return
+    raise pytest.fail.Exception(told, pytrace=False)
 
 
 def _begun(item: pytest.Item) -> Phases:

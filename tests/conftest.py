@@ -18,7 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("suite", deadline=None)  # no test fails on time
+hypothesis.settings.load_profile("suite")
 
 # tests run beside each other, and their programs are tiny
 os.environ.setdefault("OMP_NUM_THREADS", "1")

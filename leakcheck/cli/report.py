@@ -9,7 +9,7 @@ import click
 from leakcheck.cli.output import emit, wants_color
 from leakcheck.writing import replace_file
 
-FORMATS = ("text", "html", "markdown", "json", "svg", "junit")
+FORMATS = ("text", "html", "markdown", "json", "svg", "dot", "junit")
 
 
 @click.command("report")

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from leakcheck.errors import EXIT_BISECT_SKIP, UsageError
+from leakcheck.errors import EXIT_BISECT_SKIP, ConfigError, UsageError
 from leakcheck.units import parse_size_bytes
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+SETTINGS = ("leakcheck.toml", ".leakcheck.toml", "pyproject.toml")
 TOLERANCE_HELP = "Growth of plain Python objects a step that is no leak."
 
 
@@ -82,10 +83,23 @@ def tolerance_option(name: str, default: str, told: str) -> Callable[[_Command],
     help="Write the report as one HTML page too.",
 )
 @click.option(
+    "--refs",
+    "refs_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw who holds the worst leaks: FILE.dot, or FILE.svg, .png or .pdf by Graphviz.",
+)
+@click.option(
     "--record",
     "record_folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="Write the readings to DIR/rank-<n>.jsonl while the program runs.",
+)
+@click.option(
+    "--known-leaks",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A TOML file of leaks of libraries that you know, beside those of `known-leaks` in "
+    "[tool.leakcheck]; may be given more than once.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
 @click.option(
@@ -111,9 +125,26 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
     try:
         find = find_module if as_module else find_script
         target = find(program[0], program[1:])
-    except UsageError as error:
+        _know(options.pop("known_leaks"))  # type: ignore[arg-type]
+    except (UsageError, ConfigError) as error:
         if options["bisect"]:  # other commits have it; status 2 would call this one bad
             error.exit_code = EXIT_BISECT_SKIP
         raise
     settings = Settings(**options)  # type: ignore[arg-type]
     raise SystemExit(Session(target, settings).run())
+
+
+def _know(files: tuple[Path, ...]) -> None:
+    """Read the leaks that the project knows now: after the run it would be too late to say no."""
+    if files or _says_known_leaks():  # else the program has no module more in its process
+        from leakcheck import known
+        from leakcheck.config import find_config
+
+        located = find_config(Path.cwd())
+        known.use([*files, *(located.root / file for file in located.config.known_leaks)])
+
+
+def _says_known_leaks() -> bool:
+    folder = Path.cwd()
+    settings = (each / name for each in (folder, *folder.parents) for name in SETTINGS)
+    return any(file.is_file() and b"known-leaks" in file.read_bytes() for file in settings)

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from leakcheck.cli import die_of_ctrl_c
+from leakcheck.cli.graphviz import IN_DOT, drawn
 from leakcheck.cli.stderr import FirstStderr
 from leakcheck.errors import (
     EXIT_BISECT_SKIP,
@@ -25,11 +26,12 @@ from leakcheck.errors import (
 )
 from leakcheck.model import Ended, Notice, Report
 from leakcheck.proof import proved
+from leakcheck.runtime import requests
 from leakcheck.runtime.clock import loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
-from leakcheck.runtime.conclusion import Ending
+from leakcheck.runtime.conclusion import Ending, summary
 from leakcheck.runtime.introspection.frames import own_codes_elsewhere
 from leakcheck.runtime.judgement.tolerance import DEFAULT_PER_HOUR_BYTES, DEFAULT_TOTAL_BYTES
 from leakcheck.runtime.live import LiveLine
@@ -41,6 +43,7 @@ from leakcheck.writing import replace_file
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
+SERVES_ON = "leakcheck: growing: {told}; the server goes on, the report comes at its end"
 NO_STEPS = (
     "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, "
     "or pass --every-seconds 1"
@@ -66,6 +69,7 @@ class Settings:
     every_seconds: float | None = None
     json_path: Path | None = None
     html_path: Path | None = None
+    refs_path: Path | None = None
     record_folder: Path | None = None
     exit_zero: bool = False
     bisect: bool = False
@@ -84,6 +88,7 @@ class Session:
         self._recorder = self._make_recorder()
         self._json_path = writable("--json", self._of_rank(settings.json_path))
         self._html_path = writable("--html", self._of_rank(settings.html_path))
+        self._refs_path = writable("--refs", self._of_rank(settings.refs_path))
         self._sentinel = Sentinel(
             steps=settings.steps,
             tolerance_bytes=settings.tolerance,
@@ -94,6 +99,7 @@ class Session:
         )
         self._live = LiveLine(sys.stderr)
         self._stops = 0
+        self._told = False  # that it leaks, while it goes on
         self._unwritten = False
         self._pid = os.getpid()
 
@@ -115,6 +121,7 @@ class Session:
         if timer is not None:
             timer.stop()
         clock.stop()
+        requests.stop_listening()
         status = self._finish(outcome)
         if outcome.interrupt is not None:
             show(outcome.interrupt)
@@ -133,6 +140,8 @@ class Session:
         hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
         ticks.listen(clock.guard.guarded(clock.ticked))
         loaders.listen(clock)
+        self._requests = requests.Requests(self._sentinel, self._after_request, clock.stop)
+        requests.listen(self._requests)
         return None
 
     def _after_step(self) -> None:
@@ -149,6 +158,15 @@ class Session:
             if in_thread:
                 raise SystemExit(0)  # of its kinds a thread takes this one alone without a word
             raise StopRun(0)
+
+    def _after_request(self) -> None:
+        """Tell a leak as soon as it is certain: a server is not stopped, its clients wait."""
+        if self._live.on:
+            self._live.show(self._sentinel)
+        growing = self._sentinel.state[1] == "growing" and self._requests.is_sure
+        if growing and not self._told and os.getpid() == self._pid:
+            self._told = True
+            self._stderr.tell(SERVES_ON.format(told=summary(self._sentinel.report())))
 
     def _finish(self, outcome: Outcome) -> int:
         if self.report is not None or os.getpid() != self._pid:
@@ -190,13 +208,29 @@ class Session:
         if self._json_path is not None:
             self._write(self._json_path, render(report, "json"))
         if self._html_path is not None:
-            drawn = replace(report, samples=self._sentinel.samples())
-            self._write(self._html_path, render(drawn, "html"))
+            charted = replace(report, samples=self._sentinel.samples())
+            self._write(self._html_path, render(charted, "html"))
+        if self._refs_path is not None:
+            self._draw_refs(self._refs_path, render(report, "dot"))
 
-    def _write(self, path: Path, text: str) -> None:
+    def _draw_refs(self, path: Path, dot: str) -> None:
+        """Draw by Graphviz; where it cannot the graph itself is written, beside."""
+        if path.suffix in IN_DOT:
+            self._write(path, dot)
+            return
+        try:
+            picture = drawn(dot, path.suffix.lstrip("."))
+        except OSError as error:
+            beside = path.with_name(f"{path.name}.dot")
+            self._stderr.tell(f"leakcheck: {path}: {error}; the graph is in {beside}")
+            self._write(beside, dot)
+        else:
+            self._write(path, picture)
+
+    def _write(self, path: Path, text: str | bytes) -> None:
         """Write a file; one that fails costs a line and the status, not the report."""
         try:
-            replace_file(path, f"{text}\n")
+            replace_file(path, f"{text}\n" if isinstance(text, str) else text)
         except WriteError as error:
             self._unwritten = True
             self._stderr.tell(f"leakcheck: {error}")

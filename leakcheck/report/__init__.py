@@ -19,6 +19,7 @@ FORMATS = {
     "html": "leakcheck.report.html",
     "markdown": "leakcheck.report.markdown",
     "svg": "leakcheck.report.svg",
+    "dot": "leakcheck.report.refs",
 }
 
 # those that show what `check` found; the others are about runs

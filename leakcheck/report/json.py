@@ -41,6 +41,9 @@ def as_json(report: Report) -> Json:
     }
     if report.memory:
         answer["memory"] = [asdict(memory) for memory in report.memory]
+    if report.load:
+        entries = [asdict(each) | {"holder": str(each.holder)} for each in report.load.entries]
+        answer["load"] = asdict(report.load) | {"entries": entries}
     if report.ranks:
         answer["ranks"] = [as_json(rank) for rank in report.ranks]
     return answer

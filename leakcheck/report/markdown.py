@@ -12,6 +12,7 @@ from leakcheck.report.terminal import (
     failure_text,
     growth_text,
     headline,
+    known_text,
     place_text,
     rule_text,
     slope_text,
@@ -49,6 +50,8 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
         yield f"- line {_code(place_text(place))}"
     if suspect.holder:
         yield f"- held by {_escape(str(suspect.holder))}"
+    if suspect.known:
+        yield f"- known: {_code(known_text(suspect.known))}"
     if suspect.fix:
         yield f"- fix: {_code(suspect.fix)}"
     for rule in suspect.rules:

@@ -11,7 +11,18 @@ from collections.abc import Iterator
 
 import click
 
-from leakcheck.model import Finding, Link, Overhead, Place, Report, Run, Suspect, Trend
+from leakcheck.model import (
+    Finding,
+    KnownLeak,
+    Link,
+    Load,
+    Overhead,
+    Place,
+    Report,
+    Run,
+    Suspect,
+    Trend,
+)
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count, format_duration
@@ -47,6 +58,7 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     lines = [headline(report)]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings, width)]
+    lines += ["", *_load(report.load, width)] if report.load else []
     lines += ["", *_trends(report.trends, width)] if report.trends else []
     for memory in report.memory:
         lines += ["", *memory_lines(memory)] if memory.unexpected_per_step else []
@@ -80,7 +92,9 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
     if suspect.holder:
         yield from _row("held by", str(suspect.holder), width)
     yield from _trace(suspect)
-    if suspect.fix:
+    if suspect.known:
+        yield from _row("known", known_text(suspect.known), width)
+    elif suspect.fix:  # in a library the cure is the library's
         yield from _row("fix", suspect.fix, width)
     for rule in suspect.rules:
         yield from _row("rule", rule_text(rule, findings), width)
@@ -144,6 +158,13 @@ def link_text(link: Link) -> str:
     return f"{link.edge}: {link.holder}{size}"
 
 
+def known_text(leak: KnownLeak) -> str:
+    """Name a published leak with its versions, where it is told, and what helps."""
+    name = f"{leak.package} {leak.affected}".rstrip()
+    here = f"{leak.installed} is installed" if leak.installed else ""
+    return f"{name} ({', '.join(filter(None, (leak.source, here)))}); {leak.cure}"
+
+
 def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:
     """Name a rule, and where this run proved it."""
     proved = [f for f in findings if f.rule == slug and f.proved]
@@ -151,6 +172,43 @@ def rule_text(slug: str, findings: tuple[Finding, ...]) -> str:
         return slug
     place = proved[0].location
     return f"{slug}, proved by this run at {place.path}:{place.line}"
+
+
+def _load(load: Load, width: int) -> Iterator[str]:
+    for number, text in enumerate(load_texts(load)):
+        yield from _wrapped(text, "requests  " if not number else " " * 10, width)
+
+
+def load_texts(load: Load) -> Iterator[str]:
+    """Say how many requests there were, what each leaves by its outcome, and who keeps it."""
+    yield (
+        f"{format_count(load.finished)} finished, {format_count(load.aborted)} aborted, "
+        f"at most {load.most_in_flight} at once; a step is {load.per_step:.2g} of them, "
+        f"with {load.looked_at or 'none'} in flight"
+    )
+    for each in load.entries:
+        name, added = each.holder.qualified, _functions(each.added_in)
+        if each.removed_in:
+            removed = f"removed only in {_functions(each.removed_in)}"
+            yield f"`{name}`: added in {added}, {removed}: {_one_in(each.kept)} never removed"
+        else:
+            yield f"`{name}`: added in {added}, removed nowhere"
+        if each.kept_of_finished is not None and each.kept_of_aborted is not None:
+            finished, aborted = map(_entries, (each.kept_of_finished, each.kept_of_aborted))
+            yield f"a finished request leaves {finished} in it, an aborted one {aborted}"
+
+
+def _entries(count: float) -> str:
+    told = f"{count:.2g}" if round(count, 1) % 1 else f"{round(count)}"
+    return f"{told} entr{'y' if told == '1' else 'ies'}"
+
+
+def _functions(names: tuple[str, ...]) -> str:
+    return " and ".join(f"{name}()" if name != "<module>" else "the module" for name in names)
+
+
+def _one_in(share: float) -> str:
+    return f"1 in {round(1 / share)}" if 0 < share < 0.75 else "nearly each"
 
 
 def _trends(trends: tuple[Trend, ...], width: int) -> Iterator[str]:

@@ -109,6 +109,7 @@ class Findings:
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
     ways: tuple[Way, ...] = ()  # to the containers that grow
+    way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -325,6 +326,9 @@ class Attribution:
             cached and beyond.mostly_found(window.steps),
             window.filling_bytes,
             ways=tuple(one.way for one in self._grown_of(suspects) if one.way is not None),
+            way_by_holder={
+                holder: one.way for holder, one in window.grown.items() if one.way is not None
+            },
         )
 
     def _grown_of(self, suspects: Sequence[Suspect]) -> list[Grown]:

@@ -96,9 +96,8 @@ class Prospects:
         decides = next(one for one in self.each if one.outlook is outlook)
         if decides.evidence.graph and not decides.evidence.awaited:
             return None
-        fields = dict(outlook.reason.fields)
-        place = Place(str(fields["path"]), int(fields["line"]), str(fields["code"]))
-        at = (fields["path"], fields["line"])
+        place = _place_of(outlook)
+        at = (place.path, place.line)
         uses = [use for use in decides.evidence.relief if at in (_at(use), _asked_at(use))]
         return Removal(place, any(use.ran or use.asked for use in uses))
 
@@ -118,9 +117,10 @@ class Prospects:
         return bool(codes) and codes <= {"emptied-at-a-turn", "emptied-now-and-then"}
 
     @property
-    def in_vain(self) -> bool:
-        """Whether something took away again and again, and what grows grew all the same."""
-        return any(one.outlook.reason.code == "taken-in-vain" for one in self.each)
+    def in_vain(self) -> tuple[Place, ...]:
+        """What took away again and again, while what grows grew all the same."""
+        outlooks = (one.outlook for one in self.each)
+        return tuple(_place_of(one) for one in outlooks if one.reason.code == "taken-in-vain")
 
     @property
     def period_steps(self) -> int:
@@ -206,6 +206,11 @@ def _is_mostly_found(one: Prospect, steps: int) -> bool:
     gained = (one.suspect.objects_per_step or 0.0) * steps
     asked = max((use.asked for use in one.evidence.adds if use.guard.kind == "new"), default=0)
     return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
+
+
+def _place_of(outlook: Outlook) -> Place:
+    fields = dict(outlook.reason.fields)
+    return Place(str(fields["path"]), int(fields["line"]), str(fields["code"]))
 
 
 def _told(use: Use | None) -> str:

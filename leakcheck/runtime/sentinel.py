@@ -17,15 +17,17 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, TracebackType
 
-from leakcheck.model import Report, Sample
+from leakcheck.model import Holder, Report, Sample
 from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
+from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude, ended
@@ -86,6 +88,7 @@ class Sentinel:
         tolerance = Tolerance(tolerance_bytes, tolerance_per_hour_bytes, tolerance_total_bytes)
         self._settings = (steps, tolerance)
         self._epochs = LoaderEpochs(self._loader_begins)
+        self.completes: Callable[[Report], Report] | None = None  # with what else is known
         self._forget()
 
     def _forget(self) -> None:
@@ -238,8 +241,13 @@ class Sentinel:
         waits: Waits = "nothing",
         outermost: int = 1,
         graph_patience_steps: int = 0,
+        endless: bool = False,
     ) -> None:
-        """Count steps by another clock from now on; what was seen before is kept as second best."""
+        """Count steps by another clock from now on; what was seen before is kept as second best.
+
+        `endless`: they never end, as a server's requests; what each leaves is then too much, unless
+        a tolerance was asked for.
+        """
         if self._report is not None:  # what trains after the end, at exit, is not watched
             return
         self.start()
@@ -250,6 +258,10 @@ class Sentinel:
             if self._step - self._course.watch.origin >= FEWEST_STEPS:
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
+            if endless and self._course.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
+                self._course.tolerance = replace(self._course.tolerance, per_step_bytes=0)
+                self._course.watch.fine = True
+            self._course.endless = endless
             self._course.restart(self._step)
             self._course.trusted = False
             self.waits_for(waits, outermost)
@@ -257,6 +269,21 @@ class Sentinel:
             if trusted:
                 self._course.trust()
             self._next = self._step + 1
+
+    def look_again(self) -> None:
+        """Begin the closer look that is under way anew: the load has changed since it began."""
+        if self._course is None or self.broken or self._thread != get_ident():
+            return
+        try:
+            with self._lock:
+                self._course.look_again(self._step)
+        except Exception as error:
+            self._break(error)
+
+    @property
+    def grows_at(self) -> Mapping[Holder, Way]:
+        """The ways to the containers that were found to grow, by holder, once that is certain."""
+        return self._course.grows_at if self._course is not None else {}
 
     @property
     def certain(self) -> bool:
@@ -352,6 +379,8 @@ class Sentinel:
                 if not ending.running:
                     self._course.settle(self._step, cut_short=cut_short, exhausted=exhausted)
                 report = conclude(self._course, self._step, self.clock, self.broken, ending)
+                if self.completes is not None:
+                    report = self.completes(report)
         except Exception as error:  # ours, and the program must not pay for it
             self._break(error)
             return Report(verdict="unclear", reason=FAILED.format(error=self.broken))

@@ -5,10 +5,13 @@ Every number that it decides on comes from `judge`, all that it reads from `watc
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime import outlook
+from leakcheck.runtime.attribution.entries import removes_one
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
@@ -46,9 +49,11 @@ class Course:
     def __init__(self, watch: Watch, steps: int, tolerance: Tolerance) -> None:
         self.watch, self.steps, self.tolerance = watch, steps, tolerance
         self.waits: Waits = "nothing"
+        self.endless = False  # the steps are requests
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
+        self._attribute_from: Callable[[int], Attribution]
         self.trusted, self.established_step, self._phase_depth = True, 0, 0
         self.fills_beside: float | None = None  # the bytes a step of what fills up beside a leak
         self.rounds, self._recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
@@ -96,6 +101,7 @@ class Course:
         self._looked_again = False  # over a whole period of what may take it away
         self._prospects = NO_PROSPECTS  # of the suspects
         self._ways: tuple[Way, ...] = ()
+        self._way_by_holder: Mapping[Holder, Way] = {}
         self._curves: list[Curve] = []  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
@@ -362,9 +368,14 @@ class Course:
         self.established, self.established_step, self.stage = confirmed, step, "attributing"
         try:
             longer = self._doubted and not self.held
-            self._attribution = Attribution(
-                step, confirmed, self.watch.slow, longer=longer, least_steps=least_steps
+            self._attribute_from = partial(
+                Attribution,
+                growing=confirmed,
+                slow=self.watch.slow,
+                longer=longer,
+                least_steps=least_steps,
             )
+            self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not
             self._attribution_failed(step, error)
 
@@ -376,6 +387,18 @@ class Course:
                 self._finish_attribution(step)
         except Exception as error:
             self._attribution_failed(step, error)
+
+    @property
+    def grows_at(self) -> Mapping[Holder, Way]:
+        """The ways to the containers that were found to grow, by holder, once that is certain."""
+        return self._way_by_holder if self.stage == "growing" else {}
+
+    def look_again(self, step: int) -> None:
+        """Begin the window anew: what it compares with was under another load, or went away."""
+        if self.stage in ("attributing", "growing"):
+            self._drop_attribution()
+            self.stage, self._doubted = "attributing", True
+            self._attribution = self._attribute_from(step)
 
     def abandon(self) -> None:
         """End what is under way without an answer: the watch has failed."""
@@ -402,6 +425,11 @@ class Course:
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside, self._prospects = findings.fills_beside, findings.prospects
         self.removal = self._prospects.removal
+        vain = self._prospects.in_vain
+        if self.endless:  # each request removes its own, and it grew on
+            vain = tuple(place for place in vain if not removes_one(place))
+            removes = self.removal is not None and removes_one(self.removal.place)
+            self.removal = None if removes else self.removal
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
             self.excuses.tolerate(
@@ -414,8 +442,9 @@ class Course:
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
-        self._ways, self._disputed = findings.ways, self._prospects.in_vain
+        self._ways, self._disputed = findings.ways, bool(vain)
         period = self._prospects.period_steps
+        self._way_by_holder = findings.way_by_holder
         if (limits or self.removal) and self._may_look_again(period):
             self._looked_again = True
             self._open_window(step, self.established, period + 2)

@@ -60,14 +60,22 @@ class Sources:
             return ()
         kinds = _kinds_of(suspect.holder, owners)
         program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
-        held = _held(suspect, kinds, inner=inner or is_inner(suspect))
+        held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
         found = uses_of(program, held, self.visits)
         numbered = with_numbers(found, lambda path, told: number_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
 
+    def _added_at(self, suspect: Suspect) -> tuple[tuple[str, int], ...]:
+        """Return the line that adds: the first that ran; where what grows was made is another."""
+        lines = [(place.path, place.line) for place in suspect.locations]
+        ran = [at for at in lines if self.visits.get(at)]
+        return tuple((ran or lines)[:1])
+
     def method_at(self, use: Use) -> Function | None:
         """Return the function that a use is in."""
-        file = self._program.file(use.path)
+        known = use.path in self._program.texts
+        others = {} if known else {use.path: "".join(linecache.getlines(use.path))}
+        file = self._with(others).file(use.path)
         nodes = list(file.at(use.line))[:1]
         return next((file.function(node) for node in nodes), None)
 
@@ -125,10 +133,11 @@ def _of_libraries(kinds: Sequence[type]) -> dict[str, str]:
     return {library.shown(path): "".join(linecache.getlines(path)) for path in paths}
 
 
-def _held(suspect: Suspect, kinds: Sequence[type], *, inner: bool) -> Held:
+def _held(
+    suspect: Suspect, kinds: Sequence[type], adds: tuple[tuple[str, int], ...], *, inner: bool
+) -> Held:
     """Return what grows as the source may name it."""
     named, places = suspect.holder.named, suspect.locations
-    adds = tuple((place.path, place.line) for place in places[:1])
     owners = tuple(_owners_of(suspect))
     match named.kind:
         case "local" | "closure" | "default":

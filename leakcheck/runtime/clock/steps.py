@@ -69,10 +69,13 @@ class StepClock:
         self._moved = False
         self._nearest, self._ticks_then, self._stepped = -1, 0, 0  # the loop around the optimizer
         self._thread = 0
+        self._stopped = False
         self._changing = threading.RLock()  # a prefetching thread ticks beside the first step
 
     def optimizer_stepped(self, optimizer: object, *_: object) -> None:
         """Count a step of the optimizer that counts; torch calls this after every step."""
+        if self._stopped:
+            return
         counted = self._optimizer() if self._optimizer is not None else None
         if counted is not optimizer:
             self._others += 1
@@ -146,7 +149,8 @@ class StepClock:
             self._consider(loop)
 
     def stop(self) -> None:
-        """Count nothing any more, as in a forked child."""
+        """Count nothing any more, as in a forked child, or where requests are the steps."""
+        self._stopped = True
         ticks.stop_listening()
         loaders.stop_listening(self)
         self._chosen = self._optimizer = None

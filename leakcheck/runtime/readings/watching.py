@@ -59,7 +59,7 @@ class Watch:
     """
 
     def __init__(self, *, fine: bool = False) -> None:
-        self._fine = fine
+        self.fine = fine
         self.quick = Series(2048)
         self.slow = Series(256)
         self.checkpoint_s = 0.0
@@ -147,7 +147,7 @@ class Watch:
 
     def _checkpoint(self, step: int, collect: bool, counts: bool) -> dict[str, int]:
         began_s, spent_s = perf_counter(), thread_time()
-        collected = collect or self._fine
+        collected = collect or self.fine
         readings: dict[str, int] = {}
         if collected:
             before = self._host.read().get("host.heap", 0)
@@ -206,7 +206,7 @@ class Watch:
         for first in FIRST_CHECKPOINTS:
             if first > done:
                 return self._dense_from + first
-        closely = self._fine or self.rises
+        closely = self.fine or self.rises
         return self._dense_from + round(done * (RISING_RATIO if closely else CHECKPOINT_RATIO))
 
     def next_before(self, step: int, after: int, settled: int) -> int:
