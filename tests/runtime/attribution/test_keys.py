@@ -116,3 +116,10 @@ def test_other_names_tell_nothing(key):
     drawn = random.Random(0).sample(range(8000), 300)
 
     assert number_of_keys({key(i): None for i in drawn}) is None
+
+
+def test_addresses_in_a_heap_that_is_reused_go_on_for_ever():
+    places = random.Random(0).sample(range(0x7F0000000000, 0x7F0000030000, 48), 48)
+
+    assert number_of_keys(dict.fromkeys(places)) is None
+    assert number_of_keys(dict.fromkeys(each - 0x7F0000000000 for each in places)) is not None
