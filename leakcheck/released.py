@@ -33,9 +33,9 @@ def expect_released(*objects: object, collect: bool = True) -> Expectation:
     """Expect that nothing keeps these objects once a block ends, or once `check` is called.
 
     Of a `torch.nn.Module` its parameters and buffers, too; of a tensor its memory, which a view or
-    the graph may keep without it. `collect`: reference cycles may wait for
-    the collector, which is called before it is judged; with False an object must go at once.
-    Nothing is kept alive by it, and no method of the objects is called.
+    the graph may keep without it. `collect`: reference cycles may wait for the collector, which is
+    called before it is judged; with False an object must go at once. Nothing is kept alive by it,
+    and no method of the objects is called.
     Raises TypeError for what has no weak references, such as a list.
     """
     return Expectation(collect=collect).watch(*objects)

@@ -320,8 +320,8 @@ class Course:
     @property
     def _in_vain(self) -> bool:
         """Whether what might take away has been waited for, and nothing was taken."""
-        steps = patience.IN_VAIN_STEPS
-        return self.waits == "nothing" and not self._waits_long and self._rose_for(steps)
+        waits = self.waits != "nothing" or self._waits_long
+        return not waits and self._rose_for(patience.IN_VAIN_STEPS)
 
     @property
     def _is_disputed(self) -> bool:

@@ -9,8 +9,7 @@ from leakcheck.model import Entries, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.source.uses import Use
-
-_ONE = ("pop", "remove", "discard")
+from leakcheck.source.words import words
 
 
 def entries_of(suspects: Sequence[Suspect], requests_per_step: float) -> tuple[Entries, ...]:
@@ -28,7 +27,8 @@ def removes_one(place: Place) -> bool:
                 case ast.Delete(targets=[ast.Subscript(slice=key)]):
                     return not isinstance(key, ast.Slice)
                 case ast.Expr(value=call) | ast.Assign(value=call) | ast.Return(value=call):
-                    return _method(call) in _ONE
+                    takes = words("methods", "take") | words("methods", "take_if_there")
+                    return _method(call) in takes
     return False
 
 

@@ -10,7 +10,7 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -73,23 +73,22 @@ class Sources:
 
     def method_at(self, use: Use) -> Function | None:
         """Return the function that a use is in."""
-        known = use.path in self._program.texts
-        others = {} if known else {use.path: "".join(linecache.getlines(use.path))}
-        file = self._with(others).file(use.path)
+        file = self._with(self._unknown([use.path])).file(use.path)
         nodes = list(file.at(use.line))[:1]
         return next((file.function(node) for node in nodes), None)
 
     @cached_property
     def _program(self) -> Program:
         paths = list(dict.fromkeys(frames.own_files_with("")))
-        texts = {frames.shown(path): "".join(linecache.getlines(path)) for path in paths}
+        texts = {frames.shown(path): _text(path) for path in paths}
         return Program(texts, complete=is_complete(paths))
 
     def _of_cells(self, suspect: Suspect) -> dict[str, str]:
         """Return the text of what is no module's file: a notebook's cell, a prompt's line."""
-        paths = dict.fromkeys(place.path for place in suspect.locations)
-        unknown = (path for path in paths if path not in self._program.texts)
-        return {path: "".join(linecache.getlines(path)) for path in unknown}
+        return self._unknown(place.path for place in suspect.locations)
+
+    def _unknown(self, paths: Iterable[str]) -> dict[str, str]:
+        return {path: _text(path) for path in paths if path not in self._program.texts}
 
     def _with(self, others: Mapping[str, str]) -> Program:
         if not others:
@@ -130,7 +129,11 @@ def _kinds_of(holder: Holder, owners: Sequence[Any]) -> list[type]:
 def _of_libraries(kinds: Sequence[type]) -> dict[str, str]:
     """Return the files of installed classes, as they are told, with their text."""
     paths = dict.fromkeys(filter(None, map(library.file_of, kinds)))
-    return {library.shown(path): "".join(linecache.getlines(path)) for path in paths}
+    return {library.shown(path): _text(path) for path in paths}
+
+
+def _text(path: str) -> str:
+    return "".join(linecache.getlines(path))
 
 
 def _held(
@@ -209,7 +212,7 @@ def running_test() -> str:
 
 def _loads_later(path: str) -> bool:
     """Say whether a function of a file imports a module of the user's that is not loaded yet."""
-    tree = Program({path: "".join(linecache.getlines(path))}).file(path).tree
+    tree = Program({path: _text(path)}).file(path).tree
     functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
     for node in (node for function in functions for node in ast.walk(function)):
         match node:
