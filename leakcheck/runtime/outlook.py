@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leakcheck.model import Reason
-from leakcheck.source.guards import GuardKind
+from leakcheck.source.guards import MOST_HELD, GuardKind
 from leakcheck.source.uses import RELIEVES, Use
 
 OutlookKind = Literal["leak", "fills", "emptied", "memo", "unsure"]
@@ -23,7 +23,6 @@ Then = Literal["growing", "steady", "unclear", "look again"]
 # what is cut back now and then may hold somewhat more than its limit; a quarter more it does not
 PASSED = 1.25
 FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
-MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
 LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long

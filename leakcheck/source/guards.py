@@ -53,6 +53,7 @@ _RANK: tuple[GuardKind, ...] = (
     "flag",
     "other",
 )
+MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 _WEAK = ("new", "missing", "first", "flag", "other")
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
-from leakcheck.source.guards import NONE, Guard, guard_around, guard_of, strongest
+from leakcheck.source.guards import MOST_HELD, NONE, Guard, guard_around, guard_of, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
 from leakcheck.source.seeds import makers_of_owner, seeds_of
-from leakcheck.source.tree import File, Program, is_around, name_of, parameters
+from leakcheck.source.tree import COMPREHENSIONS, File, Program, is_around, name_of, parameters
 from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
@@ -87,16 +87,23 @@ class _Reader:
     places: frozenset[ast.expr]
 
     def used(self, mention: Mention, act: Act) -> Use:
-        """Return the use that an act is; a line that was seen to add does not replace."""
+        """Return the use that an act is; a line that was seen to add does not replace.
+
+        A comprehension does both: its line runs for each element, and its end replaces what was.
+        """
         file, node = mention.file, mention.node
         statement = file.statement(node)
         at = (file.path, statement.lineno)
-        role: Role = "add" if act.role == "replace" and at in self.held.adds else act.role
+        role, built = act.role, False
+        if act.role == "replace" and at in self.held.adds:
+            built = isinstance(getattr(statement, "value", None), COMPREHENSIONS)
+            role = "replace" if built else "add"
         own = guard_of(self.program, mention, self.places) if role != "read" else NONE
         if own.kind == "none" and role != "read":
             own = self._guard_of_calls(mention, file, node)
         found = strongest((act.guard, own))
-        if self.held.inner and mention.whole:  # its length is not that of an element
+        if self.held.inner and mention.whole and (found.n or 0) <= MOST_HELD:
+            # its length is not that of an element
             found = replace(found, n=None, limit="")
         return Use(
             role,
@@ -104,7 +111,7 @@ class _Reader:
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            self._is_sure(mention, act) and _is_alone(file, node, statement),
+            self._is_sure(mention, act) and _is_alone(file, node, statement) and not built,
             act.detached,
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.source.asked import program_of, reliefs, uses
+from tests.source.asked import outlook, program_of, reliefs, uses
 
 ROLES = {
     "kept.append(x)": "add",
@@ -121,6 +121,24 @@ def test_of_many_lists_another_may_be_what_is_taken_from():
         ("kept[x].pop(0)", False),
         ("kept.popitem()", True),
     ]
+
+
+def test_a_limit_that_no_machine_comes_to_counts_for_inner_lists_too():
+    text = "for x in xs:\n    kept[x].append(x)  # adds\n    if len(kept) > {}: kept.clear()\n"
+    found = [uses(program_of(text.format(n)), "kept", inner=True) for n in (9, 10**12)]
+
+    limits = [use.guard.n for each in found for use in each if use.role == "take"]
+    assert limits == [None, 10**12]
+
+
+def test_a_comprehension_that_was_seen_to_add_replaces_what_was_at_its_end():
+    text = "for x in xs:\n    kept = [make(x) for _ in range(3)]  # adds\n"
+
+    assert reliefs(program_of(text), "kept") == [
+        ("replace", "none", "each step", "kept = [make(x) for _ in range(3)]")
+    ]
+    assert outlook(program_of(text), "kept").kind == "emptied"
+    assert outlook(program_of(text.replace("[make", "kept + [make")), "kept").kind == "leak"
 
 
 NAMES = {

@@ -14,7 +14,8 @@ from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.tables import Table
-from leakcheck.runtime.outlook import MOST_HELD, Evidence
+from leakcheck.runtime.outlook import Evidence
+from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import Use
 
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
