@@ -25,6 +25,7 @@ GuardKind = Literal[
     "flag",  # a name
     "other",  # another question
 ]
+MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 Sign = type[ast.cmpop]
 Places = frozenset[ast.expr]
@@ -53,7 +54,6 @@ _RANK: tuple[GuardKind, ...] = (
     "flag",
     "other",
 )
-MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 _WEAK = ("new", "missing", "first", "flag", "other")
 
 

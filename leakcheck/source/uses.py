@@ -87,31 +87,26 @@ class _Reader:
     places: frozenset[ast.expr]
 
     def used(self, mention: Mention, act: Act) -> Use:
-        """Return the use that an act is; a line that was seen to add does not replace.
-
-        A comprehension does both: its line runs for each element, and its end replaces what was.
-        """
+        """Return the use that an act is."""
         file, node = mention.file, mention.node
         statement = file.statement(node)
         at = (file.path, statement.lineno)
-        role, built = act.role, False
         if act.role == "replace" and at in self.held.adds:
-            built = isinstance(getattr(statement, "value", None), COMPREHENSIONS)
-            role = "replace" if built else "add"
-        own = guard_of(self.program, mention, self.places) if role != "read" else NONE
-        if own.kind == "none" and role != "read":
+            act = _while_adding(act, statement)
+        own = guard_of(self.program, mention, self.places) if act.role != "read" else NONE
+        if own.kind == "none" and act.role != "read":
             own = self._guard_of_calls(mention, file, node)
         found = strongest((act.guard, own))
         if self.held.inner and mention.whole and (found.n or 0) <= MOST_HELD:
             # its length is not that of an element
             found = replace(found, n=None, limit="")
         return Use(
-            role,
+            act.role,
             found,
             self.calls.reach(file, node),
             *at,
             _first_line(statement),
-            self._is_sure(mention, act) and _is_alone(file, node, statement) and not built,
+            self._is_sure(mention, act) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
@@ -179,6 +174,15 @@ class _Reader:
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
         own = guard_around(self.program, file, call, mention, self.places)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
+
+
+def _while_adding(act: Act, statement: ast.stmt) -> Act:
+    """Return what a line does that was seen to add: it does not replace.
+
+    A comprehension does both: its line runs for each element, and its end replaces what was.
+    """
+    built = isinstance(getattr(statement, "value", None), COMPREHENSIONS)
+    return replace(act, sure=False) if built else replace(act, role="add")
 
 
 def _first_line(statement: ast.stmt) -> str:
