@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
-from leakcheck.static import syntax
 from leakcheck.static.facts.model import (
     Argument,
     Binding,
@@ -26,11 +25,20 @@ from leakcheck.static.facts.model import (
     Span,
     Use,
 )
+from leakcheck.static.facts.nodes import (
+    bound_pairs,
+    dotted,
+    makes_empty,
+    names_in,
+    never_left,
+    sliced,
+    span,
+    standing,
+)
 from leakcheck.static.names import canonical, table
 
 LONGEST_STRING = 60  # of what getattr and setattr may be given
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_MAKERS = frozenset({"list", "dict", "set", "OrderedDict", "Counter", "defaultdict", "deque"})
 
 
 @dataclass
@@ -194,7 +202,7 @@ class _Walk:
 
     def visit_while(self, node: ast.While) -> None:
         """Walk a loop under a condition."""
-        self._at.endless |= _never_left(node)
+        self._at.endless |= never_left(node)
         self._enter_loop(node)
         self._visit(node.test)
         self._all(node.body)
@@ -247,12 +255,12 @@ class _Walk:
     def visit_assign(self, node: ast.Assign) -> None:
         """Pair the targets with the value."""
         only = dotted(node.targets[0]) if len(node.targets) == 1 else ""
-        for target, value in _pairs(node.targets[0], node.value) if not only else ():
+        for target, value in bound_pairs(node.targets[0], node.value) if not only else ():
             self._value(value, "bound", dotted(target))
         if only:
             self._value(node.value, "bound", only)
         for target in node.targets:
-            for each, value in _pairs(target, node.value):
+            for each, value in bound_pairs(target, node.value):
                 self._target(each, self._expr(value))
 
     def visit_annotated(self, node: ast.AnnAssign) -> None:
@@ -460,107 +468,18 @@ class _Walk:
             case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
                 return Expr("empty")
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                if _makes_empty(node, name):
+                if makes_empty(node, name):
                     return Expr("empty", name)
-                names = _names_in(node) if name == "partial" else _sliced(node)
+                names = names_in(node) if name == "partial" else sliced(node)
                 return Expr("call", self._known(node), names)
             case ast.Lambda():
-                return Expr("lambda", "", _names_in(node.body, called_too=True))
+                return Expr("lambda", "", names_in(node.body, called_too=True))
             case ast.Await(value=inner):
                 return self._expr(inner)
             case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
                 cut = isinstance(node.slice, ast.Slice)
-                return Expr("slice" if cut else "item", dotted(holder), _names_in(node))
-        return Expr("other", "", _names_in(node), _standing(node))
-
-
-def span(node: Any) -> Span:
-    """Return where a node stands; of a definition, its first line."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return Span(node.lineno, node.col_offset, node.lineno, node.col_offset + len("class"))
-    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-
-
-def dotted(node: ast.AST) -> str:
-    """Spell a chain of names, "self.meter.update"; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def _standing(node: ast.expr) -> tuple[str, ...]:
-    """Name the members of a display: `energy` of `(energy, {"forces": -grads})`."""
-    match node:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
-            return tuple(part.id for part in parts if isinstance(part, ast.Name))
-    return ()
-
-
-def _never_left(loop: ast.While) -> bool:
-    """Whether a `while True` has no break, return or raise of its own."""
-    if not isinstance(loop.test, ast.Constant) or not loop.test.value:
-        return False
-    todo: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
-    while todo:
-        node, own = todo.pop()
-        if isinstance(node, (ast.Return, ast.Raise, ast.Yield)) or (
-            own and isinstance(node, ast.Break)
-        ):
-            return False
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        inner = own and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
-        todo += [(each, inner) for each in ast.iter_child_nodes(node)]
-    return True
-
-
-def _sliced(node: ast.expr) -> tuple[str, ...]:
-    """Name whose item a chain of methods begins with: `flat` of `flat[a:b].view(shape)`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
-    match node:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
-            return (name,)
-    return ()
-
-
-def _makes_empty(node: ast.Call, name: str) -> bool:
-    """`list()`, `collections.deque()` and `defaultdict(list)`; `deque(maxlen=9)` has a limit."""
-    if isinstance(node.func, ast.Attribute) and dotted(node.func.value) != "collections":
-        return False
-    given = len(node.args) + len(node.keywords)
-    return name in _MAKERS and (given == 0 or (name == "defaultdict" and given == 1))
-
-
-def _names_in(node: ast.AST, *, called_too: bool = False) -> tuple[str, ...]:
-    """Name what a value may hold: not `pool` in `pool.submit(task)`, but in a closure over it."""
-    found: dict[str, None] = {}
-    todo = [node]
-    while todo:
-        each = todo.pop()
-        if isinstance(each, ast.Name):
-            found[each.id] = None
-        elif isinstance(each, ast.Call) and not called_too:
-            todo += [*each.args, *(keyword.value for keyword in each.keywords)]
-        elif not isinstance(each, ast.Constant):
-            todo += syntax.below(each)
-    return tuple(found)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Pair what is bound with what it is given: two pairs for `kept, told = [], {}`."""
-    displays = (ast.Tuple, ast.List)
-    if not isinstance(target, displays) or not isinstance(value, displays):
-        return [(target, value)]
-    if len(target.elts) != len(value.elts):
-        return [(target, value)]
-    pairs = zip(target.elts, value.elts, strict=True)
-    return [pair for left, right in pairs for pair in _pairs(left, right)]
+                return Expr("slice" if cut else "item", dotted(holder), names_in(node))
+        return Expr("other", "", names_in(node), standing(node))
 
 
 @cache

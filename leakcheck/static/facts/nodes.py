@@ -1,0 +1,100 @@
+"""What one node of the standard library's tree says by itself, without where it stands."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from leakcheck.static import syntax
+from leakcheck.static.facts.model import Span
+
+_MAKERS = frozenset({"list", "dict", "set", "OrderedDict", "Counter", "defaultdict", "deque"})
+
+
+def span(node: Any) -> Span:
+    """Return where a node stands; of a definition, its first line."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return Span(node.lineno, node.col_offset, node.lineno, node.col_offset + len("class"))
+    return Span(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def dotted(node: ast.AST) -> str:
+    """Spell a chain of names, "self.meter.update"; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def standing(node: ast.expr) -> tuple[str, ...]:
+    """Name the members of a display: `energy` of `(energy, {"forces": -grads})`."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return tuple(part.id for part in parts if isinstance(part, ast.Name))
+    return ()
+
+
+def never_left(loop: ast.While) -> bool:
+    """Whether a `while True` has no break, return or raise of its own."""
+    if not isinstance(loop.test, ast.Constant) or not loop.test.value:
+        return False
+    todo: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    while todo:
+        node, own = todo.pop()
+        if isinstance(node, (ast.Return, ast.Raise, ast.Yield)) or (
+            own and isinstance(node, ast.Break)
+        ):
+            return False
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = own and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+        todo += [(each, inner) for each in ast.iter_child_nodes(node)]
+    return True
+
+
+def sliced(node: ast.expr) -> tuple[str, ...]:
+    """Name whose item a chain of methods begins with: `flat` of `flat[a:b].view(shape)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
+            return (name,)
+    return ()
+
+
+def makes_empty(node: ast.Call, name: str) -> bool:
+    """`list()`, `collections.deque()` and `defaultdict(list)`; `deque(maxlen=9)` has a limit."""
+    if isinstance(node.func, ast.Attribute) and dotted(node.func.value) != "collections":
+        return False
+    given = len(node.args) + len(node.keywords)
+    return name in _MAKERS and (given == 0 or (name == "defaultdict" and given == 1))
+
+
+def names_in(node: ast.AST, *, called_too: bool = False) -> tuple[str, ...]:
+    """Name what a value may hold: not `pool` in `pool.submit(task)`, but in a closure over it."""
+    found: dict[str, None] = {}
+    todo = [node]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, ast.Name):
+            found[each.id] = None
+        elif isinstance(each, ast.Call) and not called_too:
+            todo += [*each.args, *(keyword.value for keyword in each.keywords)]
+        elif not isinstance(each, ast.Constant):
+            todo += syntax.below(each)
+    return tuple(found)
+
+
+def bound_pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Pair what is bound with what it is given: two pairs for `kept, told = [], {}`."""
+    displays = (ast.Tuple, ast.List)
+    if not isinstance(target, displays) or not isinstance(value, displays):
+        return [(target, value)]
+    if len(target.elts) != len(value.elts):
+        return [(target, value)]
+    pairs = zip(target.elts, value.elts, strict=True)
+    return [pair for left, right in pairs for pair in bound_pairs(left, right)]
