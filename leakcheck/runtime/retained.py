@@ -23,7 +23,7 @@ from leakcheck.runtime.attribution.hidden import storage_start
 from leakcheck.runtime.attribution.holders import DEEPEST, Chain, Roots
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told, describe, tell
 from leakcheck.runtime.introspection import frames, objects
-from leakcheck.runtime.introspection.kinds import derives_from, is_of, name_of
+from leakcheck.runtime.introspection.kinds import derives_from, entries_of, is_of, name_of
 from leakcheck.runtime.introspection.saved import Saver, saver_where, savers
 
 SEARCH_S = 2.0  # of processor time for each object
@@ -234,7 +234,7 @@ def _is_table_of_hooks(thing: Any) -> bool:
     """Say whether it is a dictionary of hooks by number, as torch makes one for C++ to keep."""
     if type(thing) is not OrderedDict and type(thing) is not dict:
         return False
-    entries = list(dict.items(thing))
+    entries = entries_of(thing)
     return bool(entries) and all(type(key) is int and callable(each) for key, each in entries)
 
 

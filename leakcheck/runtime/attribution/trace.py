@@ -25,7 +25,13 @@ from leakcheck.model import Holder, LeakTrace, Link
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
-from leakcheck.runtime.introspection.kinds import bases_of, is_exactly, name_of, namespace_of
+from leakcheck.runtime.introspection.kinds import (
+    bases_of,
+    entries_of,
+    is_exactly,
+    name_of,
+    namespace_of,
+)
 from leakcheck.runtime.introspection.local_names import locals_of
 from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_of
 
@@ -228,7 +234,7 @@ def _default_name(function: FunctionType, value: Any) -> str:
 
 def key_of(namespace: dict[Any, Any], child: Any) -> str:
     """Return the name under which a dictionary holds `child`, "?" if there is none."""
-    keys = (key for key, value in dict.items(namespace) if value is child)
+    keys = (key for key, value in entries_of(namespace) if value is child)
     return next((key for key in keys if type(key) is str), "?")
 
 
@@ -298,11 +304,11 @@ def _suspended(holder: Any, child: Any) -> Holder:
 
 def attribute_of(holder: Any, child: Any) -> str:
     """Return the attribute or slot by which an object holds `child`, "" if there is none."""
-    for name, value in _namespace(holder).items():
+    for name, value in entries_of(_namespace(holder)):
         if value is child:
             return name
     for base in bases_of(type(holder)):
-        for name, slot in list(namespace_of(base).items()):
+        for name, slot in entries_of(namespace_of(base)):
             if type(slot) is MemberDescriptorType and _slot_holds(slot, holder, child):
                 return name
     return ""

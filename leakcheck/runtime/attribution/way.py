@@ -20,6 +20,7 @@ from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.kinds import (
     attribute_of_class,
     bases_of,
+    entries_of,
     globals_of,
     is_exactly,
     is_of,
@@ -96,7 +97,7 @@ def _globals(module: str) -> dict[str, Any] | None:
 
 def _of_names(names: Any, key: Any) -> Iterator[Any]:
     """Yield what a dictionary has under a key of text or a number, compared by no method."""
-    for known, value in list(dict.items(names)):
+    for known, value in entries_of(names):
         if is_exactly(known, str, int) and type(known) is type(key) and known == key:
             yield value
 
@@ -121,7 +122,7 @@ def _edge(holder: Any, child: Any) -> Edge | None:
 def _entry(holder: Any, child: Any) -> Edge | None:
     if dict.__len__(holder) > MOST_SCANNED:
         return None
-    keys = (key for key, value in list(dict.items(holder)) if value is child)
+    keys = (key for key, value in entries_of(holder) if value is child)
     return next((Edge("entry", key) for key in keys if is_exactly(key, str, int)), None)
 
 
@@ -134,7 +135,7 @@ def _position(holder: Any, child: Any) -> Edge | None:
 
 
 def _attribute_of_class(holder: Any, child: Any) -> Edge | None:
-    names = (name for name, value in list(namespace_of(holder).items()) if value is child)
+    names = (name for name, value in entries_of(namespace_of(holder)) if value is child)
     return next((Edge("class attribute", name) for name in names), None)
 
 
@@ -145,7 +146,7 @@ def _attribute(holder: Any, child: Any) -> Edge | None:
         if (edge := _entry(names, child)) is not None:
             return Edge("attribute", edge.key)
     for base in bases_of(type(holder)):
-        for name, slot in list(namespace_of(base).items()):
+        for name, slot in entries_of(namespace_of(base)):
             if type(slot) is Slot and any(each is child for each in _slot(holder, name)):
                 return Edge("slot", name)
     return None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, Generic, TypeVar
 
+Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _NAME = type.__dict__["__name__"].__get__
@@ -35,6 +36,18 @@ def namespace_of(kind: type) -> Mapping[str, Any]:
     """Return the attributes of a class itself."""
     found: Mapping[str, Any] = _NAMESPACE(kind)
     return found
+
+
+def entries_of(names: Mapping[Key, Value]) -> list[tuple[Key, Value]]:
+    """Return the entries of a dictionary of any class, or of a class's namespace, at one moment.
+
+    `list(dict.items(names))` makes a tuple for each entry while it reads. Up to Python 3.11 this
+    may start a collection, in which another thread changes what is read: an error. To read keys
+    alone, or values alone, makes nothing that a collection would be started for.
+    """
+    reader: Any = dict if issubclass(type(names), dict) else MappingProxyType
+    keys, values = list(reader.keys(names)), list(reader.values(names))
+    return list(zip(keys, values, strict=False))  # unequal where a thread came between the two
 
 
 def attribute_of_class(kind: type, name: str) -> Any:

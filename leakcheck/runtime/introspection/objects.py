@@ -25,6 +25,7 @@ from leakcheck.runtime.introspection.kinds import (
     attribute_of_class,
     bases_of,
     derives_from,
+    entries_of,
     is_of,
     module_of,
     name_of,
@@ -349,7 +350,7 @@ def newest(container: Any, count: int) -> list[Any]:
         entries = (part for part in gc.get_referents(container) if type(part) is dict and part)
         return newest(next(entries, {}), count)
     if is_of(container, dict):
-        return [part for entry in list(dict.items(container))[-count:] for part in entry]
+        return [part for entry in entries_of(container)[-count:] for part in entry]
     if is_of(container, list):
         return list.__getitem__(container, slice(-count, None))
     kind = set if is_of(container, set) else deque
