@@ -254,6 +254,14 @@ class KnownLeak:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why growth is judged as it is, as a code with its fields; `report.reasons` has the words."""
+
+    code: str
+    fields: tuple[tuple[str, str | int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """One leak of the run: what grows, how fast, who holds it and where it is made."""
 
@@ -269,6 +277,7 @@ class Suspect:
     library: bool = False
     evidence: str = ""
     known: KnownLeak | None = None
+    reason: Reason | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -325,14 +334,6 @@ class Notice:
 
     kind: NoticeKind
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why growth is judged as it is, as a code with its fields; `report.reasons` has the words."""
-
-    code: str
-    fields: tuple[tuple[str, str | int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ leakcheck explain RULE   what a rule finds, why that leaks, what to do
 leakcheck explain TOPIC  a topic of the manual; `leakcheck rules` lists the rules
 
 {topics}"""
+_TABLE = "{table}"  # in a page: what decides is printed from the table itself
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]+`")
@@ -113,13 +114,28 @@ def command(
 def _explain_topic(name: str | None, output_format: str, color: str) -> None:
     page = LISTED.format(topics=_topic_lines())
     if name is not None:
-        page = topics()[name].read_text(encoding="utf-8")
+        page = topic_page(name)
     if output_format == "json":
         emit(json.dumps({"topic": name, "topics": [*topics()], "page": page}, indent=2))
     elif name is None:
         emit(page)
     else:
         _show(page, wants_color(color))
+
+
+def topic_page(name: str) -> str:
+    """Return the page of a topic, with the table in it if it has one."""
+    page = topics()[name].read_text(encoding="utf-8")
+    return page.replace(_TABLE, _decisions()) if _TABLE in page else page
+
+
+def _decisions() -> str:
+    """Return the table that decides what is to come of growth, a row each as the code has it."""
+    from leakcheck.report.reasons import table
+    from leakcheck.runtime.outlook import TABLE, Evidence
+
+    outlooks = ((row.code, row.outlook(Evidence())) for row in TABLE)
+    return table((code, outlook.kind, outlook.then) for code, outlook in outlooks)
 
 
 def page_of(rule: type[Rule]) -> str:

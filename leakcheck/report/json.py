@@ -11,7 +11,8 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from leakcheck import __version__
-from leakcheck.model import Finding, Report, Suspect
+from leakcheck.model import Finding, Reason, Report, Suspect
+from leakcheck.report.reasons import said
 
 FORMAT = 1
 
@@ -73,4 +74,9 @@ def _suspect(suspect: Suspect) -> Json:
         "root": trace.root if trace else None,
         "trace": [asdict(link) for link in trace.links] if trace else [],
         "fingerprint": suspect.fingerprint,
+        "reason": _reason(suspect.reason) if suspect.reason else None,
     }
+
+
+def _reason(reason: Reason) -> Json:
+    return {"code": reason.code, "fields": dict(reason.fields), "said": said(reason)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from leakcheck.model import Reason
 
 _SAID = {
@@ -37,8 +39,31 @@ CONDITIONS = {
     "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
     "grows": "otherwise",
 }
+_KINDS = {
+    "leak": "a leak",
+    "fills": "it fills up",
+    "emptied": "it is emptied",
+    "memo": "it slows down",
+    "unsure": "nothing is known",
+}
+_VERDICTS = {"look again": "looked at again"}
+_HEAD = ("what is known of it", "what is to come", "if it goes on")
 
 
 def said(reason: Reason) -> str:
     """Return a reason as a sentence."""
     return _SAID[reason.code].format(**dict(reason.fields))
+
+
+def table(decisions: Iterable[tuple[str, str, str]]) -> str:
+    """Return in Markdown what decides: of each row its code, outlook and verdict, as asked."""
+    rows = [_HEAD]
+    rows += [(CONDITIONS[c], _KINDS[kind], _VERDICTS.get(v, v)) for c, kind, v in decisions]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_row(row, widths) for row in rows]
+    rule = "|".join("-" * (width + 2) for width in widths)
+    return "\n".join((lines[0], f"|{rule}|", *lines[1:]))
+
+
+def _row(cells: tuple[str, str, str], widths: list[int]) -> str:
+    return "| " + " | ".join(map(str.ljust, cells, widths)) + " |"

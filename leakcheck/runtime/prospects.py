@@ -182,7 +182,9 @@ def _prospect(
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
     )
-    return Prospect(_advised(suspect, found, sources), evidence, outlook_of(evidence))
+    outlook = outlook_of(evidence)
+    advised = _advised(suspect, found, sources)
+    return Prospect(replace(advised, reason=outlook.reason), evidence, outlook)
 
 
 def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:

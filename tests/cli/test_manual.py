@@ -17,13 +17,15 @@ import pytest
 
 from leakcheck import errors
 from leakcheck.cli import COMMANDS
-from leakcheck.cli.explain import topics
+from leakcheck.cli.explain import topic_page, topics
 from leakcheck.config import Config
 from leakcheck.memory.profiles import profiles
 from leakcheck.model import Ended, Kind, NoticeKind, Verdict
 from leakcheck.report.charts import is_beside
+from leakcheck.report.reasons import CONDITIONS
 from leakcheck.runtime import accounts
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.outlook import TABLE
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.static.checker import all_rules
 
@@ -49,7 +51,7 @@ def explain(leakcheck):
 
 
 def page(topic: str) -> str:
-    return topics()[topic].read_text()
+    return topic_page(topic)
 
 
 def rows(text: str, header: str) -> Iterator[list[str]]:
@@ -182,3 +184,11 @@ def test_one_function_listens_to_the_collector():
     assert ["`gc.callbacks`", "One function more"] in [
         [what, how[:17]] for what, how in rows(page("harm"), "what")
     ]
+
+
+def test_what_decides_is_printed_row_by_row_from_the_table_itself(explain):
+    shown = explain("verdicts")[1]
+
+    decided = [row[0] for row in rows(shown, "what is known of it")]
+    assert decided == [CONDITIONS[row.code] for row in TABLE]
+    assert "{table}" not in shown
