@@ -109,6 +109,7 @@ RUN = {
     "git bisect run leakcheck run --bisect train.py": 0,
     "torchrun --nproc-per-node 2 -m leakcheck run train.py": 0,
     "leakcheck report DIR --html report.html": 0,
+    "leakcheck fix train.py": 0,
     "leakcheck isolate": 2,
     "leakcheck isolate train.py": 0,
     "pytest --leakcheck": 0,

@@ -26,6 +26,7 @@ COMMANDS = {
     "baseline": "Accept the present findings, so that only new ones are reported.",
     "run": "Run a program under the sentinel and say whether it leaks.",
     "isolate": "Run a program in stages and say which part of it leaks.",
+    "fix": "Try edits that end a program's leaks, and prove the best one.",
     "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
     "estimate": "Predict the device memory of a training step without the device.",

@@ -94,7 +94,7 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
     folder.mkdir()
     order = Order(stage, str(folder), steps, plan.tolerance, plan.args, plan.module, loader)
     command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
-    status = _ended(command, plan.log(stage), plan.timeout_s)
+    status = ended(command, plan.log(stage), plan.timeout_s)
     notes, report = _read_back(folder)
     if notes.ended == "usage":
         raise UsageError(notes.error)
@@ -103,18 +103,23 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
         reason = f"stopped after {plan.timeout_s:g} s (--timeout)"
         return StageRun(stage, "unclear", reason, report), notes
     if status is not None and not notes.ended:
-        return StageRun(stage, "unclear", _death(status), report), notes
+        return StageRun(stage, "unclear", killed(status), report), notes
     return run, notes
 
 
-def _ended(command: list[str], log: Path, timeout_s: float) -> int | None:
-    """Run to the end; the exit status, None when the time was over."""
-    with log.open("wb") as output:
+def ended(
+    command: list[str], log: Path, timeout_s: float, errors: Path | None = None
+) -> int | None:
+    """Run to the end; the exit status, None when the time was over.
+
+    Standard error goes to the log too, or to a file of its own.
+    """
+    with log.open("wb") as output, (errors or Path(os.devnull)).open("wb") as own:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=own if errors else subprocess.STDOUT,
             start_new_session=True,
         )
         try:
@@ -152,7 +157,8 @@ def _read_back(folder: Path) -> tuple[Notes, Report | None]:
         return notes, None
 
 
-def _death(status: int) -> str:
+def killed(status: int) -> str:
+    """Say how a program ended that wrote no notes."""
     if status < 0:
         return f"the program was killed by {signal.Signals(-status).name}"
     return f"the program left with status {status} before it could be judged"

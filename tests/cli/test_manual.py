@@ -37,6 +37,7 @@ leakcheck explain TOPIC  a topic of the manual; `leakcheck rules` lists the rule
 
   devices        what is read of a GPU, and what is known without one
   exit-statuses  what each command's exit status says
+  fix            how an edit that ends a leak is found and proved
   harm           what a program under leakcheck run can see of being watched
   json           the report for programs
   kinds          what can leak, by which counter it is seen, and what to look for

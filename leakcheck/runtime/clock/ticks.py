@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import linecache
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -51,6 +53,7 @@ class _Switches(list[bool]):
 
 loops: list[Loop] = []
 rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the user's files, first
+edited: dict[str, str] = {}  # real path -> the text to load in place of what is in the file
 _on = _Switches()
 _listener: Callable[[int], None] | None = None
 
@@ -117,11 +120,21 @@ def is_own(path: str, folder: Path) -> bool:
 
 def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
     """Compile `source`, each loop of it ticking; SyntaxError as compile() raises it."""
-    tree = ast.parse(source, path)
+    tree = ast.parse(_as_edited(source, path), path)
     for rewrite in rewrites:
         rewrite(tree, path)
     code: CodeType = compile(_Ticking(path).visit(tree), path, "exec", dont_inherit=True)
     return code
+
+
+def _as_edited(source: bytes | str, path: str) -> bytes | str:
+    """Return the edited text of a file, if it has one, and show it in tracebacks too."""
+    text = edited.get(os.path.realpath(path)) if edited else None
+    if text is None:
+        return source
+    # without a time of its own linecache does not compare it with the file
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    return text
 
 
 def install(folder: Path) -> None:

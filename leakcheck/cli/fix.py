@@ -1,0 +1,182 @@
+"""`leakcheck fix`: try edits that end a program's leaks, in memory, and prove the best one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
+from leakcheck.errors import LeakcheckError, UsageError
+
+if TYPE_CHECKING:
+    from leakcheck.model import Cure, Revision, Trial
+
+
+@click.command(
+    "fix",
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+)
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
+@click.option(
+    "--steps",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(min=30),
+    help="Settled steps without growth after which there is nothing to fix.",
+)
+@click.option(
+    "--tries",
+    default=8,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="The most edits to try for one leak; each is a run of the program.",
+)
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    help="How many to keep, where an edit limits a container: yours to choose.",
+)
+@click.option(
+    "--timeout",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(min=1.0),
+    help="Seconds after which a run is stopped.",
+)
+@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
+@click.option("--write", is_flag=True, help="Write the proved edit to the program's files.")
+@click.option(
+    "--patch",
+    "patch_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the proved edit as a patch that `git apply` takes in this folder.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result as JSON too.",
+)
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+def command(
+    as_module: bool,
+    program: tuple[str, ...],
+    steps: int,
+    tries: int,
+    size: int | None,
+    timeout: float,
+    tolerance: int,
+    write: bool,
+    patch_path: Path | None,
+    json_path: Path | None,
+) -> None:
+    """Run SCRIPT (or -m MODULE), try edits that end its leaks, and prove the best one.
+
+    Each edit is tried in memory: the program runs in a process of its own with the edited text,
+    and its files stay as they are unless --write is given. An edit is proved when the edited
+    program is steady over as many steps and its output, the losses that backward was called on
+    and the weights that optimizers step are the same; a printed tensor may be a number then.
+    Random seeds that the program does not set are 0. What it writes it writes in every run. Exit
+    status: 0 proved, or nothing leaks; 1 the leak stays; 2 could not tell.
+    """
+    from leakcheck.cli.session import writable
+    from leakcheck.cli.trials import Trials
+    from leakcheck.runtime.script import find_script
+
+    if not program:
+        raise UsageError("name a script to run, or a module with -m")
+    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+        raise UsageError("fix watches one process: run it without torchrun or another launcher")
+    module, arguments = (program[0], program[1:]) if as_module else (None, program)
+    if module is None:
+        find_script(program[0], program[1:])
+    paths = writable("--patch", patch_path), writable("--json", json_path)
+    signal.signal(signal.SIGTERM, _leave)  # so that the running trial is ended too
+    name = " ".join((f"-m {module}", *arguments) if module else arguments)
+    with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
+        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin)
+        try:
+            cure = _cured(trials.run, name, tries, size)
+        finally:
+            _clear_progress()
+    _tell(cure, *paths, write=write)
+    raise SystemExit(cure.exit_code)
+
+
+def _cured(run: object, name: str, tries: int, size: int | None) -> Cure:
+    from leakcheck.cure.course import Course
+
+    return Course(run, _text_of, tries, size, _stops_at).follow(name)  # type: ignore[arg-type]
+
+
+def _stops_at(before: Trial) -> int:
+    """Return the step to stop an edited program at: where we stopped it, or past its own end."""
+    run = before.report.run if before.report else None
+    return before.steps + (run is not None and run.ended != "stopped")
+
+
+def _text_of(path: str) -> str | None:
+    """Return the text of a file under this folder that is the user's, None for any other."""
+    from leakcheck.runtime.clock.ticks import is_own
+    from leakcheck.static.files import decode
+
+    full = Path(os.path.abspath(path))
+    if full.suffix != ".py" or not is_own(str(full), Path.cwd()):
+        return None
+    try:
+        return decode(full.read_bytes()).text
+    except (OSError, LeakcheckError):
+        return None
+
+
+def _tell(cure: Cure, patch_path: Path | None, json_path: Path | None, *, write: bool) -> None:
+    from leakcheck.cli.output import emit
+    from leakcheck.report import cure as report
+    from leakcheck.writing import replace_file
+
+    emit(report.render(cure))
+    if json_path is not None:
+        replace_file(json_path, report.render_json(cure) + "\n")
+    proved = cure.chosen is not None and cure.chosen.outcome == "proved"
+    revisions = cure.chosen.revisions if cure.chosen is not None and proved else ()
+    if patch_path is not None and proved:
+        replace_file(patch_path, report.patch(revisions))
+    for each in revisions if write else ():
+        _write(each)
+    if (write or patch_path is not None) and not proved:
+        click.echo("leakcheck: no edit is proved: nothing was written", err=True)
+
+
+def _write(revision: Revision) -> None:
+    """Write an edit to its file, as that is encoded; UsageError when it has changed meanwhile."""
+    from leakcheck.static.files import decode
+    from leakcheck.writing import replace_file
+
+    raw = Path(revision.path).read_bytes()
+    source = decode(raw)
+    if source.text != revision.before:
+        raise UsageError(f"{revision.path}: changed while it was tried; nothing was written to it")
+    replace_file(revision.path, source.encode(revision.after))
+
+
+def _begin(count: int) -> None:
+    if sys.stderr.isatty():
+        told = "as it is" if count == 1 else "with an edit"
+        click.echo(f"\r\033[Kleakcheck: run {count}: {told}", err=True, nl=False)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", err=True, nl=False)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,131 @@
+"""One trial of `leakcheck fix`, in the process that it starts: the program with edited text.
+
+The parent says what to run as JSON in the first argument and finds, in the trial's folder, the
+recording, the losses and `notes.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from leakcheck.cli.session import Session, Settings
+from leakcheck.cure.witness import Witness, peak_bytes
+from leakcheck.cure.written import Written
+from leakcheck.errors import LeakcheckError
+from leakcheck.model import Report
+from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.clock.seconds import TimeClock
+from leakcheck.runtime.clock.steps import StepClock
+from leakcheck.runtime.script import Outcome, Program, StopRun, find_module, find_script
+
+GRACE_S = 20.0  # for the program to end by itself once it is judged: its last output is compared
+
+
+class TrialOrder(msgspec.Struct, frozen=True):
+    """What to run, with which texts in place of which files, and at which step to stop."""
+
+    folder: str
+    steps: int
+    tolerance: int
+    args: tuple[str, ...]
+    module: str | None = None
+    stop_at: int | None = None  # None: when the verdict is certain, and not before `least`
+    least: int = 0
+    texts: dict[str, str] = {}  # real path -> a file with the text
+
+
+class TrialNotes(msgspec.Struct, frozen=True):
+    """What the recording does not say about a trial."""
+
+    status: int = 0
+    error: str = ""
+    peak_bytes: int = 0
+    step_s: float = 0.0
+    weights: tuple[int, ...] = ()
+    modules: tuple[int, ...] = ()
+    files: dict[str, int] = {}
+
+
+class TrialSession(Session):
+    """A session that stops where it is told to, and notes what the program made."""
+
+    def __init__(self, program: Program, order: TrialOrder) -> None:
+        self._folder = Path(order.folder).absolute()
+        settings = Settings(order.steps, order.tolerance, to_end=True, record_folder=self._folder)
+        super().__init__(program, settings)
+        self._order = order
+        self._witness = Witness(self._folder / "losses")
+        self._written = Written(order.folder)
+        self._error = ""
+        self._certain_s = 0.0
+        self._show_error = sys.excepthook
+        sys.excepthook = self._note_error
+
+    def _start_clock(self, clock: StepClock) -> TimeClock | None:
+        self._witness.start()
+        return super()._start_clock(clock)
+
+    def _after_step(self) -> None:
+        self._witness.step()
+        super()._after_step()
+        if os.getpid() == self._pid and self._is_over(self._sentinel.state[0]) and not self._stops:
+            self._stops += 1
+            raise StopRun(0)
+
+    def _is_over(self, step: int) -> bool:
+        if self._order.stop_at is not None:
+            return step >= self._order.stop_at
+        if step < self._order.least or not self._sentinel.certain:
+            return False
+        self._certain_s = self._certain_s or time.monotonic()
+        return time.monotonic() - self._certain_s > GRACE_S
+
+    def _finish(self, outcome: Outcome) -> int:
+        if self.report is not None or os.getpid() != self._pid:
+            return super()._finish(outcome)
+        peak, weights = peak_bytes(), tuple(self._witness.weights())
+        modules, files = tuple(self._witness.modules()), self._written.hashes()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        super()._finish(outcome)
+        step_s = self._witness.step_s
+        notes = TrialNotes(outcome.status, self._error, peak, step_s, weights, modules, files)
+        (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
+        return outcome.status
+
+    def _joined(self, report: Report) -> Report:
+        return report  # what an edit does to the rate is the question, not by which rule it leaks
+
+    def _print(self, report: Report) -> None:
+        pass  # the parent tells
+
+    def _note_error(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self._error = f"{kind.__name__}: {error}" if str(error) else kind.__name__
+        self._show_error(kind, error, trace)
+
+
+def main() -> None:
+    """Run the trial that the first argument orders; exit as the program does."""
+    order = msgspec.convert(json.loads(sys.argv[1]), TrialOrder)
+    for path, text in order.texts.items():
+        ticks.edited[path] = Path(text).read_bytes().decode()
+    try:
+        if order.module is not None:
+            program = find_module(order.module, order.args)
+        else:
+            program = find_script(order.args[0], order.args[1:])
+        session = TrialSession(program, order)
+    except LeakcheckError as error:
+        notes = TrialNotes(error.exit_code, str(error))
+        Path(order.folder, "notes.json").write_bytes(msgspec.json.encode(notes))
+        raise SystemExit(error.exit_code) from None
+    raise SystemExit(session.run())

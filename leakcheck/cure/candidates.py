@@ -1,0 +1,369 @@
+"""The one table of edits that may end a leak: each row makes the texts that are worth a trial.
+
+A row proposes and never promises: what an edit does, only a run of the program shows. Where the
+owner alone can choose (a size), a row has a choice to make, and is tried when it has been made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import libcst as cst
+
+from leakcheck.cure.sites import Loop, Site
+from leakcheck.model import Kind
+
+_ADDS = ("append", "appendleft", "add", "insert", "put", "put_nowait", "setdefault", "update")
+_SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
+_KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
+_GRAPH: tuple[Kind, ...] = ("graph",)
+_MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
+_ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
+Make = Callable[[Site, str], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One kind of edit: its name, what it does, the leaks it may end, and how it is made."""
+
+    name: str
+    title: str
+    kinds: tuple[Kind, ...]
+    make: Make
+    choice: str = ""  # what the owner has to choose, e.g. a size
+
+
+def proposals(site: Site, size: int | None = None) -> Iterator[tuple[Candidate, str]]:
+    """Yield the edited texts worth a trial at a site, in the order of the table.
+
+    `size` is the owner's choice; without one, it is written as `...` in what needs it. Where it
+    was made, the edits that ask for it come first.
+    """
+    chosen = "..." if size is None else str(size)
+    before = site.source.module.code
+    rows = TABLE if size is None else sorted(TABLE, key=lambda each: not each.choice)
+    for candidate in rows:
+        if site.suspect.kind in candidate.kinds:
+            for text in candidate.make(site, chosen):
+                if text != before and _parses(text):
+                    yield candidate, text
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _kept(site: Site) -> Iterator[cst.BaseExpression]:
+    """Yield what the line keeps: the value added or assigned, and what a display has in it."""
+    for part in site.parts():
+        match part:
+            case cst.AugAssign(value=value) | cst.Assign(value=value):
+                yield from _displayed(value)
+            case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=args)):
+                if name in _ADDS:
+                    yield from chain.from_iterable(_displayed(each.value) for each in args)
+
+
+def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    match value:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            yield from chain.from_iterable(_displayed(each.value) for each in elements)
+        case cst.Dict(elements=elements):
+            yield from chain.from_iterable(_displayed(each.value) for each in elements)
+        case _ if isinstance(value, _KEPT):
+            yield value
+
+
+def _summed(value: cst.BaseExpression, targets: set[str], site: Site) -> list[cst.BaseExpression]:
+    """Return what a sum adds to its old value: `loss` of `0.9 * mean + 0.1 * loss`."""
+    if isinstance(value, cst.BinaryOperation):
+        sides = (value.left, value.right)
+        return [*chain.from_iterable(_summed(side, targets, site) for side in sides)]
+    return [value] if isinstance(value, _SIMPLE) and site.text(value) not in targets else []
+
+
+def _targets(site: Site) -> list[str]:
+    """Return the names and attributes that the line assigns to."""
+    found: list[str] = []
+    for part in site.parts():
+        if isinstance(part, cst.AugAssign):
+            found.append(site.text(part.target))
+        elif isinstance(part, cst.Assign):
+            for target in part.targets:
+                found.extend(_names(target.target, site))
+    return found
+
+
+def _names(target: cst.BaseExpression, site: Site) -> Iterator[str]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for each in target.elements:
+            yield from _names(each.value, site)
+    elif isinstance(target, (cst.Name, cst.Attribute)):
+        yield site.text(target)
+
+
+def _called(value: cst.BaseExpression, method: str) -> cst.Call:
+    plain = isinstance(value, _SIMPLE) or bool(value.lpar)
+    inner = value if plain else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.Call(cst.Attribute(inner, cst.Name(method)))
+
+
+def _detached(site: Site, size: str) -> Iterator[str]:
+    for value in _kept(site):
+        if not _is_detached(value):
+            yield site.source.replaced(value, _called(value, "detach"))
+
+
+def _is_detached(value: cst.BaseExpression) -> bool:
+    """Say whether a value has no graph as it is written: `loss.detach().clone()`."""
+    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+        if value.func.attr.value in ("detach", "item", "tolist", "numpy"):
+            return True
+        value = value.func.value
+    return False
+
+
+def _as_number(site: Site, size: str) -> Iterator[str]:
+    targets = set(_targets(site))
+    for value in _kept(site):
+        added = _summed(value, targets, site) if isinstance(value, cst.BinaryOperation) else [value]
+        for each in added:
+            yield site.source.replaced(each, _called(each, "item"))
+
+
+def _as_float(site: Site, size: str) -> Iterator[str]:
+    for value in _kept(site):
+        yield site.source.replaced(value, cst.Call(cst.Name("float"), [cst.Arg(value)]))
+
+
+def _without_grad(site: Site, size: str) -> Iterator[str]:
+    torch = site.source.name_of("torch")
+    for line in site.lines() if torch else ():
+        item = cst.WithItem(cst.parse_expression(f"{torch}.no_grad()"))
+        inside = cst.IndentedBlock([line.with_changes(leading_lines=[])])
+        yield site.source.replaced(line, cst.With([item], inside, leading_lines=line.leading_lines))
+
+
+def _carried_cut(site: Site, size: str) -> Iterator[str]:
+    holder = site.holder
+    held = [holder.name] if holder.kind in ("local", "global") else []
+    if holder.kind == "attribute":
+        held = [f"self.{holder.name}"]
+    for name in dict.fromkeys([*_targets(site), *held]):
+        for cut in _CUTS:
+            yield from _before_each_step(site, f"{name} = {cut.format(name=name)}")
+
+
+# a state is a tensor, a tuple of them (as an LSTM's is), or not there at the first step
+_CUTS = (
+    "{name}.detach()",
+    "tuple(each.detach() for each in {name})",
+    "None if {name} is None else {name}.detach()",
+    "None if {name} is None else tuple(each.detach() for each in {name})",
+)
+
+
+def _before_each_step(site: Site, text: str) -> Iterator[str]:
+    new = site.source.statement(text)
+    loops = site.loops()
+    if loops and isinstance(loops[0].body, cst.IndentedBlock):
+        yield _with_body(site, loops[0], [new, *loops[0].body.body])
+    elif not loops:
+        for line in site.lines()[:1]:
+            yield _beside(site, line, [new, line])
+
+
+def _with_body(site: Site, loop: Loop, body: list[cst.BaseStatement]) -> str:
+    changed = loop.with_changes(body=loop.body.with_changes(body=body))
+    return site.source.replaced(loop, changed)
+
+
+def _beside(site: Site, line: cst.BaseStatement, new: list[cst.BaseStatement]) -> str:
+    parent = site.source.parents[line]
+    body = [*chain.from_iterable(new if each is line else [each] for each in _body(parent))]
+    return site.source.replaced(parent, parent.with_changes(body=body))
+
+
+def _body(block: cst.CSTNode) -> list[cst.BaseStatement]:
+    return [*block.body] if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
+
+
+def _graph_let_go(site: Site, size: str) -> Iterator[str]:
+    names = ("retain_graph", "create_graph")
+
+    def without(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.Call):
+            return None
+        args = [arg for arg in node.args if arg.keyword is None or arg.keyword.value not in names]
+        if len(args) == len(node.args):
+            return None
+        last = [args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)] if args else []
+        return node.with_changes(args=[*args[:-1], *last])
+
+    yield site.source.mapped(without, site.source.module)
+
+
+def _gradients_dropped(site: Site, size: str) -> Iterator[str]:
+    """Drop the gradients as a step ends: create_graph ties each parameter to its own."""
+    code, loops = site.source.module.code, site.loops()
+    if "create_graph" not in code or not loops or not isinstance(loops[0].body, cst.IndentedBlock):
+        return
+    calls = (site.text(each.func) for each in site.source.all(cst.Call))
+    models = (name.removesuffix(".parameters") for name in calls if name.endswith(".parameters"))
+    for model in dict.fromkeys(models):
+        new = site.source.statement(f"{model}.zero_grad(set_to_none=True)")
+        yield _with_body(site, loops[0], [*_body(loops[0].body), new])
+
+
+def _limited(site: Site, size: str) -> Iterator[str]:
+    """Make the container that is held a deque of a size."""
+    for made in _makings(site):
+        if made.value is not None and site.text(made.value) in ("[]", "list()"):
+            deque = cst.parse_expression(f"collections.deque(maxlen={size})")
+            yield _with_import(site.source.replaced(made.value, deque), "collections")
+
+
+def _makings(site: Site) -> Iterator[cst.Assign | cst.AnnAssign]:
+    """Yield the assignments that make the container which holds the leak."""
+    name = site.holder.name
+    for made in site.source.small_statements():
+        if isinstance(made, cst.Assign) and len(made.targets) == 1:
+            target = site.text(made.targets[0].target)
+        elif isinstance(made, cst.AnnAssign):
+            target = site.text(made.target)
+        else:
+            continue
+        if name and target.rpartition(".")[2] == name:
+            assert isinstance(made, (cst.Assign, cst.AnnAssign))
+            yield made
+
+
+def _with_import(text: str, module: str) -> str:
+    """Import a module after those that the text imports first, unless it does already."""
+    tree = ast.parse(text)
+    imports = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    names = [alias for each in imports if isinstance(each, ast.Import) for alias in each.names]
+    if any(alias.name == module and alias.asname is None for alias in names):
+        return text
+    plain = [
+        each
+        for each in imports
+        if not (isinstance(each, ast.ImportFrom) and each.module == "__future__")
+    ]
+    before = plain[0].lineno - 1 if plain else _first_statement(tree)
+    lines = text.splitlines(keepends=True)
+    end = "\r\n" if "\r\n" in text else "\n"
+    return "".join([*lines[:before], f"import {module}{end}", *lines[before:]])
+
+
+def _first_statement(tree: ast.Module) -> int:
+    docstring = ast.get_docstring(tree, clean=False) is not None
+    return (tree.body[0].end_lineno or 0) if docstring else 0
+
+
+def _sliced(site: Site, size: str) -> Iterator[str]:
+    """Keep the last rows only of what `cat`, `append` and the like make longer."""
+    for part in site.parts():
+        if isinstance(part, cst.Assign) and isinstance(part.value, cst.Call):
+            name = site.text(part.value.func).rpartition(".")[2]
+            if name in ("cat", "concat", "concatenate", "append", "vstack"):
+                cut = cst.parse_expression(f"x[-{size}:]" if size != "..." else "x[...:]")
+                assert isinstance(cut, cst.Subscript)
+                yield site.source.replaced(part.value, cut.with_changes(value=part.value))
+
+
+def _memo_limited(site: Site, size: str) -> Iterator[str]:
+    def limited(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.Decorator):
+            return None
+        text = site.source.module.code_for_node(node.decorator)
+        called = text.partition("(")[0]
+        if called.rpartition(".")[2] not in ("lru_cache", "cache"):
+            return None
+        memo = called.removesuffix("cache").removesuffix("lru_") + "lru_cache"
+        return node.with_changes(decorator=cst.parse_expression(f"{memo}(maxsize={size})"))
+
+    for function in site.source.all(cst.FunctionDef):
+        if site.suspect.holder.kind == "memo" and function.name.value == (
+            site.suspect.holder.function.rpartition(".")[2] or site.suspect.holder.name
+        ):
+            yield site.source.mapped(limited, function)
+
+
+def _cleared_each_epoch(site: Site, size: str) -> Iterator[str]:
+    """Empty the container at the end of the loop around that of the steps."""
+    loops = site.loops()
+    for part in site.parts():
+        match part:
+            case cst.Expr(value=cst.Call(func=cst.Attribute(value=container))) if len(loops) > 1:
+                new = site.source.statement(f"{site.text(container)}.clear()")
+                if isinstance(loops[1].body, cst.IndentedBlock):
+                    yield _with_body(site, loops[1], [*_body(loops[1].body), new])
+
+
+def _hook(part: cst.BaseSmallStatement, site: Site) -> bool:
+    value = part.value if isinstance(part, (cst.Assign, cst.Expr)) else None
+    if not isinstance(value, cst.Call):
+        return False
+    name = site.text(value.func).rpartition(".")[2]
+    return name.startswith("register_") and name.endswith("hook")
+
+
+def _hooks(site: Site) -> Iterator[tuple[cst.SimpleStatementLine, cst.BaseSmallStatement, Site]]:
+    """Yield the lines that register a hook: that of the site, or any in a loop of the file."""
+    for line in site.lines() or site.source.all(cst.SimpleStatementLine):
+        if len(line.body) == 1 and _hook(line.body[0], site):
+            yield line, line.body[0], Site(site.source, site.source.start(line)[0], site.suspect)
+
+
+def _handle_removed(site: Site, size: str) -> Iterator[str]:
+    for line, part, at in _hooks(site):
+        loops = at.loops()
+        if not loops or site.source.parents[line] is not loops[0].body:
+            continue
+        names, registers = _targets(at), line
+        if not names and isinstance(part, cst.Expr):
+            names = ["handle"]
+            assigned = cst.Assign([cst.AssignTarget(cst.Name("handle"))], part.value)
+            registers = line.with_changes(body=[assigned])
+        if len(names) == 1:
+            body = [registers if each is line else each for each in _body(loops[0].body)]
+            yield _with_body(site, loops[0], [*body, site.source.statement(f"{names[0]}.remove()")])
+
+
+def _registered_once(site: Site, size: str) -> Iterator[str]:
+    for line, _, at in _hooks(site):
+        loops = at.loops()
+        if not loops or site.source.parents[line] is not loops[0].body:
+            continue
+        body = [each for each in _body(loops[0].body) if each is not line]
+        if body:
+            inside = loops[0].with_changes(
+                body=loops[0].body.with_changes(body=body), leading_lines=[]
+            )
+            before = line.with_changes(leading_lines=loops[0].leading_lines)
+            yield _beside(site, loops[0], [before, inside])
+
+
+TABLE = (
+    Candidate("item", "keep the number: .item()", _GRAPH, _as_number),
+    Candidate("detach", "keep the value without its graph: .detach()", _ANY, _detached),
+    Candidate("float", "keep the number: float()", _ANY, _as_float),
+    Candidate("carried", "detach what is carried over as a step begins", _GRAPH, _carried_cut),
+    Candidate("no-grad", "make no graph there: torch.no_grad()", _GRAPH, _without_grad),
+    Candidate("graph", "let backward free the graph", _ANY, _graph_let_go),
+    Candidate("gradients", "drop the gradients as the step ends", _GRAPH, _gradients_dropped),
+    Candidate("handle", "remove the hook as the step ends", _ANY, _handle_removed),
+    Candidate("once", "register the hook once, before the loop", _ANY, _registered_once),
+    Candidate("clear", "empty it as each epoch ends", _ANY, _cleared_each_epoch),
+    Candidate("deque", "keep the last ones only", _ANY, _limited, "how many to keep"),
+    Candidate("slice", "keep the last rows only", _ANY, _sliced, "how many rows to keep"),
+    Candidate("memo", "limit the cache", _ANY, _memo_limited, "how many results to keep"),
+)

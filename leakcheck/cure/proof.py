@@ -1,0 +1,164 @@
+"""What an edit has shown: two runs compared, the edits ranked; pure functions of trials."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from leakcheck.model import Attempt, Difference, Outcome, Report, Results, Suspect, Trend, Trial
+
+PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
+TIME_NOISE = 1.1
+NOTHING_TO_COMPARE = "the program has no output, losses, weights or files to compare"
+_TENSOR = re.compile(r"tensor\(([^()]*?)(?:,\s*(?:grad_fn=<\w*>|requires_grad=True))+\)")
+_BARE = re.compile(r"tensor\(([^()\[\]]*?)\)")
+_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+
+
+def compared(before: Results, after: Results) -> tuple[Difference, ...]:
+    """Return what differs between the results of two runs of as many steps."""
+    found = (
+        _output(before.stdout, after.stdout),
+        _losses(before, after),
+        _weights(before, after),
+        _modules(before, after),
+        _files(before, after),
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def outcome(
+    before: Trial, after: Trial, suspect: Suspect, differences: Sequence[Difference]
+) -> tuple[Outcome, str]:
+    """Say what a trial of an edit shows, and why where that needs a word."""
+    report = after.report
+    if report is None or (after.status and after.status != before.status):
+        return "fails", after.error or f"exit status {after.status}"
+    if after.steps < before.steps:
+        return "fails", f"{after.steps} steps of {before.steps}"
+    if report.verdict == "growing" and not _is_gone(before, after, suspect):
+        return "stays", ""
+    if report.verdict not in ("growing", "steady"):
+        return "unclear", report.reason
+    if before.results == Results():
+        return "unclear", NOTHING_TO_COMPARE
+    if any(not each.written for each in differences):
+        return "changes", ""
+    return ("helps" if report.verdict == "growing" else "proved"), ""
+
+
+def best(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the proved edit with the same results, least memory and least time, in that order."""
+    shown = [each for each in attempts if each.outcome in ("proved", "helps")]
+    return min(shown, key=_rank, default=None)
+
+
+def growing(report: Report | None) -> tuple[Trend, ...]:
+    """Return the trends that grow."""
+    return tuple(each for each in report.trends if each.verdict == "growing") if report else ()
+
+
+def trend(report: Report | None, resource: str) -> Trend | None:
+    """Return the trend of one resource, None when it was not read."""
+    trends = report.trends if report else ()
+    return next((each for each in trends if each.resource == resource), None)
+
+
+def _rank(attempt: Attempt) -> tuple[bool, int, int, int]:
+    trial = attempt.trial
+    time = round(math.log(trial.step_s, TIME_NOISE)) if trial.step_s > 0 else 0
+    memory = round(trial.peak_bytes / PEAK_NOISE_BYTES)
+    return attempt.outcome != "proved", len(attempt.differences), memory, time
+
+
+def _is_gone(before: Trial, after: Trial, suspect: Suspect) -> bool:
+    """Whether this leak is gone while others grow: nobody is suspected of it, and less grows."""
+    assert after.report is not None
+    if not after.report.suspects:
+        return False
+    left = {each.fingerprint for each in after.report.suspects}
+    slower = any(_is_slower(each, after.report) for each in growing(before.report))
+    return suspect.fingerprint not in left and slower
+
+
+def _is_slower(was: Trend, report: Report) -> bool:
+    now = trend(report, was.resource)
+    return now is not None and now.high < was.low
+
+
+def _output(before: str, after: str) -> Difference | None:
+    if before == after:
+        return None
+    pairs = zip_longest(before.splitlines(), after.splitlines(), fillvalue="")
+    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
+    if not unlike:
+        return Difference("stdout", 0, "", "", 0)  # line ends alone
+    at, was, now = unlike[0]
+    written = len(before.splitlines()) == len(after.splitlines()) and all(
+        _is_written_otherwise(was, now) for _, was, now in unlike
+    )
+    return Difference("stdout", at, was, now, len(unlike), written)
+
+
+def _is_written_otherwise(before: str, after: str) -> bool:
+    """Whether two lines say the same but for a tensor that is a number now.
+
+    A tensor is printed to four digits, a number in full: they may differ by half of the last digit.
+    """
+    if "tensor(" not in before:
+        return False
+    first, second = (_BARE.sub(r"\1", _TENSOR.sub(r"\1", each)) for each in (before, after))
+    if _NUMBER.sub("#", first) != _NUMBER.sub("#", second):
+        return False
+    pairs = zip(_NUMBER.findall(first), _NUMBER.findall(second), strict=True)
+    return all(abs(float(was) - float(now)) <= _half_a_digit(was) for was, now in pairs)
+
+
+def _half_a_digit(number: str) -> float:
+    mantissa, _, exponent = number.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return 0.5001 * 10.0 ** (int(exponent or 0) - digits)
+
+
+def _losses(before: Results, after: Results) -> Difference | None:
+    pairs = list(zip_longest(before.losses, after.losses))
+    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if not _same_loss(*pair)]
+    if not unlike:
+        return None
+    at, was, now = unlike[0]
+    return Difference("losses", at, _value(was), _value(now), len(unlike))
+
+
+def _same_loss(before: tuple[int, float] | None, after: tuple[int, float] | None) -> bool:
+    return before is not None and after is not None and before[0] == after[0]
+
+
+def _value(loss: tuple[int, float] | None) -> str:
+    return "none" if loss is None else repr(loss[1])
+
+
+def _weights(before: Results, after: Results) -> Difference | None:
+    pairs = list(zip_longest(before.weights, after.weights))
+    unlike = [at for at, (was, now) in enumerate(pairs, 1) if was != now]
+    if not unlike:
+        return None
+    counts = str(len(before.weights)), str(len(after.weights))
+    return Difference("weights", unlike[0], *counts, len(unlike))
+
+
+def _modules(before: Results, after: Results) -> Difference | None:
+    """Compare what modules hold: what only the leak kept alive may be gone, nothing may be new."""
+    new = set(after.modules) - set(before.modules)
+    return Difference("modules", 0, str(len(after.modules)), "", len(new)) if new else None
+
+
+def _files(before: Results, after: Results) -> Difference | None:
+    were, are = dict(before.files), dict(after.files)
+    unlike = sorted(path for path in {*were, *are} if were.get(path) != are.get(path))
+    if not unlike:
+        return None
+    first = unlike[0]
+    was, now = (first if first in known else "none" for known in (were, are))
+    return Difference("files", 0, was, now, len(unlike))

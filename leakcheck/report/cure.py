@@ -1,0 +1,208 @@
+"""What `fix` found, in words, as JSON and as a patch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from difflib import unified_diff
+from typing import Any
+
+from leakcheck import __version__
+from leakcheck.model import Attempt, Cure, Difference, Outcome, Report, Revision, Trend, Trial
+from leakcheck.units import format_bytes, format_count
+
+FORMAT = 1
+_OUTCOMES: dict[Outcome, str] = {
+    "proved": "proved: nothing grows any more",
+    "helps": "this leak is gone; another is left",
+    "changes": "not proved: the leak is gone, but the results differ",
+    "stays": "not proved: it still grows",
+    "fails": "not proved: the program fails with it",
+    "unclear": "not proved: could not tell",
+}
+_NO_END = "\n\\ No newline at end of file\n"
+_SHOWN = ("graph.nodes", "tensors", "host.heap", "host.rss")
+
+
+def render(cure: Cure) -> str:
+    """Write the diff and the proof of the chosen edit, the other edits in a line each."""
+    return "\n".join([*_head(cure), *_chosen(cure), *_others(cure), *_choices(cure)])
+
+
+def render_json(cure: Cure) -> str:
+    """Write everything that was tried as one JSON object."""
+    answer = {
+        "format": FORMAT,
+        "version": __version__,
+        "command": cure.command,
+        "before": _trial_json(cure.before),
+        "chosen": cure.attempts.index(cure.chosen) if cure.chosen else None,
+        "attempts": [_attempt_json(each) for each in cure.attempts],
+        "choices": [
+            {"title": each.title, "asks": each.asks, "diff": patch(each.revisions)}
+            for each in cure.choices
+        ],
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def patch(revisions: tuple[Revision, ...]) -> str:
+    """Write the change as `git apply` takes it, in the folder that the paths are relative to."""
+    pieces: list[str] = []
+    for each in revisions:
+        names = f"a/{each.path}", f"b/{each.path}"
+        before, after = (_lines(text) for text in (each.before, each.after))
+        diff = unified_diff(before, after, *names)
+        pieces.extend(line if line.endswith("\n") else f"{line}{_NO_END}" for line in diff)
+    return "".join(pieces)
+
+
+def _lines(text: str) -> list[str]:
+    r"""Split after each \n alone, as git does."""
+    return [line for line in text.replace("\n", "\n\0").split("\0") if line]
+
+
+def _head(cure: Cure) -> Iterator[str]:
+    report = cure.before.report
+    if report is None:
+        yield f"could not tell: {cure.before.error}"
+    elif report.verdict != "growing":
+        told = report.reason if report.verdict != "steady" else "there is nothing to fix"
+        yield f"{report.verdict}: {cure.command}: {told}"
+    elif cure.chosen is None:
+        yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried"
+        yield from (f"  leak     {each.what}" for each in report.suspects)
+    elif cure.chosen.outcome == "helps":
+        yield f"fixed in part: {cure.command}: another leak is left"
+    else:
+        yield f"fixed: {cure.command}: {cure.chosen.title}"
+
+
+def _chosen(cure: Cure) -> Iterator[str]:
+    if cure.chosen is None:
+        return
+    yield f"\n{patch(cure.chosen.revisions)}"
+    yield from _proof(cure.before, cure.chosen)
+
+
+def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
+    after = attempt.trial
+    for was in before.report.trends if before.report else ():
+        if was.verdict == "growing" or was.resource in _SHOWN:
+            now = _trend(after.report, was.resource)
+            yield f"  {was.resource:<15}{_rate(was)} -> {_rate(now) if now else 'not read'}"
+    peaks = f"{format_bytes(before.peak_bytes)} -> {format_bytes(after.peak_bytes)}"
+    yield f"  {'peak memory':<15}{peaks}"
+    yield f"  {'time a step':<15}{before.step_s * 1e3:.3g} ms -> {after.step_s * 1e3:.3g} ms"
+    yield f"  {'steps':<15}{before.steps} -> {after.steps}{_cut(before)}"
+    yield from _results(before, attempt)
+
+
+def _cut(trial: Trial) -> str:
+    run = trial.report.run if trial.report else None
+    stopped = run is not None and run.ended == "stopped"
+    return ", stopped there: what comes later is not compared" if stopped else ""
+
+
+def _results(before: Trial, attempt: Attempt) -> Iterator[str]:
+    counts = {
+        "stdout": (len(before.results.stdout.splitlines()), "lines"),
+        "losses": (len(before.results.losses), "calls of backward"),
+        "weights": (len(before.results.weights), "parameters"),
+        "modules": (len(before.results.modules), "parameters and buffers"),
+        "files": (len(before.results.files), "written"),
+    }
+    unlike = {each.what: each for each in attempt.differences}
+    for what, (count, unit) in counts.items():
+        if what in unlike:
+            yield f"  {what:<15}{_difference(unlike[what], count)}"
+        elif count:
+            yield f"  {what:<15}bit-identical ({count} {unit})"
+        else:
+            yield f"  {what:<15}none to compare"
+
+
+def _difference(each: Difference, count: int) -> str:
+    match each.what:
+        case "stdout":
+            told = "the same numbers, written otherwise" if each.written else "differs"
+            first = f"line {each.at}: {each.before!r} -> {each.after!r}"
+            return f"{told} in {each.count} of {count} lines; first at {first}"
+        case "losses":
+            return f"differ in {each.count}, first at {each.at}: {each.before} -> {each.after}"
+        case "modules":
+            return f"{each.count} of {each.before} parameters and buffers are other ones"
+        case "files":
+            return f"differ in {each.count} of {count}, first: {each.before} -> {each.after}"
+    return f"differ in {each.count} of {each.before}, first in number {each.at}"
+
+
+def _others(cure: Cure) -> Iterator[str]:
+    others = [each for each in cure.attempts if each is not cure.chosen]
+    if others:
+        yield "\nalso tried:"
+    for each in others:
+        yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
+        yield from (f"    {line}" for line in _added(each.revisions))
+        if each.reason:
+            yield f"    {each.reason}"
+        if each.outcome == "changes":
+            yield from (f"  {line}" for line in _results(cure.before, each))
+
+
+def _added(revisions: tuple[Revision, ...]) -> list[str]:
+    lines = patch(revisions).splitlines()
+    return [line for line in lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+
+
+def _choices(cure: Cure) -> Iterator[str]:
+    if cure.choices and not (cure.chosen and cure.chosen.outcome == "proved"):
+        yield "\nyours to choose (--size N tries it):"
+        for each in cure.choices:
+            yield f"  {each.title}: {each.asks}"
+            yield from (f"    {line}" for line in _added(each.revisions))
+
+
+def _trend(report: Report | None, resource: str) -> Trend | None:
+    trends = report.trends if report else ()
+    return next((each for each in trends if each.resource == resource), None)
+
+
+def _rate(trend: Trend) -> str:
+    written = format_bytes if trend.unit == "B" else format_count
+    told = (written(each) for each in (trend.per_step, trend.low, trend.high))
+    return "{} a step (95 %: {} to {})".format(*told)
+
+
+def _trial_json(trial: Trial) -> dict[str, Any]:
+    report = trial.report
+    return {
+        "verdict": report.verdict if report else None,
+        "steps": trial.steps,
+        "trends": [asdict(each) for each in report.trends] if report else [],
+        "suspects": [f"{each.kind}: {each.holder}" for each in report.suspects] if report else [],
+        "peak_bytes": trial.peak_bytes,
+        "step_s": trial.step_s,
+        "status": trial.status,
+        "error": trial.error,
+        "compared": {
+            "stdout_lines": len(trial.results.stdout.splitlines()),
+            "losses": len(trial.results.losses),
+            "weights": len(trial.results.weights),
+            "modules": len(trial.results.modules),
+            "files": len(trial.results.files),
+        },
+    }
+
+
+def _attempt_json(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "candidate": attempt.candidate,
+        "title": attempt.title,
+        "outcome": attempt.outcome,
+        "reason": attempt.reason,
+        "diff": patch(attempt.revisions),
+        "differences": [asdict(each) for each in attempt.differences],
+        "after": _trial_json(attempt.trial),
+    }

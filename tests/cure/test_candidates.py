@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("libcst")
+from leakcheck.cure.candidates import TABLE, proposals
+from leakcheck.cure.sites import Site, read
+from leakcheck.model import Holder, Kind, Suspect
+
+LOOP = """\
+import torch
+
+log = []  # kept
+state = None
+for epoch in range(3):
+    for step in range(9):
+        loss = work(step)  # a comment
+        {line}
+"""
+LINES = (
+    "total += loss",
+    "total = total + loss  # why",
+    "mean = 0.9 * mean + 0.1 * loss",
+    "log.append(loss)",
+    "log.append((step, loss, -loss))",
+    "log.append({'loss': loss})",
+    "kept[step] = loss",
+    "out, state = cell(loss, state)",
+    "loss.backward(retain_graph=True, create_graph=True)",
+    "handle = model.register_forward_hook(print)",
+    "model.register_forward_hook(print)",
+    "rows = torch.cat([rows, loss])",
+    "if step: log.append(loss)",
+    "first(); log.append(loss)",
+)
+
+
+def edits(line: str, kind: Kind = "graph", name: str = "log", size: int | None = None):
+    source = read(LOOP.format(line=line))
+    assert source is not None
+    site = Site(source, 8, Suspect(kind, "", holder=Holder("global", name)))
+    return [(candidate.name, text) for candidate, text in proposals(site, size)]
+
+
+def changed(line: str, kind: Kind = "graph", name: str = "log", size: int | None = None):
+    """Return (candidate, the lines that are new) for each edit."""
+    before = LOOP.format(line=line).splitlines()
+    return [
+        (candidate, [each.strip() for each in text.splitlines() if each not in before])
+        for candidate, text in edits(line, kind, name, size)
+    ]
+
+
+def test_a_sum_is_offered_the_number_first_then_a_detached_value():
+    assert changed("total += loss")[:3] == [
+        ("item", ["total += loss.item()"]),
+        ("detach", ["total += loss.detach()"]),
+        ("float", ["total += float(loss)"]),
+    ]
+
+
+def test_in_an_average_the_number_is_what_is_added_and_the_old_value_stays():
+    found = changed("mean = 0.9 * mean + 0.1 * loss")
+
+    assert found[:2] == [
+        ("item", ["mean = 0.9 * mean + 0.1 * loss.item()"]),
+        ("detach", ["mean = (0.9 * mean + 0.1 * loss).detach()"]),
+    ]
+
+
+def test_of_a_record_each_part_is_cut_alone():
+    found = [lines for name, lines in changed("log.append((step, loss))") if name == "item"]
+
+    assert found == [["log.append((step.item(), loss))"], ["log.append((step, loss.item()))"]]
+
+
+def test_a_carried_state_is_cut_as_a_step_begins():
+    found = [text for name, text in edits("out, state = cell(loss, state)") if name == "carried"]
+
+    assert (
+        "    for step in range(9):\n        state = state.detach()\n        loss = work(step)  # a"
+        in "".join(found)
+    )
+
+
+def test_the_graph_is_let_go_and_other_arguments_stay():
+    line = "loss.backward(weight, retain_graph=True)"
+
+    assert ("graph", ["loss.backward(weight)"]) in changed(line)
+
+
+def test_a_hook_is_removed_as_the_step_ends_or_registered_before_the_loop():
+    found = dict(edits("model.register_forward_hook(print)", "object"))
+
+    assert found["handle"].endswith(
+        "        handle = model.register_forward_hook(print)\n        handle.remove()\n"
+    )
+    assert found["once"].endswith(
+        "    model.register_forward_hook(print)\n"
+        "    for step in range(9):\n        loss = work(step)  # a comment\n"
+    )
+
+
+def test_a_size_is_the_owners_choice_and_not_guessed():
+    assert ("deque", ["import collections", "log = collections.deque(maxlen=...)  # kept"]) in (
+        changed("log.append(loss)", "tensor")
+    )
+    assert ("deque", ["import collections", "log = collections.deque(maxlen=7)  # kept"]) in (
+        changed("log.append(loss)", "tensor", size=7)
+    )
+    assert [each.name for each in TABLE if each.choice] == ["deque", "slice", "memo"]
+
+
+def test_a_container_is_emptied_as_the_loop_around_the_steps_turns():
+    found = dict(edits("log.append(loss)"))
+
+    assert found["clear"].endswith("        log.append(loss)\n    log.clear()\n")
+
+
+def test_no_grad_needs_torch_by_the_name_that_the_file_gives_it():
+    source = read("import torch as th\nx = y * z\n")
+    plain = read("x = y * z\n")
+    assert source is not None
+    assert plain is not None
+    suspect = Suspect("graph", "", holder=Holder("global", "x"))
+
+    found = {c.name: text for c, text in proposals(Site(source, 2, suspect))}
+    without = {c.name: text for c, text in proposals(Site(plain, 1, suspect))}
+
+    assert found["no-grad"] == "import torch as th\nwith th.no_grad():\n    x = y * z\n"
+    assert "no-grad" not in without
+
+
+def test_a_file_that_does_not_parse_has_no_edits():
+    assert read("def f(:\n") is None
+
+
+@given(
+    st.sampled_from(LINES),
+    st.sampled_from(("graph", "tensor", "object")),
+    st.sampled_from((None, 5)),
+    st.sampled_from(("\n", "\r\n")),
+)
+def test_every_edit_parses_changes_something_and_keeps_every_comment(line, kind, size, end):
+    text = LOOP.format(line=line).replace("\n", end)
+    source = read(text)
+    assert source is not None
+    site = Site(source, 8, Suspect(kind, "", holder=Holder("global", "log")))
+
+    for _, after in proposals(site, size):
+        ast.parse(after)
+        assert after != text
+        assert comments(after) == comments(text)
+        assert ("\r" in after) == ("\r" in text)
+
+
+def comments(text: str) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sorted(each.string for each in tokens if each.type == tokenize.COMMENT)
+
+
+def test_what_is_detached_already_is_not_detached_again():
+    found = changed("outputs.append(out.detach().clone())", "tensor")
+
+    assert "detach" not in [name for name, _ in found]

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakcheck.cure.proof import best, compared, outcome
+from leakcheck.model import (
+    Attempt,
+    Difference,
+    Holder,
+    Report,
+    Results,
+    Run,
+    Suspect,
+    Trend,
+    Trial,
+)
+
+SUSPECT = Suspect("graph", "a loss", holder=Holder("global", "total"))
+OTHER = Suspect("tensor", "an input", holder=Holder("global", "inputs"))
+SOME = Results("1.0\n", ((7, 1.0),), (3,))
+results = st.builds(
+    Results,
+    st.text(),
+    st.lists(st.tuples(st.integers(0, 9), st.floats(allow_nan=False))).map(tuple),
+    st.lists(st.integers(0, 9)).map(tuple),
+    files=st.dictionaries(st.text(), st.integers(0, 9)).map(lambda one: tuple(sorted(one.items()))),
+)
+
+
+def trial(verdict, *suspects, rate=0.0, steps=400, made=SOME, **others):
+    grows = "growing" if rate else "steady"
+    trends = (Trend("graph.nodes", "Nodes", rate, rate, rate, 9.0, 99, grows),)
+    run = Run("train.py", steps, 1.0, ended="finished")
+    report = Report(verdict=verdict, trends=trends, suspects=suspects, run=run)
+    return Trial(report, made, **others)
+
+
+LEAKING = trial("growing", SUSPECT, rate=5.0)
+
+
+def told(after, *differences):
+    return outcome(LEAKING, after, SUSPECT, differences)[0]
+
+
+@given(results)
+def test_a_run_does_not_differ_from_itself(made):
+    assert compared(made, made) == ()
+
+
+@given(results, results)
+def test_two_runs_differ_in_the_same_things_whichever_is_first(one, other):
+    found = [each.what for each in compared(one, other)]
+
+    assert found == [each.what for each in compared(other, one)]
+    assert bool(found) == (one != other) or one.stdout.splitlines() == other.stdout.splitlines()
+
+
+def test_a_number_where_a_tensor_was_printed_is_the_same_number():
+    before = Results("1 tensor(61.6508, grad_fn=<AddBackward0>)\n")
+
+    assert compared(before, Results("1 61.65076330117881\n"))[0].written
+    assert not compared(before, Results("1 61.66\n"))[0].written
+    assert not compared(before, Results("2 61.6508\n"))[0].written
+    assert not compared(Results("61.6508\n"), Results("61.65080001\n"))[0].written
+
+
+def test_the_first_loss_that_differs_is_named_with_both_values():
+    before = Results(losses=((1, 0.5), (2, 0.25)))
+    after = Results(losses=((1, 0.5), (9, 0.75)))
+
+    assert compared(before, after) == (Difference("losses", 2, "0.25", "0.75", 1),)
+
+
+def test_a_file_that_differs_or_is_not_written_is_named():
+    before = Results(files=(("a.pt", 1), ("b.pt", 2)))
+
+    assert compared(before, Results(files=(("a.pt", 1), ("b.pt", 3)))) == (
+        Difference("files", 0, "b.pt", "b.pt", 1),
+    )
+    assert compared(before, Results(files=(("b.pt", 2),))) == (
+        Difference("files", 0, "a.pt", "none", 1),
+    )
+
+
+def test_modules_that_only_the_leak_kept_may_be_gone_and_none_may_be_new():
+    assert compared(Results(modules=(1, 2, 3)), Results(modules=(1, 3))) == ()
+    assert compared(Results(modules=(1, 2)), Results(modules=(1, 4))) == (
+        Difference("modules", 0, "2", "", 1),
+    )
+
+
+def test_proved_is_steady_with_the_same_results():
+    assert told(trial("steady")) == "proved"
+    assert told(trial("steady"), Difference("stdout", 1, "a", "b", written=True)) == "proved"
+
+
+def test_a_leak_that_is_gone_with_other_results_is_not_proved():
+    for what in ("stdout", "losses", "weights", "modules", "files"):
+        assert told(trial("steady"), Difference(what, 1, "a", "b")) == "changes"
+
+
+def test_another_leak_that_is_left_is_said():
+    assert told(trial("growing", OTHER, rate=2.0)) == "helps"
+    assert told(trial("growing", OTHER, rate=5.0)) == "stays"
+    assert told(trial("growing", SUSPECT, rate=2.0)) == "stays"
+    assert told(trial("growing", rate=2.0)) == "stays"
+
+
+def test_an_edit_with_which_the_program_fails_or_does_less_is_not_proved():
+    assert told(trial("steady", status=1)) == "fails"
+    assert told(trial("steady", steps=399)) == "fails"
+    assert told(Trial(None)) == "fails"
+
+
+def test_without_anything_to_compare_nothing_is_proved():
+    before = trial("growing", SUSPECT, rate=5.0, made=Results())
+    after = trial("steady", made=Results())
+
+    assert outcome(before, after, SUSPECT, ())[0] == "unclear"
+
+
+def test_same_results_come_first_then_memory_then_time():
+    odd = Difference("stdout", 1, "tensor(1.)", "1.0", written=True)
+    named = {
+        "writes otherwise": Attempt("a", "", (), trial("steady"), "proved", (odd,)),
+        "large": Attempt("b", "", (), trial("steady", peak_bytes=1 << 30), "proved"),
+        "slow": Attempt("c", "", (), trial("steady", step_s=2.0), "proved"),
+        "fast": Attempt("d", "", (), trial("steady", step_s=1.0), "proved"),
+        "changes": Attempt("e", "", (), trial("steady"), "changes"),
+    }
+
+    assert best([*named.values()]) is named["fast"]
+    assert best([named["large"], named["writes otherwise"]]) is named["large"]
+    assert best([named["changes"]]) is None

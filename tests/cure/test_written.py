@@ -1,0 +1,67 @@
+"""The files that a program wrote are hashed, however they were opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import zlib
+
+PROGRAM = """
+import json
+from leakcheck.cure.written import Written
+written = Written("trial")
+{code}
+print(json.dumps(written.hashes()))
+"""
+
+
+def written(folder, code: str) -> dict[str, int]:
+    text = PROGRAM.format(code=textwrap.dedent(code))
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def test_what_python_opens_to_write_is_found_by_its_bytes(tmp_path):
+    code = """
+    with open("a.txt", "w") as file: file.write("a")
+    """
+    assert written(tmp_path, code) == {"a.txt": zlib.crc32(b"a")}
+
+
+def test_what_is_only_read_or_is_removed_again_is_left_out(tmp_path):
+    (tmp_path / "read.txt").write_text("read")
+    os.utime(tmp_path / "read.txt", (1, 1))
+    code = """
+    import os
+    open("read.txt").close()
+    open("gone.txt", "w").close()
+    os.remove("gone.txt")
+    """
+    assert written(tmp_path, code) == {}
+
+
+def test_what_cpp_writes_is_found_below_the_working_directory(tmp_path):
+    code = """
+    import torch
+    torch.save([1], "kept.pt")
+    """
+    assert list(written(tmp_path, code)) == ["kept.pt"]
+
+
+def test_what_is_outside_of_the_working_directory_has_its_whole_path(tmp_path):
+    (tmp_path / "work").mkdir()
+    at = tmp_path / "other.txt"
+
+    found = written(tmp_path / "work", f"with open({str(at)!r}, 'w') as file: file.write('b')")
+
+    assert found == {str(at): zlib.crc32(b"b")}
+
+
+def test_files_of_the_trial_itself_are_apart(tmp_path):
+    (tmp_path / "trial").mkdir()
+
+    assert written(tmp_path, "open('trial/losses', 'w').close()") == {}
