@@ -135,7 +135,8 @@ def _decisions() -> str:
     from leakcheck.runtime.outlook import TABLE, Evidence
 
     outlooks = ((row.code, row.outlook(Evidence())) for row in TABLE)
-    return table((code, outlook.kind, outlook.then) for code, outlook in outlooks)
+    rows = ((code, each.kind, each.wait.steps, each.then) for code, each in outlooks)
+    return table(rows)
 
 
 def page_of(rule: type[Rule]) -> str:

@@ -10,6 +10,8 @@ _SAID = {
     "lasting-graph": "a graph of past steps is kept, and no backward is to free it",
     "over-its-limit": "it has {length} elements, more than the {most} that it is to hold",
     "taken-in-vain": "`{code}` ({path}:{line}) ran again and again, and it went on growing",
+    "left-by-some-requests": "`{code}` ({path}:{line}) takes a request's own entry away, and not "
+    "every request comes to it",
     "came-down": "it was emptied, and may be again",
     "stands": "it is full: it no longer grows",
     "fills-to-a-number": "it fills to at most {most} elements",
@@ -27,6 +29,7 @@ CONDITIONS = {
     "lasting-graph": "a graph of past steps, and no backward that has not run yet takes it",
     "over-its-limit": "a quarter longer than its limit",
     "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
+    "left-by-some-requests": "each request takes away its own entry by key, and nothing else does",
     "came-down": "its length has come down",
     "stands": "its length stands",
     "fills-to-a-number": "a limit is known, and it is below",
@@ -47,7 +50,12 @@ _KINDS = {
     "unsure": "nothing is known",
 }
 _VERDICTS = {"look again": "looked at again"}
-_HEAD = ("what is known of it", "what is to come", "if it goes on")
+_WAITS = {
+    "fills-to-a-number": "half as long again as it seems to need",
+    "fills-to-a-limit": "{steps:,} steps, then twice as long",
+    "emptied-now-and-then": "half as long again as n, or {steps:,} steps",
+}
+_HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
 
 
 def said(reason: Reason) -> str:
@@ -55,15 +63,22 @@ def said(reason: Reason) -> str:
     return _SAID[reason.code].format(**dict(reason.fields))
 
 
-def table(decisions: Iterable[tuple[str, str, str]]) -> str:
-    """Return in Markdown what decides: of each row its code, outlook and verdict, as asked."""
+def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
+    """Return in Markdown what decides: of each row its code, outlook, steps and verdict."""
     rows = [_HEAD]
-    rows += [(CONDITIONS[c], _KINDS[kind], _VERDICTS.get(v, v)) for c, kind, v in decisions]
+    rows += [
+        (CONDITIONS[code], _KINDS[kind], _waited(code, steps), _VERDICTS.get(verdict, verdict))
+        for code, kind, steps, verdict in decisions
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [_row(row, widths) for row in rows]
     rule = "|".join("-" * (width + 2) for width in widths)
     return "\n".join((lines[0], f"|{rule}|", *lines[1:]))
 
 
-def _row(cells: tuple[str, str, str], widths: list[int]) -> str:
+def _waited(code: str, steps: int) -> str:
+    return _WAITS.get(code, "{steps:,} steps" if steps else "").format(steps=steps)
+
+
+def _row(cells: Iterable[str], widths: list[int]) -> str:
     return "| " + " | ".join(map(str.ljust, cells, widths)) + " |"

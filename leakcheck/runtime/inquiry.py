@@ -235,6 +235,7 @@ class Attribution:
         *,
         longer: bool = False,
         least_steps: int = 0,
+        per_request: bool = False,
     ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window
@@ -248,6 +249,7 @@ class Attribution:
         rare = next((each.stairs for each in growing if each.stairs is not None), None)
         if rare is not None:
             length = FEWEST_RARE * rare.apart + SPARE_STEPS
+        self._per_request = per_request
         self._last_step = step + length
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
@@ -303,7 +305,9 @@ class Attribution:
         window = self._window
         suspects, notices = window.close()
         suspects = tuple(one for one in suspects if self._accounts(one))
-        found = prospects_of(suspects, window.sources, window.grown, window.uses)
+        found = prospects_of(
+            suspects, window.sources, window.grown, window.uses, per_request=self._per_request
+        )
         beyond = found.beyond
         others = [one for one in found.each if one not in beyond.each]
         suspects = beyond.suspects

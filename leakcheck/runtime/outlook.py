@@ -27,7 +27,9 @@ FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by tu
 LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
 GRAPH_LIMIT_STEPS = 200  # of graphs: what is cut back later than that is a leak until then
-TURN_STEPS = 50_000  # for a loop to turn: an epoch may take hours
+LOOP_STEPS = 1000  # for the loop around the steps to turn, though nothing says what that lets go
+ELSEWHERE_STEPS = 5000  # for what some line may take away, or what is full after a turn
+TURN_STEPS = 50_000  # for a loop to turn that takes it away: an epoch may take hours
 MEMO_STEPS = 700  # for what is only kept where it is new, until every key was seen
 KEYED_STEPS = 150  # for what is found by key, as caches are: most are full after a turn
 UNSURE_STEPS = 200  # for what nothing known holds
@@ -59,7 +61,8 @@ class Evidence:
 
     `length` and `course` are measured of that very container, `capacity` is what live objects say;
     `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
-    has not run yet takes the graph; `keyed`: it is found by key.
+    has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
+    requests, each of which takes away its own entry.
     """
 
     uses: tuple[Use, ...] = ()
@@ -73,12 +76,13 @@ class Evidence:
     keyed: bool = False
     shapes_vary: bool = False
     per_training: bool = False
+    per_request: bool = False
     held: bool = True
 
     @property
     def relief(self) -> tuple[Use, ...]:
         """The uses that may yet take something away."""
-        return tuple(use for use in self.uses if may_relieve(use))
+        return tuple(use for use in self.uses if may_relieve(use) and not self.is_own(use))
 
     @property
     def adds(self) -> tuple[Use, ...]:
@@ -113,6 +117,10 @@ class Evidence:
         each = (u for u in self.limits if u.guard.only and u.reach == "each step")
         known = [use.guard.n for use in each if use.guard.n is not None and use.role != "ring"]
         return self.capacity if self.capacity is not None else min(known, default=None)
+
+    def is_own(self, use: Use) -> bool:
+        """Say whether a use takes away what its own request added: nothing that others left."""
+        return self.per_request and use.role == "take" and use.by_key
 
     @property
     def goes_on(self) -> bool:
@@ -194,13 +202,22 @@ def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wai
 def _vain(evidence: Evidence) -> Use | None:
     """Return what took something away again and again, while it went on growing."""
     taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
-    taken = (use for use in taken if use.reach != "once")  # a new object's own
+    taken = (u for u in taken if u.reach != "once" and not evidence.is_own(u))  # a new object's own
     return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
 
 
 def _is_in_vain(evidence: Evidence) -> bool:
     other = evidence.relief or evidence.capacity is not None
     return evidence.goes_on and _vain(evidence) is not None and not other
+
+
+def _own(evidence: Evidence) -> Use | None:
+    return next(filter(evidence.is_own, evidence.uses), None)
+
+
+def _is_left_by_some(evidence: Evidence) -> bool:
+    other = evidence.relief or evidence.capacity is not None
+    return evidence.goes_on and _own(evidence) is not None and not other
 
 
 def _is_over(evidence: Evidence) -> bool:
@@ -226,7 +243,9 @@ def _recurring(evidence: Evidence) -> Use | None:
 def _for_the_next(evidence: Evidence) -> Wait:
     use = _recurring(evidence)
     every = use.guard.n if use is not None else None
-    return Wait("turn", LIMIT_STEPS if every is None else max(1, round(FILLS_WITHIN * every)))
+    return Wait(
+        "turn", TURN_STEPS if every is None else max(LOOP_STEPS, round(FILLS_WITHIN * every))
+    )
 
 
 def _relieving(evidence: Evidence) -> Use | None:
@@ -273,6 +292,7 @@ TABLE = (
     Row("lasting-graph", _is_lasting_graph, _LEAK),
     Row("over-its-limit", _is_over, _LEAK, _limiting),
     Row("taken-in-vain", _is_in_vain, _LEAK, _vain),
+    Row("left-by-some-requests", _is_left_by_some, _LEAK, _own),
     Row("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
     Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
     Row(
@@ -302,11 +322,11 @@ TABLE = (
     Row(
         "emptied-elsewhere",
         lambda e: bool(e.relief),
-        lambda e: _hoped(e, Wait("end"), "unclear"),
+        lambda e: _hoped(e, Wait("end", ELSEWHERE_STEPS), "growing"),
         _relieving,
     ),
     Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
-    Row("keyed", lambda e: e.keyed, _always("memo", Wait("slows", KEYED_STEPS), "growing")),
+    Row("keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")),
     Row(
         "held-by-nothing-known",
         lambda e: not e.held or e.shapes_vary or e.per_training,

@@ -117,6 +117,12 @@ class Prospects:
         return bool(codes) and codes <= {"emptied-at-a-turn", "emptied-now-and-then"}
 
     @property
+    def wait_steps(self) -> int:
+        """For how many steps it is waited that what grows is emptied, 0 if nothing may do so."""
+        emptied = (one.outlook for one in self.each if one.outlook.kind == "emptied")
+        return max((one.wait.steps for one in emptied), default=0)
+
+    @property
     def in_vain(self) -> tuple[Place, ...]:
         """What took away again and again, while what grows grew all the same."""
         outlooks = (one.outlook for one in self.each)
@@ -156,9 +162,12 @@ def prospects_of(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
+    *,
+    per_request: bool = False,
 ) -> Prospects:
-    """Ask the table about each of the suspects."""
-    return Prospects(tuple(_prospect(each, sources, grown, uses) for each in suspects))
+    """Ask the table about each of the suspects; `per_request`: the steps are requests."""
+    asked = (_prospect(each, sources, grown, uses, per_request) for each in suspects)
+    return Prospects(tuple(asked))
 
 
 def _prospect(
@@ -166,6 +175,7 @@ def _prospect(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
+    per_request: bool,
 ) -> Prospect:
     known, found = grown.get(suspect.holder), uses.get(suspect.holder)
     found = sources.uses_of(suspect) if found is None else found
@@ -181,6 +191,7 @@ def _prospect(
         graph=graph,
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
+        per_request=per_request,
     )
     outlook = outlook_of(evidence)
     advised = _advised(suspect, found, sources)

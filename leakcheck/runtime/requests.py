@@ -113,7 +113,7 @@ class Requests:
         self._entries.clear()
         self._ended = self._looks = 0
         self.sentinel.completes = self.completed
-        self.sentinel.restart(CLOCK, trusted=True, endless=True)
+        self.sentinel.restart(CLOCK, trusted=True, per_request=True)
 
     def _note(self) -> None:
         """Note how many entries there are in what was found to grow; does it go on to?"""

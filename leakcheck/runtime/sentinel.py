@@ -241,11 +241,11 @@ class Sentinel:
         waits: Waits = "nothing",
         outermost: int = 1,
         graph_patience_steps: int = 0,
-        endless: bool = False,
+        per_request: bool = False,
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best.
 
-        `endless`: they never end, as a server's requests; what each leaves is then too much, unless
+        `per_request`: they are a server's requests; what each leaves is then too much, unless
         a tolerance was asked for.
         """
         if self._report is not None:  # what trains after the end, at exit, is not watched
@@ -258,10 +258,10 @@ class Sentinel:
             if self._step - self._course.watch.origin >= FEWEST_STEPS:
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
-            if endless and self._course.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
+            if per_request and self._course.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
                 self._course.tolerance = replace(self._course.tolerance, per_step_bytes=0)
                 self._course.watch.fine = True
-            self._course.endless = endless
+            self._course.per_request = per_request
             self._course.restart(self._step)
             self._course.trusted = False
             self.waits_for(waits, outermost)

@@ -11,7 +11,6 @@ from typing import Literal
 
 from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime import outlook
-from leakcheck.runtime.attribution.entries import removes_one
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
@@ -30,7 +29,7 @@ from leakcheck.runtime.judgement.harmless import (
 from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.looks import Looks
 from leakcheck.runtime.judgement.planned import again, confirmation
-from leakcheck.runtime.judgement.release import Release, Removal, Waits
+from leakcheck.runtime.judgement.release import Hope, Release, Removal, Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
@@ -49,7 +48,7 @@ class Course:
     def __init__(self, watch: Watch, steps: int, tolerance: Tolerance) -> None:
         self.watch, self.steps, self.tolerance = watch, steps, tolerance
         self.waits: Waits = "nothing"
-        self.endless = False  # the steps are requests
+        self.per_request = False  # the steps are requests
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
@@ -57,7 +56,7 @@ class Course:
         self.trusted, self.established_step, self._phase_depth = True, 0, 0
         self.fills_beside: float | None = None  # the bytes a step of what fills up beside a leak
         self.rounds, self._recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
-        self._release = Release([], 0, 0.0, may_fill_up=False)
+        self._release = Release([], 0)
         self.restart(0)
 
     @property
@@ -280,18 +279,27 @@ class Course:
 
     def _wait_or_establish(self, step: int, suspects: tuple[Suspect, ...]) -> None:
         self.stage, self.suspects = "waiting", suspects
-        doubt = self._may_fill_up or not self.suspects
-        self._release = Release(self.established, step, self.watch.elapsed_s, may_fill_up=doubt)
+        self._waits_long = self.waits != "nothing" and self._prospects.waits_long
+        self._release = Release(self.established, step, self._hope)
         wanted = self._ways if self.removal is not None or self._disputed else ()
         self._curves = [Curve() for _ in wanted]
-        hoped = self.waits != "nothing" and self._prospects.waits_long
-        self._waits_long = hoped
-        self._release.wait_for(hoped, self.removal, self.per_training)
         self._wait(step)
+
+    @property
+    def _hope(self) -> Hope:
+        """What may yet take away what grows, and for how long that is waited for."""
+        doubt = self._may_fill_up or not self.suspects
+        emptied = self._waits_long or self.removal is not None
+        steps = outlook.ELSEWHERE_STEPS if doubt else outlook.LOOP_STEPS
+        if emptied:
+            wanted = self._prospects.wait_steps
+            steps = max(steps, wanted if self._waits_long else min(wanted, outlook.ELSEWHERE_STEPS))
+        at_any_step = self.removal is not None and self.removal.reached
+        return Hope(steps, emptied, at_any_step, doubt, self.per_training)
 
     def _wait(self, step: int) -> None:
         seldom = self._release.too_seldom(self.watch.quick, step)
-        long = self._release.is_overdue(step, self.watch.elapsed_s)
+        long = self._release.is_overdue(step)
         self._measure(step)
         if any(curve.came_down for curve in self._curves):
             self._add(stopped((one.resource for one in self.established), EMPTIED), step=step)
@@ -374,6 +382,7 @@ class Course:
                 slow=self.watch.slow,
                 longer=longer,
                 least_steps=least_steps,
+                per_request=self.per_request,
             )
             self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not
@@ -426,10 +435,6 @@ class Course:
         self.fills_beside, self._prospects = findings.fills_beside, findings.prospects
         self.removal = self._prospects.removal
         vain = self._prospects.in_vain
-        if self.endless:  # each request removes its own, and it grew on
-            vain = tuple(place for place in vain if not removes_one(place))
-            removes = self.removal is not None and removes_one(self.removal.place)
-            self.removal = None if removes else self.removal
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
             self.excuses.tolerate(

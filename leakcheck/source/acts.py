@@ -31,13 +31,15 @@ _ROLES: dict[Left, Role] = {"none": "replace", "some": "cut", "unknown": "escape
 class Act:
     """A role, and the guard that an act has in itself: `rows[i % n] = x`.
 
-    `sure`: something is gone whenever it runs; `detached`: what is left has no graph.
+    `sure`: something is gone whenever it runs; `detached`: what is left has no graph; `by_key`: one
+    entry is taken, the one of a key that varies.
     """
 
     role: Role
     sure: bool = False
     guard: Guard = NONE
     detached: bool = False
+    by_key: bool = False
 
 
 READ = Act("read")
@@ -178,7 +180,9 @@ def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -
     part = any(isinstance(each, ast.Slice) for each in getattr(key, "elts", [key]))
     if isinstance(item.ctx, ast.Del):
         own = _remainder(program, file, item) if part else _age(program, file, key)
-        return Act("cut", part, own) if part or own.kind != "none" else Act("take", True)
+        if part or own.kind != "none":
+            return Act("cut", part, own)
+        return Act("take", True, by_key=not isinstance(key, ast.Constant))
     if not isinstance(item.ctx, ast.Store):
         return READ
     values = file.given(item)
@@ -261,7 +265,9 @@ def _taken(program: Program, mention: Mention, call: ast.Call, method: str) -> A
     if age.kind != "none":
         return Act("cut", False, age)
     raises = method in words("methods", "take") and len(given) < 2
-    return Act("take", raises or method in words("methods", "clear"))
+    clears = method in words("methods", "clear")
+    by_key = not clears and bool(given) and not isinstance(given[0], ast.Constant)
+    return Act("take", raises or clears, by_key=by_key)
 
 
 def _added(mention: Mention, call: ast.Call, method: str) -> Act:

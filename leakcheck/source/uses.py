@@ -26,7 +26,8 @@ class Use:
     """One use of a place.
 
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
-    how often that line was seen to run, and `asked` the condition around it.
+    how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
+    entry, the one of a key that varies.
     """
 
     role: Role
@@ -39,6 +40,7 @@ class Use:
     detached: bool = False
     ran: int = 0
     asked: int = 0
+    by_key: bool = False
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
@@ -103,14 +105,24 @@ class _Reader:
         return Use(
             act.role,
             found,
-            self.calls.reach(file, node),
+            self._reach(mention, act),
             *at,
             _first_line(statement),
             self._is_sure(mention, act) and _is_alone(file, node, statement),
             act.detached,
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
+            act.by_key,
         )
+
+    def _reach(self, mention: Mention, act: Act) -> Reach:
+        """Say how often a use is come to: what sets a local, as often as its function is called."""
+        file, node, place = mention.file, mention.node, mention.place
+        reach, function = self.calls.reach(file, node), file.function(node)
+        if reach != "elsewhere" or act.role != "replace" or file.loops(node) or function is None:
+            return reach
+        own = place.kind == "variable" and place.line == function.lineno
+        return self.calls.reach_of_call(file, function) if own else reach
 
     def _is_sure(self, mention: Mention, act: Act) -> bool:
         """Say whether something is taken from what grows: of many elements, another may be meant.

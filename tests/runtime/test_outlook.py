@@ -29,6 +29,7 @@ def use(role: Role, guard: Guard = Guard(), reach: Reach = "each step", **known)
     return Use(role, guard, reach, "train.py", 7, "rows.clear()", **known)
 
 
+OWN = use("take", reach="elsewhere", sure=True, ran=9, by_key=True)
 ROWS = {
     "lasting-graph": (
         Evidence((ADD, use("replace", reach="when a loop turns")), graph=True),
@@ -45,6 +46,16 @@ ROWS = {
             Wait(),
             "growing",
             "`rows.clear()` (train.py:7) ran again and again, and it went on growing",
+        ),
+    ),
+    "left-by-some-requests": (
+        Evidence((ADD, OWN), course="rises", per_request=True),
+        (
+            "leak",
+            Wait(),
+            "growing",
+            "`rows.clear()` (train.py:7) takes a request's own entry away, and not every request "
+            "comes to it",
         ),
     ),
     "came-down": (
@@ -72,7 +83,7 @@ ROWS = {
         Evidence((ADD, use("replace", EVERY))),
         (
             "emptied",
-            Wait("turn", 135),
+            Wait("turn", 1000),
             "look again",
             "`rows.clear()` (train.py:7) is to empty it now and then",
         ),
@@ -90,8 +101,8 @@ ROWS = {
         Evidence((ADD, use("escape", reach="elsewhere"))),
         (
             "emptied",
-            Wait("end"),
-            "unclear",
+            Wait("end", 5000),
+            "growing",
             "`rows.clear()` (train.py:7) may still take it away",
         ),
     ),
@@ -108,7 +119,7 @@ ROWS = {
         Evidence((ADD,), keyed=True),
         (
             "memo",
-            Wait("slows", 150),
+            Wait("turn", 5000),
             "growing",
             "it finds things by key, and may be a cache that fills up",
         ),
@@ -219,7 +230,7 @@ def test_what_took_away_again_and_again_is_no_hope(evidence, ran):
 def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
     found: Outlook = outlook_of(Evidence((ADD, use(role, reach="elsewhere"))))
 
-    assert (found.kind, found.then) in (("emptied", "unclear"), ("fills", "look again"))
+    assert (found.kind, found.then) in (("emptied", "growing"), ("fills", "look again"))
 
 
 @pytest.mark.parametrize(

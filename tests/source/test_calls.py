@@ -133,6 +133,36 @@ def test_a_local_is_gone_as_often_as_its_function_is_called(calls, reach):
     assert {use.reach for use in found if use.role == "replace"} == {reach}
 
 
+SERVER = """
+class Server:
+    def __init__(self):
+        self.kept = {{}}
+    def answer(self, key):
+        self.kept[key] = state()  # adds
+def served():
+    server = Server()
+    listen(server.answer)
+{calls}
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "reach"),
+    [
+        ("if __name__ == '__main__': served()", "once"),
+        ("def test(): served()", "once"),
+        ("for n in sizes: served()", "when a loop turns"),
+    ],
+)
+def test_what_sets_a_local_is_come_to_as_often_as_its_function(calls, reach):
+    found = uses(
+        program_of(SERVER.format(calls=calls)), "Server.kept", owners=(("server", "served"),)
+    )
+    made = [use.reach for use in found if use.code == "server = Server()"]
+
+    assert made == [reach]
+
+
 HOOK = """
 class Recorder:
     def __init__(self, layer):

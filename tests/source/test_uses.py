@@ -86,6 +86,27 @@ def test_whether_something_is_gone_whenever_a_line_runs(statement, sure):
     assert [use.sure for use in found if use.role in ("take", "replace", "escape")] == [sure]
 
 
+BY_KEY = {
+    "del kept[key]": True,
+    "old = kept.pop(key)": True,
+    "return kept.pop(key, None)": True,
+    "kept.discard(key)": True,
+    "kept.pop(0)": False,
+    "del kept[0]": False,
+    "del kept[:10]": False,
+    "kept.clear()": False,
+    "kept.popitem()": False,
+    "kept = {}": False,
+}
+
+
+@pytest.mark.parametrize(("statement", "by_key"), BY_KEY.items())
+def test_what_takes_one_entry_by_its_key_is_told_from_what_empties(statement, by_key):
+    found = uses(program_of(f"def act(key):\n    {statement}\n"), "kept")
+
+    assert any(use.by_key for use in found) == by_key
+
+
 def test_a_use_says_where_it_is_and_how_often_it_ran():
     text = "for x in xs:\n    kept.append(x)\n    if x:\n        kept.pop(\n            0)\n"
     from leakcheck.source.uses import uses_of

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
 
-from leakcheck.model import Entries, Place, Suspect
-from leakcheck.runtime.attribution.assignments import parsed
+from leakcheck.model import Entries, Suspect
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.source.uses import Use
-from leakcheck.source.words import words
 
 
 def entries_of(suspects: Sequence[Suspect], requests_per_step: float) -> tuple[Entries, ...]:
@@ -17,27 +14,6 @@ def entries_of(suspects: Sequence[Suspect], requests_per_step: float) -> tuple[E
     sources = Sources({})
     found = (_entries(sources, one, requests_per_step) for one in suspects)
     return tuple(each for each in found if each is not None)
-
-
-def removes_one(place: Place) -> bool:
-    """Say whether a statement removes one entry, by its key: `del states[key]`, `.pop(key)`."""
-    for node in ast.walk(parsed(place.path)):
-        if isinstance(node, ast.stmt) and node.lineno == place.line:
-            match node:
-                case ast.Delete(targets=[ast.Subscript(slice=key)]):
-                    return not isinstance(key, ast.Slice)
-                case ast.Expr(value=call) | ast.Assign(value=call) | ast.Return(value=call):
-                    takes = words("methods", "take") | words("methods", "take_if_there")
-                    return _method(call) in takes
-    return False
-
-
-def _method(node: ast.expr | None) -> str:
-    """Return the method that is called with an argument, "" for another expression."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=method), args=[_, *_]):
-            return method
-    return ""
 
 
 def _entries(sources: Sources, suspect: Suspect, requests_per_step: float) -> Entries | None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-LONGEST_WAIT_STEPS = 1000  # for the enclosing loop, before growth inside it is called a leak
-LONGEST_WAIT_S = 10.0
-TIMES_MAY_FILL_UP = 5  # as long, for what is found by key: a cache is full after one turn of it
-TIMES_EMPTIED = 50  # as long, for what the source empties when the loop turns
 MORE_THAN_EXPECTED = 1.5
 PHASES_THAT_CONFIRM = 3
 SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each

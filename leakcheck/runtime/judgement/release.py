@@ -6,10 +6,12 @@ The losses of an epoch are, a dataset's cache is not but stops growing, and a le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal, NamedTuple
 
 from leakcheck.model import Notice, Place
+from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
 from leakcheck.runtime.judgement.harmless import Limited, stopped
@@ -36,40 +38,50 @@ class Removal(NamedTuple):
     reached: bool  # it runs, or its condition is asked: no turn of a loop decides on it
 
 
+@dataclass(frozen=True, slots=True)
+class Hope:
+    """For how many steps it is waited that what grows is taken away, and what may do so.
+
+    `emptied`: by the program, as far as its source says; `at_any_step`: no turn of a loop decides.
+    `may_fill_up`: a cache kept through its first epoch is no leak yet; `per_training`: it comes
+    once in each, and may be meant however often it comes.
+    """
+
+    steps: int = outlook.LOOP_STEPS
+    emptied: bool = False
+    at_any_step: bool = False
+    may_fill_up: bool = False
+    per_training: bool = False
+
+
+NO_HOPE = Hope()
+
+
 class Release:
     """The growth that was established at a step, and how much of it is there at each phase."""
 
-    def __init__(
-        self, established: Sequence[Reading], step: int, elapsed_s: float, *, may_fill_up: bool
-    ) -> None:
-        self._established = established
+    def __init__(self, established: Sequence[Reading], step: int, hope: Hope = NO_HOPE) -> None:
+        self._established, self._hope = established, hope
         # an epoch's end imports and prints for the first time: that must not pass for what is kept
         exact = [one for one in established if one.resource in COUNTED_EXACTLY]
         self._judged = exact or established
-        self.emptied = False  # by the program, as far as its source says
-        self._times_emptied, self._at_any_step = 1, False
-        self._per_training = False
         self.kept_at = 0  # depth of the outermost loop that did not release it
         self._turned = False
-        self._may_fill_up = may_fill_up  # a cache kept through its first epoch is no leak yet
-        self._since = (step, elapsed_s)
+        self.since_step = step  # at which waiting began
         self._look_at = FARTHER * step
         self._seldom: Literal["", "rises", "stopped"] = ""
         self._ask_at = step
         # of each loop around the steps, by its depth, the first turn that was judged
         self._bases: dict[int, tuple[int, Mapping[str, int]]] = {}
 
-    def is_overdue(self, step: int, elapsed_s: float) -> bool:
-        """Say whether the end of the enclosing loop has been waited for long enough."""
-        waited, waited_s = step - self._since[0], elapsed_s - self._since[1]
-        times = max(patience.TIMES_MAY_FILL_UP if self._may_fill_up else 1, self._times_emptied)
-        long_enough = waited >= times * patience.LONGEST_WAIT_STEPS
-        return long_enough and waited_s >= times * patience.LONGEST_WAIT_S
+    def is_overdue(self, step: int) -> bool:
+        """Say whether it has been waited for long enough."""
+        return step - self.since_step >= self._hope.steps
 
     @property
-    def since_step(self) -> int:
-        """The step at which waiting began."""
-        return self._since[0]
+    def emptied(self) -> bool:
+        """Whether the program may empty it, as far as its source says."""
+        return self._hope.emptied
 
     def is_due(self, step: int, *, overdue: bool = False) -> bool:
         """Say whether to look now if it is gone: again and again while in doubt, ever more rarely.
@@ -91,8 +103,8 @@ class Release:
         if not self._judged:  # the run ended while a second window was open: nothing was waited for
             return None
         first = max(one.steps[0] for one in self._judged)
-        took = self._since[0] - first
-        after = self._since[0] + TIMES_TO_BE_GONE * took
+        took = self.since_step - first
+        after = self.since_step + TIMES_TO_BE_GONE * took
         shares = []
         for one, series in product(self._judged, sources):
             steps, values = series.column(one.resource, after=after)
@@ -100,9 +112,9 @@ class Release:
                 newest = {one.resource: values[-1]}
                 shares.append(self._grown_share(one, steps[-1], newest, None))
         rates = {one.resource: one.line.per_step for one in self._judged}
-        goes_on = Limited("", self._since[0], 0, rates).goes_on(sources)
+        goes_on = Limited("", self.since_step, 0, rates).goes_on(sources)
         last = max((series.last_step for series in sources), default=0)
-        ended = at_end and not goes_on and last >= self._since[0] + TIMES_TO_END * took
+        ended = at_end and not goes_on and last >= self.since_step + TIMES_TO_END * took
         gone = bool(shares) and (not goes_on or max(shares) <= GONE_BELOW)
         if not (ended or gone):
             return None
@@ -110,35 +122,22 @@ class Release:
 
     def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
         """Say whether it came too seldom yet to be sure, or comes no more; else ""."""
-        if self._per_training:
+        if self._hope.per_training:
             return "rises"
         if step >= self._ask_at:
             self._ask_at = step + ASK_EVERY_STEPS
             self._seldom = rare.outcome(self._established, quick, self.since_step, step)
         return self._seldom
 
-    def wait_for(
-        self, emptied: bool, perhaps: Removal | None = None, per_training: bool = False
-    ) -> None:
-        """Wait longer for what the program empties, and somewhat longer if it only may do so.
-
-        `per_training`: it comes once in each, and may be meant however often it comes.
-        """
-        self._per_training = per_training
-        self.emptied = emptied or perhaps is not None
-        self._at_any_step = perhaps is not None and perhaps.reached
-        if self.emptied:
-            self._times_emptied = patience.TIMES_EMPTIED if emptied else patience.TIMES_MAY_FILL_UP
-
     @property
     def in_doubt(self) -> bool:
         """Whether it may yet be emptied, or be full."""
-        return self.emptied or self._may_fill_up
+        return self._hope.emptied or self._hope.may_fill_up
 
     @property
     def hoped_for(self) -> bool:
         """Whether the program may yet empty it: at a turn of the loop, if there was none."""
-        return self.emptied and (self._at_any_step or not self._turned)
+        return self._hope.emptied and (self._hope.at_any_step or not self._turned)
 
     def judge(
         self, step: int, readings: Mapping[str, int], depth: int = 1, outermost: int = 1

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.model import Entries, Holder, Place, Suspect
-from leakcheck.runtime.attribution.entries import entries_of, removes_one
+from leakcheck.runtime.attribution.entries import entries_of
 
 SOURCE = """\
 class RequestStates:
@@ -43,23 +43,3 @@ def test_what_has_no_count_of_entries_is_left_out(suspect):
     extended = Suspect("object", "bytearray", None, 10.0, HELD, None, suspect.locations)
 
     assert entries_of([extended], 1.0) == ()
-
-
-@pytest.mark.parametrize(
-    ("code", "one"),
-    [
-        ("del states[key]", True),
-        ("state = states.pop(key)", True),
-        ("return states.pop(key, None)", True),
-        ("waiting.discard(key)", True),
-        ("del states[:10]", False),
-        ("states.clear()", False),
-        ("states.popitem()", False),
-        ("states = {}", False),
-    ],
-)
-def test_what_removes_one_entry_is_told_from_what_empties(tmp_path, code, one):
-    path = tmp_path / "code.py"
-    path.write_text(f"def act():\n    {code}\n")
-
-    assert removes_one(Place(str(path), 2, code)) == one

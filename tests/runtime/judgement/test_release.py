@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.model import Notice, Place
+from leakcheck.model import Notice
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.release import Release, Removal
+from leakcheck.runtime.judgement.release import Hope, Release
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import Series
 
@@ -25,7 +25,7 @@ RELEASED = Notice(
 
 
 def judged(*levels: tuple[int, int]) -> list[object]:
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING], 70)
     return [release.judge(step, {"tensors": level}) for step, level in levels]
 
 
@@ -51,7 +51,7 @@ def test_what_is_there_in_part_stopped_growing():
 
 def test_blocks_that_the_end_of_an_epoch_leaves_behind_do_not_count_beside_tensors():
     blocks = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
-    release = Release([GROWING, blocks], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING, blocks], 70)
 
     (told,) = [release.judge(200, {"tensors": 90, "python.blocks": 5000})]
 
@@ -61,28 +61,23 @@ def test_blocks_that_the_end_of_an_epoch_leaves_behind_do_not_count_beside_tenso
     )
 
 
-@pytest.mark.parametrize(
-    ("step", "elapsed_s", "overdue"), [(1070, 11.0, True), (1069, 11.0, False), (1070, 10.9, False)]
-)
-def test_the_end_of_a_long_loop_is_not_waited_for(step, elapsed_s, overdue):
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
-
-    assert release.is_overdue(step, elapsed_s) is overdue
+@pytest.mark.parametrize(("step", "overdue"), [(1069, False), (1070, True)])
+def test_the_end_of_a_long_loop_is_not_waited_for(step, overdue):
+    assert Release([GROWING], 70).is_overdue(step) is overdue
 
 
 def test_what_the_program_empties_when_the_loop_turns_is_waited_for_until_it_did():
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
-    release.wait_for(True)
+    release = Release([GROWING], 70, Hope(50_000, emptied=True))
 
-    assert not release.is_overdue(1070, 11.0)
-    assert release.is_overdue(50_070, 501.0)
+    assert not release.is_overdue(50_069)
+    assert release.is_overdue(50_070)
     assert release.hoped_for
     release.judge(200, {"tensors": 1600})
     assert not release.hoped_for
 
 
 def test_what_the_epochs_keep_a_fold_may_yet_release():
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING], 70)
 
     def turn(step: int, level: int, depth: int) -> object:
         return release.judge(step, {"tensors": level}, depth, outermost=2)
@@ -93,7 +88,7 @@ def test_what_the_epochs_keep_a_fold_may_yet_release():
 
 
 def test_what_two_folds_keep_is_kept():
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING], 70)
     turns = [(600, 4800), (1200, 9600)]
 
     told = [release.judge(step, {"tensors": level}, 2, 2) for step, level in turns]
@@ -118,7 +113,7 @@ def later(level) -> Series:
     ids=["goes on", "is emptied", "is full"],
 )
 def test_what_did_not_go_on_is_gone(level, gone):
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING], 70)
 
     told = release.gone([later(level)])
 
@@ -127,26 +122,9 @@ def test_what_did_not_go_on_is_gone(level, gone):
         assert told.message == "tensors had grown, and grew no more in the long run"
 
 
-PLACE = Place("train.py", 3, "rows = kept(rows)")
-
-
-@pytest.mark.parametrize(
-    ("emptied", "perhaps", "times"),
-    [(True, None, 50), (True, Removal(PLACE, False), 50), (False, Removal(PLACE, True), 5)],
-)
-def test_what_may_be_emptied_is_waited_for_longer(emptied, perhaps, times):
-    release = Release([GROWING], 0, 0.0, may_fill_up=False)
-    release.wait_for(emptied, perhaps)
-
-    assert release.hoped_for
-    assert not release.is_overdue(1000 * times - 1, 1e6)
-    assert release.is_overdue(1000 * times, 1e6)
-
-
 @pytest.mark.parametrize("reached", [True, False])
 def test_a_turn_of_the_loop_decides_only_on_what_the_program_never_came_to(reached):
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
-    release.wait_for(False, Removal(PLACE, reached))
+    release = Release([GROWING], 70, Hope(emptied=True, at_any_step=reached))
 
     release.judge(200, {"tensors": 1600})
     release.judge(400, {"tensors": 3200})
@@ -159,21 +137,21 @@ def test_what_gains_nothing_for_as_long_as_it_grew_has_ended_when_the_run_has(un
     series = Series()
     for step in range(70, until, 2):
         series.append(step, step / 10, {"tensors": 8 * min(step, 90)})
-    release = Release([GROWING], 70, 1.0, may_fill_up=False)
+    release = Release([GROWING], 70)
 
     assert (release.gone([series], at_end=True) is not None) == ended
     assert release.gone([series]) is None  # there is more to wait for
 
 
 def test_where_nothing_was_waited_for_nothing_is_gone():
-    assert Release([], 0, 0.0, may_fill_up=False).gone([]) is None
+    assert Release([], 0).gone([]) is None
 
 
 def test_what_may_be_gone_is_looked_for_ever_more_rarely():
-    release = Release([GROWING], 100, 1.0, may_fill_up=True)
+    release = Release([GROWING], 100, Hope(may_fill_up=True))
     due = [step for step in range(100, 100_000, 10) if release.is_due(step)]
 
     assert due[:5] == [150, 230, 350, 530, 800]
     assert len(due) == 16
-    sure = Release([GROWING], 100, 1.0, may_fill_up=False)
+    sure = Release([GROWING], 100)
     assert not any(map(sure.is_due, range(100, 9000)))
