@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from leakcheck.errors import EXIT_BISECT_SKIP, ConfigError, UsageError
+from leakcheck.errors import EXIT_BISECT_SKIP, ConfigError, RuleError, UsageError
 from leakcheck.units import parse_size_bytes
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -125,8 +125,8 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
     try:
         find = find_module if as_module else find_script
         target = find(program[0], program[1:])
-        _know(options.pop("known_leaks"))  # type: ignore[arg-type]
-    except (UsageError, ConfigError) as error:
+        _heed(options.pop("known_leaks"))  # type: ignore[arg-type]
+    except (UsageError, ConfigError, RuleError) as error:
         if options["bisect"]:  # other commits have it; status 2 would call this one bad
             error.exit_code = EXIT_BISECT_SKIP
         raise
@@ -134,17 +134,22 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
     raise SystemExit(Session(target, settings).run())
 
 
-def _know(files: tuple[Path, ...]) -> None:
-    """Read the leaks that the project knows now: after the run it would be too late to say no."""
-    if files or _says_known_leaks():  # else the program has no module more in its process
+def _heed(files: tuple[Path, ...]) -> None:
+    """Read the leaks and the words that the project knows: after the run is too late to say no."""
+    if files or _is_set():  # else the program has no module more in its process
         from leakcheck import known
         from leakcheck.config import find_config
+        from leakcheck.source import words
 
         located = find_config(Path.cwd())
         known.use([*files, *(located.root / file for file in located.config.known_leaks)])
+        for folder in located.config.rule_sets:
+            words.add_from(located.root / folder)
 
 
-def _says_known_leaks() -> bool:
+def _is_set() -> bool:
+    """Say whether a file of settings may have one that a run heeds."""
     folder = Path.cwd()
     settings = (each / name for each in (folder, *folder.parents) for name in SETTINGS)
-    return any(file.is_file() and b"known-leaks" in file.read_bytes() for file in settings)
+    texts = [file.read_bytes() for file in settings if file.is_file()]
+    return any(name in text for text in texts for name in (b"known-leaks", b"rule-sets"))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from leakcheck import __version__
+from leakcheck import __version__, source
 from leakcheck.errors import WriteError
 from leakcheck.model import Finding
 from leakcheck.static.workspace import Workspace, digest_of
@@ -94,7 +94,7 @@ class Cache:
 def rules_digest(slugs: Iterable[str], rule_sets: Iterable[Path]) -> str:
     """Hash what turns bytes into findings: the chosen rules, all rule sources, our analysis."""
     parts = [__version__, sys.version, *sorted(slugs)]
-    for folder in (Path(__file__).parent, *rule_sets):
+    for folder in (Path(__file__).parent, Path(source.__file__).parent, *rule_sets):
         for file in sorted((*folder.rglob("*.py"), *folder.rglob("*.toml"))):
             parts += [str(file.relative_to(folder)), digest_of(file.read_bytes())]
     return digest_of("\0".join(parts).encode())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import leakcheck
 from leakcheck.errors import RuleError
+from leakcheck.source.words import add_from
 from leakcheck.static.rule import Rule
 
 CODE = re.compile(r"[A-Z]{2,4}[0-9]{3,4}")
@@ -38,12 +39,13 @@ def default_rules() -> tuple[type[Rule], ...]:
 
 
 def load_rules(rule_sets: Iterable[Path]) -> tuple[type[Rule], ...]:
-    """Load every rule folder of the rule sets, sorted by code.
+    """Load every rule folder of the rule sets, sorted by code, and the words of their verbs.toml.
 
     Raises RuleError for a folder that cannot be loaded, or a code or slug that is taken twice.
     """
     rules: list[type[Rule]] = []
     for rule_set in rule_sets:
+        add_from(rule_set)
         rules += [load_rule(folder) for folder in rule_folders(rule_set)]
     for name in ("code", "slug"):
         _require_unique(rules, name)

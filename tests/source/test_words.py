@@ -6,6 +6,7 @@ import pytest
 
 from leakcheck.errors import RuleError
 from leakcheck.source import words
+from leakcheck.static.registry import load_rules
 
 
 @pytest.fixture
@@ -32,6 +33,13 @@ def test_a_rule_set_adds_words(own_tables, tmp_path):
     words.add_from(tmp_path)
 
     assert {"deposit", "append"} <= words.words("methods", "add")
+
+
+def test_rules_bring_their_words(own_tables, tmp_path):
+    (tmp_path / "verbs.toml").write_text('[methods]\nadd = ["deposit"]\n')
+
+    assert load_rules((tmp_path,)) == ()
+    assert "deposit" in words.words("methods", "add")
 
 
 def test_a_rule_set_need_not_have_any(own_tables, tmp_path):
