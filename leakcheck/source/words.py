@@ -35,6 +35,12 @@ def says(name: str, key: str) -> bool:
     return not words("said", key).isdisjoint(parts_of(name))
 
 
+def ends_in(name: str, key: str) -> bool:
+    """Say whether the last word that an identifier is made of is in a list of [said]."""
+    parts = _PARTS.findall(name)
+    return bool(parts) and parts[-1].lower() in words("said", key)
+
+
 @cache
 def parts_of(name: str) -> frozenset[str]:
     """Return the words of an identifier: drop, oldest of `drop_oldest` and of `DropOldest`."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.source.words import says
 from leakcheck.static import syntax, torch_api
 from leakcheck.static.arguments import Arguments
 from leakcheck.static.fields import filled
@@ -33,11 +34,7 @@ from leakcheck.static.values import (
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
 
-_LOSS_LIKE = re.compile(
-    r"crit(erion)?(_|$)|(^|_)loss|loss(es)?(_|$)|objective|Loss$", re.IGNORECASE
-)
 _CRITERION = re.compile(r"(^|_)(crit(erion)?|loss_?(fn|func|function)|objective)$", re.IGNORECASE)
-_ENGINES = re.compile(r"^self$|accelerator|engine|fabric|strategy|scaler|trainer", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
 _CONTAINERS = frozenset({"list", "dict", "bounded", "unknown"})
@@ -219,13 +216,17 @@ def _parameters(method: str, flow: Flow) -> Value:
     return Value(NONE, "list", element=named if method == "named_parameters" else parameter)
 
 
+def _is_engine(code: str) -> bool:
+    return code == "self" or says(code, "engines")
+
+
 def _backward(
     flow: Flow, call: cst.Call, receiver: cst.BaseExpression, method: str, arguments: Arguments
 ) -> Value:
     base = flow.evaluate(receiver)
     if arguments.positional and base.kind != "tensor":
         given = flow.code(call.args[0].value)
-        if arguments.first.carries or "loss" in given or _ENGINES.search(flow.code(receiver)):
+        if arguments.first.carries or "loss" in given or _is_engine(flow.code(receiver)):
             base = arguments.first  # accelerator.backward(loss), engine.backward(loss)
     flow.backward(base, call)
     return EMPTY
@@ -325,7 +326,7 @@ def _opaque(
     if flow.passes_on(call) and (made := derive(arguments.all, flow.born)).graph == LIKELY:
         return flow.made(made)  # a layer that the module was given
     graph = UNKNOWN
-    if name and _LOSS_LIKE.search(name) and any(_shown(flow, v) for v in arguments.all):
+    if name and says(name, "loss") and any(_shown(flow, v) for v in arguments.all):
         graph = LIKELY
     guess = _guess(name, arguments)
     value = Value(

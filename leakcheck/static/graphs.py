@@ -6,13 +6,13 @@ does not train, is how losses are built; what is left is kept for a number nobod
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
+from leakcheck.source.words import says
 from leakcheck.static import callers, syntax
 from leakcheck.static.attributes import (
     attribute_of,
@@ -40,7 +40,6 @@ Leak = Literal[
     "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
     "evaluation", "step-output",
 ]  # fmt: skip
-_EVALUATING = re.compile(r"eval|valid|test|predict|infer|score", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ def _evaluates(flow: Flow, growth: Growth) -> bool:
         return False
     if isinstance(scope, cst.Module):
         return growth.value.graph == SURE
-    named = _EVALUATING.search(scope.name.value) or _calls_eval(flow, scope)
+    named = says(scope.name.value, "evaluates") or _calls_eval(flow, scope)
     return bool(named) and not called_without_gradient(flow.module, scope)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.source.words import words
 from leakcheck.static import syntax
 from leakcheck.static.prospects import DATA
 from leakcheck.static.values import SURE, Value
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 SHORT_RANGE = 10  # turns; graphs of fewer are a matter of course
 _FREEZES = re.compile(r"requires_grad(_\(| = )False")
-_PROGRESS = frozenset({"tqdm", "trange", "track", "prange"})
 
 
 def note_cut(flow: Flow, value: Value) -> None:
@@ -55,7 +55,7 @@ def _is_long(flow: Flow, loop: cst.CSTNode) -> bool:
         if not isinstance(node, cst.Call):
             continue
         name = syntax.dotted(node.func).rpartition(".")[2]
-        if name in _PROGRESS:
+        if name in words("said", "progress"):
             return True
         if name == "range":
             limits = [syntax.constant(arg.value) for arg in node.args[:2]]

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
 
+from leakcheck.source.words import ends_in
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.syntax import dotted, parameters, walk
-
-# keys of which a program has few: settings, places, shapes, parts of the model
-_CONFIGURATION = re.compile(
-    r"(^|_)(names?|paths?|files?|filename|fname|dirs?|folder|urls?|uri|devices?|dtypes?|cls|class|"
-    r"types?|configs?|cfg|layers?|idx|indices|index|ranks?|keys?|sizes?|shapes?|len|length|dims?|"
-    r"modes?|kinds?|splits?|backends?|versions?|params?|parameters?|groups?|nums?|epochs?|id|ids|"
-    r"i|j|k|n|seed|stage|levels?|attr|field|tag|fn|func|function|arch|lang|locale|world|mesh|"
-    r"adapters?|rate|sr|freq|patterns?|args|kwargs|opts?|options|metrics?|modules?|models?|stream|bits|scale|resolution|h|w|label|"
-    r"category|target|op|node|prefix|suffix|obj|self|tokenizer|host|port|task)$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +115,11 @@ def _from_data(module: Module, key: cst.BaseExpression, function: cst.FunctionDe
         key = key.args[0].value
     if isinstance(key, cst.Call) and shape.last_name(key) == "data_ptr":
         return True
-    if not isinstance(key, cst.Name) or _CONFIGURATION.search(key.value):
+    if not isinstance(key, cst.Name) or ends_in(key.value, "configures"):
         return False
     source = shape.origin(module, key, function)
     names = {p.name.value: p for p in parameters(function)}
-    if source not in names or _CONFIGURATION.search(source.removesuffix("s")):
+    if source not in names or ends_in(source.removesuffix("s"), "configures"):
         return False
     return not _plainly_typed(module, names[source])
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from leakcheck.source.words import says
 from leakcheck.static import syntax
 from leakcheck.static.torch_api import words
 
@@ -26,10 +27,6 @@ SETTING_UP = re.compile(
 # functions that mix old and new by arithmetic, as assignments.py asks
 MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
 _CUTS = frozenset({"detach", "detach_", "data"})
-_TRAINING = re.compile(r"(?<!pre)train(?!ed)|optimi|learn|fit|step|closure|update|loss")
-_TAKING = re.compile(r"update|add|append|push|put|log|record|step|accum|collect|store|track|save|"
-                     r"insert|observe|report|feed|write|set|note|count|extend|remember|"
-                     r"meter|metric")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def prospects(outline: ast.Module) -> Prospects:
         on_self=_grows_on_self(nodes),
         in_loop=any(isinstance(node, ast.AugAssign) or _adds_in_place(node) for node in in_loops),
         trains=any("backward" in name or name == "grad" for _, name in called)
-        or any(isinstance(n, ast.Call) and _TRAINING.search(_called(n)) for n in in_loops),
+        or any(isinstance(n, ast.Call) and says(_called(n), "trains") for n in in_loops),
         over_data=any(DATA.search(ast.unparse(each)) for each in _iterated(nodes)),
         endless=any(isinstance(node, ast.While) for node in loops) or _loops_at_top(outline),
         feeds=_feeds(nodes),
@@ -98,7 +95,7 @@ def _feeds(nodes: tuple[ast.AST, ...]) -> bool:
     for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=taker, attr=name), args=[_, *_]):
-                takes = _TAKING.search(name) is not None
+                takes = says(name, "collects")
             case ast.Subscript(value=taker, ctx=ast.Store()):
                 takes = True
             case _:
