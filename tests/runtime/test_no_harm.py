@@ -26,7 +26,7 @@ RISKIEST = (
     "trainer_thread",
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.flaky(reruns=0)]
+pytestmark = pytest.mark.slow
 
 
 def alone(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
