@@ -108,8 +108,7 @@ class Findings:
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
-    ways: tuple[Way, ...] = ()  # to the containers that grow
-    way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)
+    way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to what grows
 
     def explain(self, nodes_per_step: float) -> bool:
         """Say whether one suspect, and nothing beside it, has most of the Nodes gained."""
@@ -329,7 +328,6 @@ class Attribution:
             _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
             cached and beyond.mostly_found(window.steps),
             window.filling_bytes,
-            ways=tuple(one.way for one in self._grown_of(suspects) if one.way is not None),
             way_by_holder={
                 holder: one.way for holder, one in window.grown.items() if one.way is not None
             },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Holder, Notice, Place, Suspect
@@ -43,6 +43,11 @@ class Prospect:
         return self.fills or (graph and self.outlook.reason.code == "emptied-now-and-then")
 
     @property
+    def in_vain(self) -> bool:
+        """Whether something took away again and again, while it grew all the same."""
+        return self.outlook.reason.code == "taken-in-vain"
+
+    @property
     def limit(self) -> Use | None:
         """The use that limits it."""
         known = self.evidence.limits or (() if self.fills else self.evidence.relief)
@@ -65,6 +70,15 @@ class Prospects:
     def suspects(self) -> tuple[Suspect, ...]:
         """What grows, with the advice to call what would empty it, if nothing does."""
         return tuple(one.suspect for one in self.each)
+
+    @property
+    def leaks(self) -> bool:
+        """Whether one is a leak that more steps change nothing about: nothing takes in vain."""
+        return any(one.outlook.kind == "leak" and not one.in_vain for one in self.each)
+
+    def without(self, holders: Collection[Holder]) -> Prospects:
+        """Return those that others hold."""
+        return Prospects(tuple(one for one in self.each if one.suspect.holder not in holders))
 
     @property
     def outlook(self) -> Outlook | None:
@@ -123,10 +137,14 @@ class Prospects:
         return max((one.wait.steps for one in emptied), default=0)
 
     @property
-    def in_vain(self) -> tuple[Place, ...]:
-        """What took away again and again, while what grows grew all the same."""
-        outlooks = (one.outlook for one in self.each)
-        return tuple(_place_of(one) for one in outlooks if one.reason.code == "taken-in-vain")
+    def in_vain(self) -> tuple[Holder, ...]:
+        """Who holds what something took away from again and again, while it grew all the same."""
+        return tuple(one.suspect.holder for one in self.each if one.in_vain)
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether another look must say if what was waited for has come."""
+        return self.outlook is not None and self.outlook.then == "look again"
 
     @property
     def period_steps(self) -> int:
@@ -194,8 +212,18 @@ def _prospect(
         per_request=per_request,
     )
     outlook = outlook_of(evidence)
-    advised = _advised(suspect, found, sources)
+    advised = _advised(_located(suspect, found, sources), found, sources)
     return Prospect(replace(advised, reason=outlook.reason), evidence, outlook)
+
+
+def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:
+    """Return a suspect with the line that adds, if only the one that made what grows was seen."""
+    ran = any(sources.visits.get((place.path, place.line)) for place in suspect.locations)
+    adding = [use for use in uses if use.role == "add" and use.ran]
+    if ran or not adding:
+        return suspect
+    most = max(adding, key=lambda use: use.ran)
+    return replace(suspect, locations=(Place(*_at(most), most.code), *suspect.locations))
 
 
 def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:

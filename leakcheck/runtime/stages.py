@@ -5,7 +5,7 @@ Every number that it decides on comes from `judge`, all that it reads from `watc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Literal
 
@@ -39,6 +39,7 @@ from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
 EMPTIED = "as what holds it was emptied"
+PERIODS_THAT_CONFIRM = 5  # of what may take away at each n-th step
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 
 
@@ -98,10 +99,10 @@ class Course:
         self._soon = self._may_fill_up = self._doubted = self.per_training = False
         self._waits_long = self._disputed = False
         self._looked_again = False  # over a whole period of what may take it away
+        self._looked_late = False  # after that was waited for
         self._prospects = NO_PROSPECTS  # of the suspects
-        self._ways: tuple[Way, ...] = ()
         self._way_by_holder: Mapping[Holder, Way] = {}
-        self._curves: list[Curve] = []  # of the containers that these lead to
+        self._curves: dict[Holder, Curve] = {}  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
@@ -156,6 +157,7 @@ class Course:
             self._finish_attribution(step)
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
+        self._settle_dispute()
         hoped = self._release.hoped_for and not exhausted
         hoped = hoped or (self._is_disputed and not exhausted)
         hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
@@ -264,6 +266,8 @@ class Course:
             self._watch_again(step, self.span.after)
         elif (longer := inquiry.longer(step, self.span.seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
+        elif (beside := inquiry.went_on_beside(self.watch)) and not self._is_excused(beside):
+            self._suspect(beside, step)
         else:
             self.excuses.note_slower(self.held, inquiry.rates_at_first())
             self._add(*inquiry.what_stayed(), step=inquiry.begin)
@@ -271,8 +275,12 @@ class Course:
                 self._looks.acquit(step)
             self._watch_again(step)
 
+    def _is_excused(self, found: list[Reading]) -> bool:
+        return excuse(found, self.tolerance_bytes) is not None
+
     def _watch_again(self, step: int, after: int | None = None) -> None:
         self._confirmation, self._soon, self._doubted, self.held = None, False, False, ()
+        self._looked_late = False
         self.established = []
         self.span.after, self.stage = step if after is None else after, "watching"
         self._next_checkpoint = self.watch.next_checkpoint(step)
@@ -281,8 +289,9 @@ class Course:
         self.stage, self.suspects = "waiting", suspects
         self._waits_long = self.waits != "nothing" and self._prospects.waits_long
         self._release = Release(self.established, step, self._hope)
-        wanted = self._ways if self.removal is not None or self._disputed else ()
-        self._curves = [Curve() for _ in wanted]
+        wanted = suspects if self.removal is not None or self._disputed else ()
+        known = (one.holder for one in wanted if one.holder in self._way_by_holder)
+        self._curves = {holder: Curve() for holder in known}
         self._wait(step)
 
     @property
@@ -301,10 +310,13 @@ class Course:
         seldom = self._release.too_seldom(self.watch.quick, step)
         long = self._release.is_overdue(step)
         self._measure(step)
-        if any(curve.came_down for curve in self._curves):
+        emptied = [holder for holder, curve in self._curves.items() if curve.came_down]
+        if emptied and not self._goes_on_without(emptied):
             self._add(stopped((one.resource for one in self.established), EMPTIED), step=step)
             self._excuse_until(step, 2 * step)
             return
+        if self._is_disputed and step - self._release.since_step > patience.DISPUTED_STEPS:
+            self._settle_dispute()
         if self._is_disputed and not long:
             return
         over = (long or self._in_vain) and self.trusted and not seldom
@@ -318,12 +330,33 @@ class Course:
             self._add(stopped(one.resource for one in self.established), step=step)
             self._looks.acquit(step)
             self._watch_again(step)
+        elif over and self._prospects.looks_again and not self._looked_late:
+            steps = max(patience.FINE_STEPS, PERIODS_THAT_CONFIRM * self._prospects.period_steps)
+            self._confirm_for_longer(step, steps, self.suspects)
+            self._looked_late = True
         elif over or (self.trusted and not seldom and not self._may_be_released(step)):
             self.stage = "growing"
 
     def _measure(self, step: int) -> None:
-        for curve, way in zip(self._curves, self._ways, strict=False):
-            curve.read(step, way.length())
+        for holder, curve in self._curves.items():
+            curve.read(step, self._way_by_holder[holder].length())
+
+    def _settle_dispute(self) -> None:
+        """Leave out what did not grow evenly beside a leak: what took from it did so after all."""
+        vain = set(self._prospects.in_vain) if self._disputed else set()
+        curves = ((holder, self._curves.get(holder)) for holder in vain)
+        wavers = [h for h, one in curves if one is None or not one.rose_evenly(0)]
+        if wavers and self._goes_on_without(wavers):
+            self._disputed = bool(self._prospects.in_vain)
+
+    def _goes_on_without(self, holders: Collection[Holder]) -> bool:
+        """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
+        left = self._prospects.without(holders)
+        if left.leaks:
+            self._prospects = left
+            self.suspects = tuple(one for one in self.suspects if one.holder not in holders)
+            self._curves = {h: one for h, one in self._curves.items() if h not in holders}
+        return left.leaks
 
     @property
     def _in_vain(self) -> bool:
@@ -339,7 +372,8 @@ class Course:
 
     def _rose_for(self, steps: int) -> bool:
         """Say whether each of the containers was measured to grow evenly for so many steps."""
-        return bool(self._curves) and all(curve.rose_evenly(steps) for curve in self._curves)
+        curves = self._curves.values()
+        return bool(curves) and all(curve.rose_evenly(steps) for curve in curves)
 
     def _may_be_released(self, step: int) -> bool:
         graph = any(reading.resource == "graph.nodes" for reading in self.established)
@@ -434,7 +468,6 @@ class Course:
         suspects, self.memory = findings.suspects, findings.memory
         self.fills_beside, self._prospects = findings.fills_beside, findings.prospects
         self.removal = self._prospects.removal
-        vain = self._prospects.in_vain
         self._add(*findings.notices, step=step)
         if findings.is_harmless:
             self.excuses.tolerate(
@@ -447,7 +480,7 @@ class Course:
             return
         self.per_training = findings.come_with(self.rounds.trainings, self.established[0].steps[0])
         limits = findings.limits(self._confirmation, self.tolerance_bytes)
-        self._ways, self._disputed = findings.ways, bool(vain)
+        self._disputed = bool(self._prospects.in_vain)
         period = self._prospects.period_steps
         self._way_by_holder = findings.way_by_holder
         if (limits or self.removal) and self._may_look_again(period):
@@ -466,11 +499,14 @@ class Course:
         steps = findings.longer_steps(self.established, self.span.seen(step), soon=self._soon)
         self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
-            self._doubted, self._soon, self.held = True, False, findings.firm
-            longer, self.established = again(self.established, step, steps), []
-            self._begin_confirmation(longer, step)
+            self._confirm_for_longer(step, steps, findings.firm)
             return
         self._wait_or_establish(step, suspects)
+
+    def _confirm_for_longer(self, step: int, steps: int, held: tuple[Suspect, ...]) -> None:
+        self._doubted, self._soon, self.held = True, False, held
+        longer, self.established = again(self.established, step, steps), []
+        self._begin_confirmation(longer, step)
 
     def _may_look_again(self, period_steps: int) -> bool:
         """Say whether a window may see what runs every so many steps, and has not looked yet."""

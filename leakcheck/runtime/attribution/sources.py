@@ -61,6 +61,8 @@ class Sources:
         kinds = _kinds_of(suspect.holder, owners)
         program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
         held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
+        if self.visits and not any(map(self.visits.get, held.adds)):
+            held = replace(held, adds=self._ran(program, held) or held.adds)
         found = uses_of(program, held, self.visits)
         numbered = with_numbers(found, lambda path, told: number_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
@@ -70,6 +72,12 @@ class Sources:
         lines = [(place.path, place.line) for place in suspect.locations]
         ran = [at for at in lines if self.visits.get(at)]
         return tuple((ran or lines)[:1])
+
+    def _ran(self, program: Program, held: Held) -> tuple[tuple[str, int], ...]:
+        """Return the line that adds by the source and ran most often; none was seen to add."""
+        adds = (use for use in uses_of(program, replace(held, adds=()), self.visits) if use.ran)
+        ran = sorted((use.ran, use.path, use.line) for use in adds if use.role == "add")
+        return tuple((path, line) for _, path, line in ran[-1:])
 
     def method_at(self, use: Use) -> Function | None:
         """Return the function that a use is in."""

@@ -144,6 +144,10 @@ class Confirmation:
         beside = [one for one in self.along if self._went_on(one, watch, beside=True)]
         return [self._measured(one, watch) for one in (*confirmed, *beside)]
 
+    def went_on_beside(self, watch: Watch) -> list[Reading]:
+        """Return the exact counters that went on growing, though nothing suspected did."""
+        return [one for one in self.along if self._went_on(one, watch, beside=True)]
+
     @property
     def lengthening(self) -> str:
         """Say what grew of one single step, as with longer sequences or larger batches; or "".
