@@ -75,8 +75,9 @@ class Sources:
 
     def _ran(self, program: Program, held: Held) -> tuple[tuple[str, int], ...]:
         """Return the line that adds by the source and ran most often; none was seen to add."""
-        adds = (use for use in uses_of(program, replace(held, adds=()), self.visits) if use.ran)
-        ran = sorted((use.ran, use.path, use.line) for use in adds if use.role == "add")
+        path = held.path or next((path for path, _ in held.adds), "")
+        uses = uses_of(program, replace(held, adds=(), path=path), self.visits)
+        ran = sorted((u.ran, u.path, u.line) for u in uses if u.role == "add" and u.ran)
         return tuple((path, line) for _, path, line in ran[-1:])
 
     def method_at(self, use: Use) -> Function | None:

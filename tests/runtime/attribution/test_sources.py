@@ -294,3 +294,23 @@ def test_a_limit_of_another_is_passed_where_that_is_full_and_this_holds_far_more
 )
 def test_and_not_otherwise(limit, test):
     assert limit(BESIDE.format(test=test), length=2000, asked="passed") == 0
+
+
+def test_where_what_grows_was_made_is_no_line_that_adds_to_it(tmp_path):
+    path = tmp_path / "serve.py"
+    path.write_text(
+        "class Engine:\n"
+        "    def __init__(self):\n"
+        "        self.states = {}\n"
+        "    def register(self, key):\n"
+        "        self.states[key] = State()\n"
+    )
+    made = Place(str(path), 3, "self.states = {}")
+    suspect = Suspect("object", "", holder=held_by("attribute `Engine.states`"), locations=(made,))
+
+    uses = Sources({(str(path), 5): 40}).uses_of(suspect)
+
+    assert [(use.role, use.reach, use.line) for use in uses] == [
+        ("add", "each step", 5),
+        ("replace", "once", 3),
+    ]

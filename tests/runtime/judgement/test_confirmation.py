@@ -253,3 +253,30 @@ def test_steps_that_grow_are_told(nodes, temporaries, tensors, told):
 
     assert inquiry.lengthening.startswith(told)
     assert bool(inquiry.lengthening) == bool(told)
+
+
+class OfTwo(Watched):
+    """Has a heap that stands still beside blocks at a level."""
+
+    def checkpoint(self, step: int, *, collect: bool) -> dict[str, int]:
+        return {"host.heap": 0, "python.blocks": self.level(step)}
+
+
+@pytest.mark.parametrize(
+    ("level", "went_on"),
+    [
+        (lambda step: 60 * step, ["python.blocks"]),
+        (lambda step: 60 * min(step, 120), []),
+        (lambda step: 60 * step % 4000, []),
+    ],
+    ids=["goes on", "stops", "comes and goes"],
+)
+def test_what_went_on_beside_what_did_not_is_told(level, went_on):
+    blocks = Reading("python.blocks", STEPS, [60 * s for s in STEPS], fit(STEPS, STEPS))
+    inquiry, watched = Confirmation([HEAP], 70, 100, [blocks]), OfTwo(level)
+    for step in range(70, 175):
+        if step >= inquiry.next_step and inquiry.read(watched, step):
+            break
+
+    assert inquiry.confirmed(watched) == []
+    assert [one.resource for one in inquiry.went_on_beside(watched)] == went_on

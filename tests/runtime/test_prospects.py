@@ -1,0 +1,59 @@
+"""What is to come of the suspects of a window: of each, and of all of them together."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.model import Holder, Place, Suspect
+from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.prospects import Prospects, prospects_of
+from leakcheck.source.guards import NONE, Guard
+from leakcheck.source.uses import Use
+
+LIST, TIMERS = Holder("global", "states"), Holder("attribute", "timers", "Loop")
+ADDS = Use("add", NONE, "each step", "serve.py", 9, "states[key] = x", ran=40)
+POPS = Use("take", NONE, "each step", "loop.py", 5, "timers.pop()", sure=True, ran=30)
+CLEARS = Use("take", NONE, "when a loop turns", "serve.py", 7, "states.clear()", sure=True)
+EVERY = Guard("every", 90, "90", "step % 90 == 0", "serve.py", 6)
+
+
+def prospects(uses: dict[Holder, tuple[Use, ...]], **ran: int) -> Prospects:
+    suspects = [
+        Suspect("object", "dict", 1.0, holder=holder, locations=(Place("serve.py", 3, "{}"),))
+        for holder in uses
+    ]
+    visits = {("serve.py", int(line.removeprefix("line_"))): n for line, n in ran.items()}
+    return prospects_of(suspects, Sources(visits), {}, uses)
+
+
+def test_what_took_in_vain_is_told_from_what_nothing_takes_from():
+    found = prospects({LIST: (ADDS,), TIMERS: (ADDS, POPS)})
+
+    assert found.in_vain == (TIMERS,)
+    assert found.leaks
+    assert [one.holder for one in found.without([TIMERS]).suspects] == [LIST]
+    assert not found.without([LIST]).leaks
+
+
+@pytest.mark.parametrize(
+    ("use", "steps"),
+    [(CLEARS, 50_000), (Use("take", EVERY, "each step", "serve.py", 7, ""), 1000), (ADDS, 0)],
+)
+def test_the_table_says_for_how_many_steps_is_waited(use, steps):
+    assert prospects({LIST: (ADDS, use)}).wait_steps == steps
+
+
+def test_what_is_taken_at_each_nth_step_is_looked_at_again():
+    recurring = Use("take", EVERY, "each step", "serve.py", 7, "states.clear()")
+
+    assert prospects({LIST: (ADDS, recurring)}).looks_again
+    assert not prospects({LIST: (ADDS, CLEARS)}).looks_again
+
+
+@pytest.mark.parametrize(
+    ("ran", "lines"), [({"line_9": 40}, [9, 3]), ({"line_3": 2, "line_9": 40}, [3]), ({}, [9, 3])]
+)
+def test_where_no_line_was_seen_to_add_the_one_is_told_that_does_by_the_source(ran, lines):
+    (suspect,) = prospects({LIST: (ADDS,)}, **ran).suspects
+
+    assert [place.line for place in suspect.locations] == lines
