@@ -53,7 +53,7 @@ _VERDICTS = {"look again": "looked at again"}
 _WAITS = {
     "fills-to-a-number": "half as long again as it seems to need",
     "fills-to-a-limit": "{steps:,} steps, then twice as long",
-    "emptied-now-and-then": "half as long again as n, or {steps:,} steps",
+    "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
 }
 _HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
 
