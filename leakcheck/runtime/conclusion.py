@@ -29,6 +29,7 @@ from leakcheck.units import format_bytes
 
 NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
 COLLECTOR_IS_OFF = "gc.disable() was called, and without leakcheck nothing would collect them"
+ON_PURPOSE = "it may be gathered on purpose"
 ONCE_A_TRAINING = (
     "once each time that training begins anew with another optimizer: a leak, or its results"
 )
@@ -192,6 +193,8 @@ def _in_doubt(course: Course) -> str:
     if course.trusted and course.removal is not None:
         place = course.removal.place
         at = f"{place.path}:{place.line}"
+        if course.removal.gathers:
+            return f"{grow}; `{place.code}` ({at}) uses it after the loop: {ON_PURPOSE}"
         return f"{grow}; `{place.code}` ({at}) may still take it away"
     if course.trusted:
         return f"{grow}; the loop around the steps may still release it"

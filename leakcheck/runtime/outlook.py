@@ -257,6 +257,10 @@ def _limiting(evidence: Evidence) -> Use | None:
     return next(iter((*told, *evidence.limits)), None)
 
 
+def _gathering(evidence: Evidence) -> Use | None:
+    return next((use for use in evidence.uses if use.gathers), None)
+
+
 def _first_add(evidence: Evidence) -> Use | None:
     return next(iter(evidence.adds), None)
 
@@ -324,6 +328,12 @@ TABLE = (
         lambda e: bool(e.relief),
         lambda e: _hoped(e, Wait("end", ELSEWHERE_STEPS), "growing"),
         _relieving,
+    ),
+    Row(
+        "gathered",
+        lambda e: _gathering(e) is not None,
+        _always("emptied", Wait("end"), "unclear"),
+        _gathering,
     ),
     Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
     Row("keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")),

@@ -113,7 +113,12 @@ class Prospects:
         place = _place_of(outlook)
         at = (place.path, place.line)
         uses = [use for use in decides.evidence.relief if at in (_at(use), _asked_at(use))]
-        return Removal(place, any(use.ran or use.asked for use in uses))
+        return Removal(place, self.gathers, any(use.ran or use.asked for use in uses))
+
+    @property
+    def gathers(self) -> bool:
+        """Whether what decides is that it is joined or saved after its loop."""
+        return self.outlook is not None and self.outlook.reason.code == "gathered"
 
     @property
     def turns(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from leakcheck.source import numbers
@@ -32,7 +32,7 @@ class Act:
     """A role, and the guard that an act has in itself: `rows[i % n] = x`.
 
     `sure`: something is gone whenever it runs; `detached`: what is left has no graph; `by_key`: one
-    entry is taken, the one of a key that varies.
+    entry is taken, the one of a key that varies; `gathers`: all of it is joined or saved.
     """
 
     role: Role
@@ -40,6 +40,7 @@ class Act:
     guard: Guard = NONE
     detached: bool = False
     by_key: bool = False
+    gathers: bool = False
 
 
 READ = Act("read")
@@ -47,6 +48,22 @@ READ = Act("read")
 
 def act_of(program: Program, held: Held, mention: Mention) -> Act:
     """Return what an expression does to what it stands for."""
+    file, node = mention.file, mention.node
+    act = _act_of(program, held, mention)
+    return replace(act, gathers=True) if act.role == "read" and _is_gathered(file, node) else act
+
+
+def _is_gathered(file: File, node: ast.AST) -> bool:
+    """Say whether it is in the first argument: `torch.cat([each.cpu() for each in kept])`."""
+    for above in file.around(node):
+        if isinstance(above, (ast.stmt, ast.Subscript)):  # of kept[0] it is one element
+            return False
+        if isinstance(above, ast.Call) and name_of(above.func) in words("functions", "gathers"):
+            return any(part is node for part in ast.walk(above.args[0])) if above.args else False
+    return False
+
+
+def _act_of(program: Program, held: Held, mention: Mention) -> Act:
     file, node = mention.file, mention.node
     context = getattr(node, "ctx", None)
     if isinstance(context, ast.Store):

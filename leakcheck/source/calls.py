@@ -148,6 +148,12 @@ class Calls:
             return self._in_module(file, node)
         return self._of_function(file, function, depth)
 
+    def come_to_an_end(self) -> bool:
+        """Say whether each loop around a line that adds goes over something, and not for ever."""
+        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
+        loops = [loop for file, lines in adding for loop in self._loops_of(file, lines)]
+        return bool(loops) and not any(map(_is_endless, loops))
+
     def reach_of_call(self, file: File, function: Function, *, on_new: bool = False) -> Reach:
         """Say how often a call of a function ends, and with it what its locals hold.
 
@@ -284,6 +290,14 @@ def taken_back(program: Program, handed_on: list[Call]) -> Iterator[tuple[File, 
 def _is_called(file: File, name: ast.expr) -> bool:
     call = file.above[name]
     return isinstance(call, ast.Call) and call.func is name
+
+
+def _is_endless(loop: Loop) -> bool:
+    """Say whether a loop has no end of its own: `while True`, `for step in itertools.count()`."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return True
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    return called is not None and name_of(called) in words("functions", "endless")
 
 
 def _in_loop(loop: Loop, here: set[int]) -> Reach:

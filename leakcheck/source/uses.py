@@ -27,7 +27,7 @@ class Use:
 
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
     how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
-    entry, the one of a key that varies.
+    entry, the one of a key that varies; `gathers`: once, all of it is joined or saved.
     """
 
     role: Role
@@ -41,6 +41,7 @@ class Use:
     ran: int = 0
     asked: int = 0
     by_key: bool = False
+    gathers: bool = False
 
 
 def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
@@ -102,10 +103,11 @@ class _Reader:
         if self.held.inner and mention.whole and (found.n or 0) <= MOST_HELD:
             # its length is not that of an element
             found = replace(found, n=None, limit="")
+        reach = self._reach(mention, act)
         return Use(
             act.role,
             found,
-            self._reach(mention, act),
+            reach,
             *at,
             _first_line(statement),
             self._is_sure(mention, act) and _is_alone(file, node, statement),
@@ -113,6 +115,7 @@ class _Reader:
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
             act.by_key,
+            act.gathers and reach == "once" and self.calls.come_to_an_end(),
         )
 
     def _reach(self, mention: Mention, act: Act) -> Reach:

@@ -193,3 +193,32 @@ def test_what_is_kept_of_each_fold_is_named_and_not_accused(run, tmp_path, of, r
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
     assert report["reason"] == reason
+
+
+GATHERING = """\
+import torch
+model = torch.nn.Linear(16, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+outputs = []
+for epoch in range(6):
+    for step in range(150):
+        output = model(torch.randn(8, 16))
+        optimizer.zero_grad()
+        output.pow(2).mean().backward()
+        optimizer.step()
+        outputs.append(output.detach())
+{indent}print(torch.cat(outputs).mean().item())
+"""
+
+
+def test_what_is_joined_after_all_epochs_may_be_gathered_on_purpose(run):
+    done = run(GATHERING.format(indent=""))
+
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 2, done.stderr
+    assert "held by global `outputs` (program.py:11)" in told
+    assert "(program.py:12) uses it after the loop: it may be gathered on purpose" in told
+
+
+def test_what_each_epoch_joins_and_nothing_takes_away_leaks(run):
+    assert run(GATHERING.format(indent="    ")).returncode == 1

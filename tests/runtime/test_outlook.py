@@ -30,6 +30,7 @@ def use(role: Role, guard: Guard = Guard(), reach: Reach = "each step", **known)
 
 
 OWN = use("take", reach="elsewhere", sure=True, ran=9, by_key=True)
+GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers=True)
 ROWS = {
     "lasting-graph": (
         Evidence((ADD, use("replace", reach="when a loop turns")), graph=True),
@@ -104,6 +105,15 @@ ROWS = {
             Wait("end", 5000),
             "growing",
             "`rows.clear()` (train.py:7) may still take it away",
+        ),
+    ),
+    "gathered": (
+        Evidence((ADD, GATHERS)),
+        (
+            "emptied",
+            Wait("end"),
+            "unclear",
+            "`torch.cat(rows)` (train.py:9) uses it after the loop: it may be gathered on purpose",
         ),
     ),
     "memo": (

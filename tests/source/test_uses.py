@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.source.asked import outlook, program_of, reliefs, uses
+from leakcheck.source.uses import uses_of
+from tests.source.asked import held, outlook, program_of, reliefs, uses
 
 ROLES = {
     "kept.append(x)": "add",
@@ -64,6 +67,31 @@ def test_the_role_of_a_use(statement, role):
     acting = {use.role for use in found} - {"read"}
 
     assert acting == {role} - {"read"}
+
+
+GATHERED = {
+    "for x in xs:\n    kept.append(x)\nprint(torch.cat(kept))": True,
+    "for x in xs:\n    kept.append(x)\nnp.stack([each.cpu() for each in kept])": True,
+    "for x in xs:\n    kept.append(x)\ntorch.save({'kept': kept}, path)": True,
+    "for x in xs:\n    kept.append(x)\nprint(len(kept))": False,
+    "for x in xs:\n    kept.append(x)\nprint(torch.cat([y, kept[0]]))": False,
+    "for x in xs:\n    kept.append(x)\nprint(torch.cat(others, kept))": False,
+    "for x in xs:\n    kept.append(x)\n    torch.cat(kept)": False,
+    "for e in es:\n    for x in xs:\n        kept.append(x)\n    torch.cat(kept)": False,
+    "for e in es:\n    for x in xs:\n        kept.append(x)\ntorch.cat(kept)": True,
+    "while True:\n    kept.append(x)\ntorch.cat(kept)": False,
+    "for x in itertools.count():\n    kept.append(x)\ntorch.cat(kept)": False,
+}
+
+
+@pytest.mark.parametrize(("text", "gathers"), GATHERED.items())
+def test_what_is_joined_once_after_a_loop_that_ends_was_gathered(text, gathers):
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if "append" in line)
+    program = program_of(text)
+    found = uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
+
+    assert any(use.gathers for use in found) == gathers
 
 
 SURE = {

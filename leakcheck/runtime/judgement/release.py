@@ -35,6 +35,7 @@ class Removal(NamedTuple):
     """A statement that may take away from what grows, whether by a limit or by a condition."""
 
     place: Place
+    gathers: bool  # it only uses what is there, after the loop
     reached: bool  # it runs, or its condition is asked: no turn of a loop decides on it
 
 
