@@ -188,9 +188,12 @@ def prospects_of(
     *,
     per_request: bool = False,
 ) -> Prospects:
-    """Ask the table about each of the suspects; `per_request`: the steps are requests."""
+    """Ask the table about each of the suspects; `per_request`: the steps are requests.
+
+    What something takes from, if in vain, comes after what nothing takes from.
+    """
     asked = (_prospect(each, sources, grown, uses, per_request) for each in suspects)
-    return Prospects(tuple(asked))
+    return Prospects(tuple(sorted(asked, key=lambda one: one.in_vain)))
 
 
 def _prospect(

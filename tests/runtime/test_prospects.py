@@ -27,8 +27,9 @@ def prospects(uses: dict[Holder, tuple[Use, ...]], **ran: int) -> Prospects:
 
 
 def test_what_took_in_vain_is_told_from_what_nothing_takes_from():
-    found = prospects({LIST: (ADDS,), TIMERS: (ADDS, POPS)})
+    found = prospects({TIMERS: (ADDS, POPS), LIST: (ADDS,)})
 
+    assert [one.holder for one in found.suspects] == [LIST, TIMERS]
     assert found.in_vain == (TIMERS,)
     assert found.leaks
     assert [one.holder for one in found.without([TIMERS]).suspects] == [LIST]
