@@ -62,10 +62,11 @@ def served(server: str, folder: Path) -> tuple[int, dict[str, object], str]:
 def test_the_state_of_aborted_requests_that_a_server_keeps_is_named(tmp_path):
     status, report, told = served("leaking", tmp_path)
 
+    assert report["suspects"], told
     first = report["suspects"][0]
     entries = report["load"]["entries"][0]
     assert (status, report["verdict"]) == (1, "growing")
-    assert first["holder"] == "attribute `Engine.states`, from global `engine`"
+    assert first["holder"] == "attribute `Engine.states`, from global `engine`", told
     assert "self.states" in first["locations"][0]["code"]
     assert (entries["added_in"], entries["removed_in"]) == (["register"], ["finish"])
     assert entries["kept_of_finished"] == pytest.approx(0, abs=0.1)
