@@ -266,7 +266,7 @@ class Course:
             self._watch_again(step, self.span.after)
         elif (longer := inquiry.longer(step, self.span.seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
-        elif (beside := inquiry.went_on_beside(self.watch)) and not self._is_excused(beside):
+        elif (beside := self._went_on_beside(inquiry)) and not self._is_excused(beside):
             self._suspect(beside, step)
         else:
             self.excuses.note_slower(self.held, inquiry.rates_at_first())
@@ -274,6 +274,10 @@ class Course:
             if any(one.stairs for one in inquiry.suspected):
                 self._looks.acquit(step)
             self._watch_again(step)
+
+    def _went_on_beside(self, inquiry: Confirmation) -> list[Reading]:
+        # of requests alone: elsewhere blocks count for little beside the heap
+        return inquiry.went_on_beside(self.watch) if self.per_request else []
 
     def _is_excused(self, found: list[Reading]) -> bool:
         return excuse(found, self.tolerance_bytes) is not None
