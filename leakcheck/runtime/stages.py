@@ -39,7 +39,6 @@ from leakcheck.runtime.readings.meters import HELD_BACK
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
 EMPTIED = "as what holds it was emptied"
-PERIODS_THAT_CONFIRM = 5  # of what may take away at each n-th step
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 
 
@@ -336,7 +335,9 @@ class Course:
             self._looks.acquit(step)
             self._watch_again(step)
         elif over and self._prospects.looks_again and not self._looked_late:
-            steps = max(patience.FINE_STEPS, PERIODS_THAT_CONFIRM * self._prospects.period_steps)
+            steps = max(
+                patience.FINE_STEPS, patience.PERIODS_THAT_CONFIRM * self._prospects.period_steps
+            )
             self._confirm_for_longer(step, steps, self.suspects)
             self._looked_late = True
         elif over or (self.trusted and not seldom and not self._may_be_released(step)):

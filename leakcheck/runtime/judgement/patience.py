@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MORE_THAN_EXPECTED = 1.5
 PHASES_THAT_CONFIRM = 3
+PERIODS_THAT_CONFIRM = 5  # of what may take away at each n-th step
 SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to look at each
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
