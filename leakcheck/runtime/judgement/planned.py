@@ -15,7 +15,6 @@ from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, companions
 from leakcheck.runtime.judgement.patience import FINE_STEPS
 from leakcheck.runtime.judgement.trend import spread
-from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -37,7 +36,6 @@ def confirmation(
     `slow` has the exact counters to look at beside; `length`: how many steps it takes if that is
     known.
     """
-    flight_recorder.filling()  # asked while there is a process group, in case the run ends soon
     if any(reading.stairs for reading in suspected):
         return again(suspected, step)
     blocks_alone = all(reading.resource == "python.blocks" for reading in suspected)

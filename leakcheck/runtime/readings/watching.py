@@ -18,6 +18,7 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Sample
+from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.cycles import Kind
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import (
@@ -158,6 +159,7 @@ class Watch:
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
         readings |= self._less_our_own(self._host.read_slow())
         readings |= self._counted(step, quick) if counts else {}
+        flight_recorder.note()
         readings |= self._devices.read_slow(devices)
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles

@@ -297,17 +297,18 @@ def test_and_not_otherwise(limit, test):
 
 
 def test_where_what_grows_was_made_is_no_line_that_adds_to_it(tmp_path):
+    # a name that nothing else in this process has: every module that is loaded is read
     path = tmp_path / "serve.py"
     path.write_text(
         "class Registrar:\n"
         "    def __init__(self):\n"
-        "        self.states = {}\n"
+        "        self.registered_here = {}\n"
         "    def register(self, key):\n"
-        "        self.states[key] = State()\n"
+        "        self.registered_here[key] = State()\n"
     )
-    made = Place(str(path), 3, "self.states = {}")
+    made = Place(str(path), 3, "self.registered_here = {}")
     suspect = Suspect(
-        "object", "", holder=held_by("attribute `Registrar.states`"), locations=(made,)
+        "object", "", holder=held_by("attribute `Registrar.registered_here`"), locations=(made,)
     )
 
     uses = Sources({(str(path), 5): 40}).uses_of(suspect)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings.watching import Watch
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def recorder(monkeypatch):
         c10d = SimpleNamespace(**dumps)
         monkeypatch.setitem(sys.modules, "torch._C._distributed_c10d", c10d)
 
-    monkeypatch.setattr(flight_recorder, "_last_answer", False)
+    monkeypatch.setattr(flight_recorder, "_last_seen", "empty")
     monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
     monkeypatch.delenv("TORCH_NCCL_TRACE_BUFFER_SIZE", raising=False)
     return hold
@@ -59,8 +60,17 @@ def test_the_last_answer_stands_once_the_process_group_is_gone(recorder):
 
 
 def test_nothing_fills_in_a_program_without_torch(monkeypatch):
-    monkeypatch.setattr(flight_recorder, "_last_answer", False)
+    monkeypatch.setattr(flight_recorder, "_last_seen", "empty")
     monkeypatch.setitem(sys.modules, "torch.distributed", None)
     monkeypatch.setitem(sys.modules, "torch._C._distributed_c10d", None)
 
     assert not flight_recorder.filling()
+
+
+def test_a_checkpoint_notes_a_recorder_whose_process_group_is_gone_at_the_end(recorder):
+    """The run that suspects the heap at its very end can ask no group any more."""
+    recorder(40)
+    Watch().checkpoint(10)
+
+    recorder(40, initialized=False)
+    assert flight_recorder.filling()
