@@ -24,6 +24,7 @@ from leakcheck.runtime.prospects import LIMITED_AT
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import unit_of
+from leakcheck.runtime.readings.series import GARBAGE
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
@@ -219,7 +220,7 @@ def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
     for source in reversed(watch.sources):
         for resource in source.resources:
             reading = growing.get(resource) or read_known(source, resource)
-            if reading is None or resource == "garbage" or is_category(resource):
+            if reading is None or resource == GARBAGE or is_category(resource):
                 continue
             in_doubt = resource in doubted or _may_follow(course, reading)
             verdict: Verdict = "unclear" if in_doubt else "steady"

@@ -30,7 +30,7 @@ from leakcheck.runtime.readings.meters import (
     NEWEST_NODES,
     unit_of,
 )
-from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.series import GARBAGE, Series
 from leakcheck.runtime.readings.watching import Watch
 
 LONGEST_CONFIRMATION_STEPS = 400
@@ -101,7 +101,7 @@ class Confirmation:
         """Take a collected reading; True when it was the last."""
         readings = watch.checkpoint(step, collect=True)
         if not len(self.taken):
-            self.garbage_bytes = readings.get("garbage", 0)
+            self.garbage_bytes = readings.get(GARBAGE, 0)
         known = {name: readings[name] for name in self.taken.resources if name in readings}
         self.taken.append(step, 0.0, known)
         return len(self.taken) == len(self._due)

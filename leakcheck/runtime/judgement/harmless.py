@@ -68,7 +68,7 @@ def _late_rate(
     The lowest, because what is emptied now and then stands high at most readings; over the steps
     between the first readings of the two, which are uneven where few were affordable.
     """
-    steps, values = series.column(resource, after=since)
+    steps, values = series.comparable(resource, after=since)
     if not steps:
         return None
     span = (steps[-1] - since) * share

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 
 MISSING = -(1 << 62)  # the resource had no reading in this row
+GARBAGE = "garbage"  # bytes that a collection freed before the other readings of its row
 
 
 class Series:
@@ -64,15 +65,27 @@ class Series:
 
     def column(self, resource: str, after: int = 0) -> tuple[list[int], list[int]]:
         """Return the steps beyond `after` at which `resource` was read, and what was read."""
+        return self._taken(resource, self._rows_of(resource, after))
+
+    def comparable(self, resource: str, after: int = 0) -> tuple[list[int], list[int]]:
+        """Return the same without the readings that follow a collection, unless all of them do.
+
+        The others have the garbage in them that waits: the two kinds tell no growth together.
+        """
+        rows = self._rows_of(resource, after)
+        collected = self._rows_of(GARBAGE, after)
+        return self._taken(resource, [row for row in rows if row not in collected] or rows)
+
+    def _rows_of(self, resource: str, after: int) -> list[int]:
         column = self._columns.get(resource)
         if column is None:
-            return [], []
-        rows = [
-            (self._steps[row], column[row])
-            for row in range(self._rows)
-            if column[row] != MISSING and self._steps[row] > after
-        ]
-        return [step for step, _ in rows], [value for _, value in rows]
+            return []
+        known = (row for row in range(self._rows) if column[row] != MISSING)
+        return [row for row in known if self._steps[row] > after]
+
+    def _taken(self, resource: str, rows: list[int]) -> tuple[list[int], list[int]]:
+        column = self._columns.get(resource, ())
+        return [self._steps[row] for row in rows], [column[row] for row in rows]
 
     def rows(self) -> Iterator[tuple[int, float, dict[str, int]]]:
         """Yield (step, elapsed seconds, readings) from the oldest row to the newest."""

@@ -27,7 +27,7 @@ from leakcheck.runtime.readings.meters import (
     GarbageMeter,
     HostMeter,
 )
-from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.series import GARBAGE, Series
 
 if TYPE_CHECKING:
     from leakcheck.runtime.readings.census import Census
@@ -153,7 +153,7 @@ class Watch:
         if collected:
             before = self._host.read().get("host.heap", 0)
             gc.collect()
-            readings["garbage"] = max(0, before - self._host.read().get("host.heap", 0))
+            readings[GARBAGE] = max(0, before - self._host.read().get("host.heap", 0))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices

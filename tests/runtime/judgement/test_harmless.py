@@ -19,7 +19,7 @@ from leakcheck.runtime.judgement.harmless import (
 )
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trend import fit
-from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.series import GARBAGE, Series
 from tests.holders import held_by
 
 LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
@@ -54,6 +54,25 @@ def test_what_goes_on_more_slowly_goes_on():
         series.append(step, 0.0, {"tensors": min(step, 300) + step // 3})
 
     assert LIMITED.goes_on([series])
+
+
+def test_what_a_last_collection_freed_does_not_hide_what_goes_on():
+    """Kept at each step, read rarely; 2,600 blocks of garbage wait and are freed at the end."""
+    series = Series(64)
+    for step in (0, 3000, 4500, 6000, 7500, 9000, 11_000, 14_000):
+        series.append(step, 0.0, {"python.blocks": 2000 + step})
+    series.append(14_000, 0.0, {"python.blocks": 13_400, GARBAGE: 60_000})
+
+    assert replace(LIMITED, rates={"python.blocks": 1.0}).goes_on([series])
+
+
+def test_what_was_full_is_not_thought_to_go_on_by_garbage_that_waits():
+    series = Series(64)
+    for step in (0, 3000, 4500, 6000, 7500, 9000, 11_000, 14_000):
+        series.append(step, 0.0, {"python.blocks": min(step, 3000), GARBAGE: 0})
+        series.append(step, 0.0, {"python.blocks": min(step, 3000) + 50})
+
+    assert not replace(LIMITED, rates={"python.blocks": 1.0}).goes_on([series])
 
 
 def test_what_is_not_full_at_the_end_goes_on():

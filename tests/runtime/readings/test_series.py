@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.series import GARBAGE, Series
 
 
 def filled(count: int, capacity: int = 64) -> Series:
@@ -32,6 +32,18 @@ def test_a_resource_that_appears_late_has_a_gap_before():
 
     assert series.column("host.rss") == ([1], [5])
     assert series.column("cuda:0.allocated") == ([2], [512])
+
+
+def test_readings_after_a_collection_compare_only_with_each_other():
+    series = Series()
+    series.append(1, 0.1, {"python.blocks": 105})
+    series.append(2, 0.2, {"python.blocks": 101, GARBAGE: 400})
+    series.append(3, 0.3, {"python.blocks": 107})
+    collected = Series()
+    collected.append(2, 0.2, {"python.blocks": 101, GARBAGE: 400})
+
+    assert series.comparable("python.blocks") == ([1, 3], [105, 107])
+    assert collected.comparable("python.blocks") == ([2], [101])
 
 
 def test_an_unknown_resource_has_no_points():
