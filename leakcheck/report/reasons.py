@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from leakcheck.model import Reason
 
 _SAID = {
+    "due-in-time": "the event loop lets go of it when its time comes",
     "lasting-graph": "a graph of past steps is kept, and no backward is to free it",
     "over-its-limit": "it has {length} elements, more than the {most} that it is to hold",
     "taken-in-vain": "`{code}` ({path}:{line}) ran again and again, and it went on growing",
@@ -27,6 +28,7 @@ _SAID = {
 }
 # the same as conditions, for a table of what decides
 CONDITIONS = {
+    "due-in-time": "timers of an event loop, due within the hour or cancelled",
     "lasting-graph": "a graph of past steps, and no backward that has not run yet takes it",
     "over-its-limit": "a quarter longer than its limit",
     "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
@@ -53,6 +55,7 @@ _KINDS = {
 }
 _VERDICTS = {"look again": "looked at again"}
 _WAITS = {
+    "due-in-time": "the end of the run",
     "fills-to-a-number": "half as long again as it seems to need",
     "fills-to-a-limit": "{steps:,} steps, then twice as long",
     "gathered": "the end of the run",

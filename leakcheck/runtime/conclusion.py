@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
-from leakcheck.model import Ended, Notice, Overhead, Report, Run, Suspect, Trend, Verdict
+from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import amount_of, told_suspects
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
@@ -192,14 +192,20 @@ def _in_doubt(course: Course) -> str:
             held = _held_by(course.suspects)
             return f"{names} rises by {by}{held}: too few times to be sure that it goes on"
     if course.trusted and course.removal is not None:
-        place = course.removal.place
-        at = f"{place.path}:{place.line}"
-        if course.removal.gathers:
-            return f"{grow}; `{place.code}` ({at}) uses it after the loop: {ON_PURPOSE}"
-        return f"{grow}; `{place.code}` ({at}) may still take it away"
+        return f"{grow}; {_to_come(course.removal.reason)}"
     if course.trusted:
         return f"{grow}; the loop around the steps may still release it"
     return f"{grow}, in a loop that makes no autograd graph: a leak, or data gathered"
+
+
+def _to_come(reason: Reason) -> str:
+    if reason.code == "due-in-time":
+        return "the event loop lets go of it when its time comes"
+    fields = dict(reason.fields)
+    at = f"`{fields['code']}` ({fields['path']}:{fields['line']})"
+    if reason.code == "gathered":
+        return f"{at} uses it after the loop: {ON_PURPOSE}"
+    return f"{at} may still take it away"
 
 
 def _held_by(suspects: tuple[Suspect, ...]) -> str:

@@ -76,15 +76,6 @@ def _is_inside(suspect: Suspect) -> bool:
     return suspect.holder.kind == "inside"
 
 
-def _without_timers(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
-    """Leave out what an asyncio loop has scheduled, beside anything else that grows.
-
-    It goes as its time comes; what was cancelled, once that is over 100 and half of it.
-    """
-    others = tuple(one for one in suspects if one.holder.named.name != "_scheduled")
-    return others or tuple(suspects)
-
-
 def _pools_of(suspects: Sequence[Suspect]) -> dict[Holder, str]:
     return {one.holder: f"`{pool}`" for one in suspects if (pool := pool_of(one))}
 
@@ -312,7 +303,7 @@ class Attribution:
     def _look_back(self) -> Findings:
         window = self._window
         suspects, notices = window.close()
-        suspects = _without_timers([one for one in suspects if self._accounts(one)])
+        suspects = tuple(one for one in suspects if self._accounts(one))
         found = prospects_of(
             suspects, window.sources, window.grown, window.uses, per_request=self._per_request
         )

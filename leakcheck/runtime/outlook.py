@@ -62,7 +62,7 @@ class Evidence:
     `length` and `course` are measured of that very container, `capacity` is what live objects say;
     `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
     has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
-    requests, each of which takes away its own entry.
+    requests, each of which takes away its own entry; `due`: an event loop lets go of it in time.
     """
 
     uses: tuple[Use, ...] = ()
@@ -77,6 +77,7 @@ class Evidence:
     shapes_vary: bool = False
     per_training: bool = False
     per_request: bool = False
+    due: bool = False
     held: bool = True
 
     @property
@@ -293,6 +294,7 @@ def _always(
 
 _LEAK = _always("leak", Wait(), "growing")
 TABLE = (
+    Row("due-in-time", lambda e: e.due, _always("emptied", Wait("end"), "unclear")),
     Row("lasting-graph", _is_lasting_graph, _LEAK),
     Row("over-its-limit", _is_over, _LEAK, _limiting),
     Row("taken-in-vain", _is_in_vain, _LEAK, _vain),

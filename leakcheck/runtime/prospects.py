@@ -63,8 +63,9 @@ class Prospects:
 
     @property
     def beyond(self) -> Prospects:
-        """Those that do not only fill up; all of them if there are none."""
-        return Prospects(tuple(one for one in self.each if not one.fills) or self.each)
+        """Those that end neither full nor in time; all of them if there are none."""
+        each = (one for one in self.each if not (one.fills or one.evidence.due))
+        return Prospects(tuple(each) or self.each)
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -108,17 +109,19 @@ class Prospects:
         if outlook is None or outlook.kind != "emptied":
             return None
         decides = next(one for one in self.each if one.outlook is outlook)
-        if decides.evidence.graph and not decides.evidence.awaited:
+        meant = decides.evidence.awaited or decides.evidence.due
+        if decides.evidence.graph and not meant:
             return None
-        place = _place_of(outlook)
-        at = (place.path, place.line)
+        fields = dict(outlook.reason.fields)
+        at = (fields.get("path"), fields.get("line"))
         uses = [use for use in decides.evidence.relief if at in (_at(use), _asked_at(use))]
-        return Removal(place, self.gathers, any(use.ran or use.asked for use in uses))
+        return Removal(outlook.reason, any(use.ran or use.asked for use in uses))
 
     @property
-    def gathers(self) -> bool:
-        """Whether what decides is that it is joined or saved after its loop."""
-        return self.outlook is not None and self.outlook.reason.code == "gathered"
+    def stays_unclear(self) -> bool:
+        """Whether it proves nothing however long it grows: it is gathered, or due in time."""
+        known = self.outlook
+        return known is not None and known.kind == "emptied" and known.then == "unclear"
 
     @property
     def turns(self) -> bool:
@@ -218,6 +221,7 @@ def _prospect(
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
         per_request=per_request,
+        due=known is not None and known.due,
     )
     outlook = outlook_of(evidence)
     advised = _advised(_located(suspect, found, sources), found, sources)
@@ -255,11 +259,6 @@ def _is_mostly_found(one: Prospect, steps: int) -> bool:
     gained = (one.suspect.objects_per_step or 0.0) * steps
     asked = max((use.asked for use in one.evidence.adds if use.guard.kind == "new"), default=0)
     return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
-
-
-def _place_of(outlook: Outlook) -> Place:
-    fields = dict(outlook.reason.fields)
-    return Place(str(fields["path"]), int(fields["line"]), str(fields["code"]))
 
 
 def _told(use: Use | None) -> str:

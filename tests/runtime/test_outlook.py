@@ -32,6 +32,10 @@ def use(role: Role, guard: Guard = Guard(), reach: Reach = "each step", **known)
 OWN = use("take", reach="elsewhere", sure=True, ran=9, by_key=True)
 GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers=True)
 ROWS = {
+    "due-in-time": (
+        Evidence((ADD, CLEAR), due=True),
+        ("emptied", Wait("end"), "unclear", "the event loop lets go of it when its time comes"),
+    ),
     "lasting-graph": (
         Evidence((ADD, use("replace", reach="when a loop turns")), graph=True),
         ("leak", Wait(), "growing", "a graph of past steps is kept, and no backward is to free it"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.model import Holder, Place, Suspect
+from leakcheck.model import Holder, Place, Reason, Suspect
+from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.prospects import Prospects, prospects_of
 from leakcheck.source.guards import NONE, Guard
 from leakcheck.source.uses import Use
@@ -17,13 +19,15 @@ CLEARS = Use("take", NONE, "when a loop turns", "serve.py", 7, "states.clear()",
 EVERY = Guard("every", 90, "90", "step % 90 == 0", "serve.py", 6)
 
 
-def prospects(uses: dict[Holder, tuple[Use, ...]], **ran: int) -> Prospects:
+def prospects(
+    uses: dict[Holder, tuple[Use, ...]], grown: dict[Holder, Grown] | None = None, **ran: int
+) -> Prospects:
     suspects = [
         Suspect("object", "dict", 1.0, holder=holder, locations=(Place("serve.py", 3, "{}"),))
         for holder in uses
     ]
     visits = {("serve.py", int(line.removeprefix("line_"))): n for line, n in ran.items()}
-    return prospects_of(suspects, Sources(visits), {}, uses)
+    return prospects_of(suspects, Sources(visits), grown or {}, uses)
 
 
 def test_what_took_in_vain_is_told_from_what_nothing_takes_from():
@@ -34,6 +38,18 @@ def test_what_took_in_vain_is_told_from_what_nothing_takes_from():
     assert found.leaks
     assert [one.holder for one in found.without([TIMERS]).suspects] == [LIST]
     assert not found.without([LIST]).leaks
+
+
+def test_what_an_event_loop_lets_go_of_in_time_is_left_out_beside_a_leak():
+    grown = {TIMERS: Grown(None, 400, 20, due=True)}
+    both, alone = (
+        prospects({TIMERS: (ADDS, POPS), LIST: (ADDS,)}, grown),
+        prospects({TIMERS: (ADDS, POPS)}, grown),
+    )
+
+    assert both.beyond.suspects == both.without([TIMERS]).suspects
+    assert (alone.beyond.leaks, alone.stays_unclear) == (False, True)
+    assert alone.removal == Removal(Reason("due-in-time", (("length", 400),)), reached=False)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
+from leakcheck.runtime.introspection.timers import is_due_in_time
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
 from leakcheck.units import format_count
 
@@ -55,11 +56,15 @@ RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them 
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The way to a container that grew, how long it is, and by how much it grew in the window."""
+    """The way to a container that grew, how long it is, and by how much it grew in the window.
+
+    `due`: an event loop keeps it, and lets go of what is in it when the time of that comes.
+    """
 
     way: Way | None
     length: int
     gained: int
+    due: bool = False
 
     @property
     def was_never_emptied(self) -> bool:
@@ -175,7 +180,9 @@ class Inquest:
         found = self._follower.follow(target)
         if (grower := self._grower_by_id.get(found.measured)) is not None:
             gained = round(grower.per_step * self._growth.steps)
-            self.grown[found.told.holder] = Grown(found.way, grower.length, gained)
+            self.grown[found.told.holder] = Grown(
+                found.way, grower.length, gained, is_due_in_time(grower.container)
+            )
         if found.grows:
             found.lines = self._credits.of(found.grower, found)
             if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, NamedTuple
 
-from leakcheck.model import Notice, Place
+from leakcheck.model import Notice, Reason
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.confirmation import AGREES_FROM
@@ -34,8 +34,7 @@ FROM_TURN_TO_TURN = "from one turn of the enclosing loop to the next"
 class Removal(NamedTuple):
     """A statement that may take away from what grows, whether by a limit or by a condition."""
 
-    place: Place
-    gathers: bool  # it only uses what is there, after the loop
+    reason: Reason
     reached: bool  # it runs, or its condition is asked: no turn of a loop decides on it
 
 
