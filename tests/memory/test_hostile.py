@@ -26,7 +26,7 @@ ODD = st.sampled_from(
         *(None, -1, 0, 1, 511, 1 << 41, 1 << 63, 10**40, 1.5, float("nan"), float("inf"), True),
         *("", "active", "free_completed", "segment_free", "\x1b[31m", [], [[]], {}, {"0": 1}, b"x"),
     ]
-)
+).map(copy.deepcopy)  # one that was put into another is in no later example
 MANY = settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
