@@ -138,8 +138,9 @@ class Requests:
     def completed(self, report: Report) -> Report:
         """Return a report with what is known of the requests."""
         going = [one for one in report.suspects if goes_on(self._entries, str(one.holder))]
-        if not going and self._were_followed(report.suspects):
-            report = _in_doubt(report)
+        growing = report.verdict == "growing"
+        if growing and not going and self._are_followed(report.suspects):
+            report = _in_doubt(report, few=len(self._entries) < FEWEST_ROWS)
         suspects = tuple(going) or report.suspects
         entries = map(self._by_outcome, entries_of(suspects, self._per_look_closely))
         load = Load(
@@ -152,11 +153,10 @@ class Requests:
         )
         return replace(report, suspects=suspects, load=load)
 
-    def _were_followed(self, suspects: tuple[Suspect, ...]) -> bool:
-        """Say whether the length of all that was found to grow was read for long enough since."""
-        known = frozenset(self._entries.resources)
-        all_known = bool(suspects) and all(str(one.holder) in known for one in suspects)
-        return all_known and len(self._entries) >= FEWEST_ROWS
+    def _are_followed(self, suspects: tuple[Suspect, ...]) -> bool:
+        """Say whether the length of all that was found to grow can be read, or was."""
+        known = {*self._entries.resources, *map(str, self.sentinel.grows_at)}
+        return bool(suspects) and all(str(one.holder) in known for one in suspects)
 
     def _by_outcome(self, each: Entries) -> Entries:
         found = kept_by_outcome(self._entries, str(each.holder))
@@ -172,14 +172,18 @@ class Requests:
         return self._ended_closely / max(1, self._looks_closely)
 
 
-def _in_doubt(report: Report) -> Report:
-    """Return a report that accuses nothing: what was found to grow did not go on."""
+def _in_doubt(report: Report, *, few: bool) -> Report:
+    """Return a report that accuses nothing: what was found to grow did not go on.
+
+    `few`: requests came after it was found.
+    """
     names = ", ".join(str(one.holder) for one in report.suspects)
     trends = (
         replace(one, verdict="unclear") if one.verdict == "growing" else one
         for one in report.trends
     )
-    told = f"{names} had grown, and did not go on"
+    goes_on = "too few requests came later to see it go on" if few else "did not go on"
+    told = f"{names} had grown, and {goes_on}"
     return replace(report, verdict="unclear", reason=told, suspects=(), trends=tuple(trends))
 
 
