@@ -16,7 +16,7 @@ from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
 from leakcheck.errors import LeakcheckError, UsageError
 
 if TYPE_CHECKING:
-    from leakcheck.model import Cure, Revision, Trial
+    from leakcheck.experiments import Cure, Revision, Trial
 
 
 @click.command(

@@ -19,7 +19,7 @@ from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.cli.stages import Plan
-    from leakcheck.model import StageRun
+    from leakcheck.experiments import StageRun
 
 CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
 
@@ -105,7 +105,7 @@ def command(
 
 def _isolate(plan: Plan, json_path: Path | None) -> int:
     from leakcheck.cli.stages import run_stages
-    from leakcheck.model import Isolation
+    from leakcheck.experiments import Isolation
     from leakcheck.runtime.isolation.experiment import conclude
 
     signal.signal(signal.SIGTERM, _leave)  # so that the running stage is ended too
@@ -131,7 +131,7 @@ def _isolate(plan: Plan, json_path: Path | None) -> int:
 
 def _tell(isolation: object, plan: Plan, json_path: Path | None) -> None:
     from leakcheck.cli.output import emit
-    from leakcheck.model import Isolation
+    from leakcheck.experiments import Isolation
     from leakcheck.report import isolation as report
 
     assert isinstance(isolation, Isolation)

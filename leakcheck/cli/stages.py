@@ -15,7 +15,8 @@ import msgspec
 
 from leakcheck.cli.isolated import Notes, Order
 from leakcheck.errors import RecordingError, UsageError
-from leakcheck.model import Report, StageRun
+from leakcheck.experiments import StageRun
+from leakcheck.model import Report
 from leakcheck.runtime.isolation.experiment import (
     AS_IT_IS,
     NOT_APPLICABLE,

@@ -14,7 +14,8 @@ from leakcheck.cli.stages import ended, killed
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.witness import LOSS
 from leakcheck.errors import RecordingError
-from leakcheck.model import Report, Results, Trial
+from leakcheck.experiments import Results, Trial
+from leakcheck.model import Report
 from leakcheck.runtime.recording import read_recordings
 
 # -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from leakcheck.cure.candidates import Candidate, proposals
 from leakcheck.cure.proof import best, compared, outcome
 from leakcheck.cure.sites import Site, read
-from leakcheck.model import Attempt, Choice, Cure, Difference, Revision, Suspect, Trial
+from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
+from leakcheck.model import Suspect
 
 MOST_LEAKS = 5
 ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
@@ -31,7 +32,7 @@ class Course:
     stops_at: Callable[[Trial], int] = lambda trial: trial.steps
     _originals: dict[str, str] = field(default_factory=dict)
     _attempts: list[Attempt] = field(default_factory=list)
-    _choices: dict[str, Choice] = field(default_factory=dict)
+    _choices: dict[str, OpenChoice] = field(default_factory=dict)
     _again: Trial | None = None
 
     def follow(self, command: str) -> Cure:
@@ -75,7 +76,7 @@ class Course:
                 changed = {**texts, place.path: after}
                 if candidate.choice and self.size is None:
                     made = self._revisions(changed)
-                    self._choices[after] = Choice(candidate.title, candidate.choice, made)
+                    self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
                     found.setdefault(after, (candidate, changed))
         return [*found.values()][: self.tries]

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from leakcheck.model import Attempt, Difference, Outcome, Report, Results, Suspect, Trend, Trial
+from leakcheck.experiments import Attempt, AttemptOutcome, Difference, Results, Trial
+from leakcheck.model import Report, Suspect, Trend
 
 PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
 TIME_NOISE = 1.1
@@ -31,7 +32,7 @@ def compared(before: Results, after: Results) -> tuple[Difference, ...]:
 
 def outcome(
     before: Trial, after: Trial, suspect: Suspect, differences: Sequence[Difference]
-) -> tuple[Outcome, str]:
+) -> tuple[AttemptOutcome, str]:
     """Say what a trial of an edit shows, and why where that needs a word."""
     report = after.report
     if report is None or (after.status and after.status != before.status):

@@ -9,11 +9,12 @@ from difflib import unified_diff
 from typing import Any
 
 from leakcheck import __version__
-from leakcheck.model import Attempt, Cure, Difference, Outcome, Report, Revision, Trend, Trial
+from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Revision, Trial
+from leakcheck.model import Report, Trend
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
-_OUTCOMES: dict[Outcome, str] = {
+_OUTCOMES: dict[AttemptOutcome, str] = {
     "proved": "proved: nothing grows any more",
     "helps": "this leak is gone; another is left",
     "changes": "not proved: the leak is gone, but the results differ",

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from leakcheck.model import Isolation, Report, StageRun
+from leakcheck.experiments import Isolation, StageRun
+from leakcheck.model import Report
 from leakcheck.report.plain import one_line
 from leakcheck.units import format_bytes, format_count
 

@@ -4,17 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakcheck.cure.proof import best, compared, outcome
-from leakcheck.model import (
-    Attempt,
-    Difference,
-    Holder,
-    Report,
-    Results,
-    Run,
-    Suspect,
-    Trend,
-    Trial,
-)
+from leakcheck.experiments import Attempt, Difference, Results, Trial
+from leakcheck.model import Holder, Report, Run, Suspect, Trend
 
 SUSPECT = Suspect("graph", "a loss", holder=Holder("global", "total"))
 OTHER = Suspect("tensor", "an input", holder=Holder("global", "inputs"))

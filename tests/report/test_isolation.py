@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 
-from leakcheck.model import Isolation, Report, Run, StageRun, Trend
+from leakcheck.experiments import Isolation, StageRun
+from leakcheck.model import Report, Run, Trend
 from leakcheck.report.isolation import render, render_json
 
 RUN = Run("train.py", 1025, 3.0)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from leakcheck.model import Report, StageRun, Suspect, Trend
+from leakcheck.experiments import StageRun
+from leakcheck.model import Report, Suspect, Trend
 from leakcheck.units import format_bytes, format_count
 
 AS_IT_IS = "as-it-is"

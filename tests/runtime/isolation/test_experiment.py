@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.model import Place, Report, Run, StageRun, Suspect, Trend
+from leakcheck.experiments import StageRun
+from leakcheck.model import Place, Report, Run, Suspect, Trend
 from leakcheck.runtime.isolation.experiment import NOT_APPLICABLE, STAGES, conclude, judged
 from tests.holders import held_by
 

@@ -1,0 +1,135 @@
+"""What runs of one program show that differ in one thing: a part is left out, or an edit made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
+from leakcheck.model import Report, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One run of `isolate`, changed as `stage` says; `reason` tells why it shows nothing."""
+
+    stage: str
+    verdict: Verdict | Literal["does not apply"]
+    reason: str = ""
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The runs of `isolate`, the first one unchanged, and what they say together."""
+
+    command: str
+    stages: tuple[StageRun, ...]
+    conclusion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a program made in one run: its output, its losses, its weights and files at the end.
+
+    A loss is a hash of its bytes with its value, for each call of backward and for each gradient
+    that torch.autograd.grad returns; a weight is a hash of each parameter that an optimizer steps.
+    `modules` has a hash of each parameter and buffer of all modules that are alive, `files` the
+    path of each file that was written with a hash. `stdout` is the text, which a user reads.
+    """
+
+    stdout: str = ""
+    losses: tuple[tuple[int, float], ...] = ()
+    weights: tuple[int, ...] = ()
+    modules: tuple[int, ...] = ()
+    files: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is not bit-identical between two runs; `written` if one value is written otherwise."""
+
+    what: Literal["stdout", "losses", "weights", "modules", "files"]
+    at: int
+    before: str
+    after: str
+    count: int = 1
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One watched run of a program, as it is or with edited text."""
+
+    report: Report | None
+    results: Results = Results()
+    status: int = 0
+    error: str = ""
+    peak_bytes: int = 0
+    step_s: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """How many steps the run made."""
+        return self.report.run.steps if self.report and self.report.run else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The text of one file before and after an edit."""
+
+    path: str
+    before: str
+    after: str
+
+
+AttemptOutcome = Literal[
+    "proved",  # no leak is left, and the results are the same
+    "helps",  # this leak is gone, and others are left
+    "changes",  # the leak is gone, and the results differ
+    "stays",
+    "fails",
+    "unclear",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One edit that was tried: the whole change it makes, what it showed, and what differs."""
+
+    candidate: str
+    title: str
+    revisions: tuple[Revision, ...]
+    trial: Trial
+    outcome: AttemptOutcome
+    differences: tuple[Difference, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChoice:
+    """An edit that only the owner can complete: what there is to choose, `...` in the text."""
+
+    title: str
+    asks: str
+    revisions: tuple[Revision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """What `fix` found: the program as it is, every edit tried, the one chosen, and choices."""
+
+    command: str
+    before: Trial
+    attempts: tuple[Attempt, ...] = ()
+    chosen: Attempt | None = None
+    choices: tuple[OpenChoice, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 when an edit is proved or nothing leaks, 1 when the leak stays, 2 if none can tell."""
+        verdict = self.before.report.verdict if self.before.report else None
+        if verdict == "steady" or (self.chosen and self.chosen.outcome == "proved"):
+            return EXIT_CLEAN
+        untold = verdict != "growing" or any(each.outcome == "unclear" for each in self.attempts)
+        return EXIT_FAILED if untold and not self.chosen else EXIT_FOUND
