@@ -22,6 +22,7 @@ from leakcheck.runtime.judgement.harmless import (
     Excuses,
     dated,
     excuse,
+    is_garbage,
     newest,
     plain_bytes,
     stopped,
@@ -74,6 +75,8 @@ class Course:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         inquiry = self._confirmation if self.stage == "confirming" else None
         found = self._looks.found() if self.stage == "watching" and not self._by_phase else []
+        if is_garbage(found, self.watch.garbage_bytes, self.span.seen(self.watch.quick.last_step)):
+            found = []
         found = inquiry.in_doubt(self.watch.quick) if inquiry else found
         if self.stage in ("watching", "confirming", "steady"):
             found = self._looks.in_doubt(found)

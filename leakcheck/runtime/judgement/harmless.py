@@ -255,6 +255,15 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
     return None
 
 
+def is_garbage(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
+    """Say whether collections freed as much in so many steps as growth came to: it waits again.
+
+    What leaks beside garbage makes the heap gain more than they free.
+    """
+    plain = all(one.resource in PLAIN and one.stairs is None for one in grown)
+    return plain and 0 < plain_bytes(grown) * steps <= freed_bytes
+
+
 def plain_bytes(grown: list[Reading]) -> float:
     """Return about how many bytes a step plain objects gain."""
     return sum(_in_bytes(one.resource, one.line.per_step) for one in grown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leakcheck.runtime.judgement import judge, rare
-from leakcheck.runtime.judgement.harmless import Excuses
+from leakcheck.runtime.judgement.harmless import Excuses, excuse
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, Watch
@@ -27,10 +27,9 @@ class Looks:
     def found(self) -> list[Reading]:
         """Return what seems to grow at the newest look, by stairs if they are all that does."""
         found = judge.suspicious(self._watch.sources, self._taken or 1, self._span.after)
-        even = any(reading.line.straight for reading in found)
-        return (
-            self._excuses.without(found) if even else self._rare() or self._excuses.without(found)
-        )
+        counting = (one for one in found if excuse([one], self._tolerance_bytes) is None)
+        even = any(reading.line.straight for reading in counting)
+        return ([] if even else self._rare()) or self._excuses.without(found)
 
     def soon(self) -> list[Reading]:
         """Return what grows too evenly to wait as usual, once."""

@@ -13,11 +13,13 @@ from leakcheck.runtime.judgement.harmless import (
     Limited,
     dated,
     excuse,
+    is_garbage,
     newest,
     stopped,
     without_contradicted,
 )
 from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.readings.series import GARBAGE, Series
 from tests.holders import held_by
@@ -234,3 +236,34 @@ def test_what_is_told_again_as_it_goes_on_is_told_once_as_it_is_now():
     ]
 
     assert newest(told) == (told[2], told[1])
+
+
+def reading(resource: str, per_step: int) -> Reading:
+    steps = list(range(100, 200))
+    values = [per_step * step for step in steps]
+    line = fit(steps, values)
+    assert line is not None
+    return Reading(resource, steps, values, line)
+
+
+def test_what_collections_free_at_the_same_rate_waits_for_the_next_one():
+    heap, blocks, tensors = (
+        reading(name, rate)
+        for name, rate in (("host.heap", 14_800), ("python.blocks", 1), ("tensors", 1))
+    )
+
+    assert is_garbage([heap], freed_bytes=23_000 * 592, steps=592)
+    assert is_garbage([heap, blocks], 23_000 * 592, 592)
+    assert not is_garbage([heap, tensors], 23_000 * 592, 592)
+    assert not is_garbage([], 23_000 * 592, 592)
+
+
+def test_what_leaks_beside_garbage_gains_more_than_collections_free():
+    assert not is_garbage([reading("host.heap", 23_000 + 10_000)], 23_000 * 592, 592)
+    assert not is_garbage([reading("host.heap", 10_000)], 0, 592)
+
+
+def test_what_rises_in_stairs_is_no_garbage():
+    stairs = Stairs(1 << 20, 300, first=300, last=600, count=2, spread=0)
+
+    assert not is_garbage([replace(reading("host.heap", 3500), stairs=stairs)], 23_000 * 592, 592)
