@@ -75,13 +75,14 @@ class Course:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
         inquiry = self._confirmation if self.stage == "confirming" else None
         found = self._looks.found() if self.stage == "watching" and not self._by_phase else []
-        if is_garbage(found, self.watch.garbage_bytes, self.span.seen(self.watch.quick.last_step)):
-            found = []
         found = inquiry.in_doubt(self.watch.quick) if inquiry else found
         if self.stage in ("watching", "confirming", "steady"):
             found = self._looks.in_doubt(found)
         sure = inquiry is not None and len(inquiry.taken) > 1
-        return [] if excuse(found, self.tolerance_bytes, confirmed=sure) else found
+        seen = self.span.seen(self.watch.quick.last_step)
+        waits = not sure and is_garbage(found, self.watch.garbage_bytes, seen)
+        excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
+        return [] if excused else found
 
     def restart(self, step: int) -> None:
         """Watch another loop from `step` on."""

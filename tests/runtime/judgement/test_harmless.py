@@ -246,20 +246,29 @@ def reading(resource: str, per_step: int) -> Reading:
     return Reading(resource, steps, values, line)
 
 
-def test_what_collections_free_at_the_same_rate_waits_for_the_next_one():
-    heap, blocks, tensors = (
-        reading(name, rate)
-        for name, rate in (("host.heap", 14_800), ("python.blocks", 1), ("tensors", 1))
-    )
+def sawtooth(leaked: int, steps: int = 591, collected: int = 392) -> tuple[list[Reading], int, int]:
+    """Return growth since the last collection, what was freed, and in how many steps.
 
-    assert is_garbage([heap], freed_bytes=23_000 * 592, steps=592)
-    assert is_garbage([heap, blocks], 23_000 * 592, 592)
-    assert not is_garbage([heap, tensors], 23_000 * 592, 592)
-    assert not is_garbage([], 23_000 * 592, 592)
+    35 KB of garbage a step, and `leaked` bytes beside them.
+    """
+    garbage = 35_000
+    at = list(range(collected, steps))
+    values = [(garbage + leaked) * (step - collected) for step in at]
+    line = fit(at, values)
+    assert line is not None
+    return [Reading("host.heap", at, values, line)], garbage * collected, steps
+
+
+def test_what_collections_free_at_the_same_rate_waits_for_the_next_one():
+    grown, freed_bytes, steps = sawtooth(leaked=0)
+
+    assert is_garbage(grown, freed_bytes, steps)
+    assert not is_garbage([*grown, reading("tensors", 1)], freed_bytes, steps)
+    assert not is_garbage([], freed_bytes, steps)
 
 
 def test_what_leaks_beside_garbage_gains_more_than_collections_free():
-    assert not is_garbage([reading("host.heap", 23_000 + 10_000)], 23_000 * 592, 592)
+    assert not is_garbage(*sawtooth(leaked=4000))
     assert not is_garbage([reading("host.heap", 10_000)], 0, 592)
 
 
