@@ -175,7 +175,7 @@ class Requests:
 def _in_doubt(report: Report, *, few: bool) -> Report:
     """Return a report that accuses nothing: what was found to grow did not go on.
 
-    `few`: requests came after it was found.
+    `few`: too few requests came later to tell.
     """
     names = ", ".join(str(one.holder) for one in report.suspects)
     trends = (

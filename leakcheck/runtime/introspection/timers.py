@@ -22,14 +22,12 @@ def is_due_in_time(container: Any) -> bool:
     if timer is None or not is_exactly(container, list):
         return False
     elements = container[:]
-    alike = [one for one in elements if type(one) is timer]
-    if not alike or len(alike) < MOSTLY * len(elements):
-        return False
     due_s = _slot(timer, "_when")
     cancelled = _slot(bases_of(timer)[1], "_cancelled")
     latest_s = monotonic() + SOON_S  # the clock of asyncio's loops
-    soon = [one for one in alike if cancelled(one) is True or _is_before(due_s(one), latest_s)]
-    return len(soon) >= MOSTLY * len(elements)
+    timers = (one for one in elements if type(one) is timer)
+    soon = [one for one in timers if cancelled(one) is True or _is_before(due_s(one), latest_s)]
+    return bool(soon) and len(soon) >= MOSTLY * len(elements)
 
 
 def _is_before(due_s: Any, latest_s: float) -> bool:

@@ -22,7 +22,7 @@ AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 _OF_NUMBERS = re.compile(r" of (float|int|bool)$")
 _NUMBER = re.compile(r"[\d.,]+")
-AS_MUCH = 1.05  # the first steps of a run are not like the others
+AS_MUCH = 1.05  # the garbage of the newest step is in no reading yet, and first steps make less
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
 
