@@ -74,16 +74,17 @@ class Calls:
 
     def _leading_to(self, path: str, line: int) -> Iterator[tuple[str, int]]:
         file = self._program.file(path)
-        for node in list(file.at(line))[:1]:
-            function = file.function(node)
-            calls = self.callers(file, function) if function is not None else []
-            leading = [(f.path, call.lineno) for f, call in calls]
-            if file.loops(node) or (path, line) in self._around_loop:
-                self._around_loop.update(leading)
-            for (f, call), at in zip(calls, leading, strict=True):
-                if (path, line) in self._handed_on or not _is_called(f, call):
-                    self._handed_on.add(at)
-            yield from leading
+        if (node := file.innermost_at(line)) is None:
+            return
+        function = file.function(node)
+        calls = self.callers(file, function) if function is not None else []
+        leading = [(f.path, call.lineno) for f, call in calls]
+        if file.loops(node) or (path, line) in self._around_loop:
+            self._around_loop.update(leading)
+        for (f, call), at in zip(calls, leading, strict=True):
+            if (path, line) in self._handed_on or not _is_called(f, call):
+                self._handed_on.add(at)
+        yield from leading
 
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
@@ -230,8 +231,8 @@ class Calls:
         return "elsewhere" if again or file.loops(node) else "once"
 
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:
-        nodes = (node for line in lines for node in list(file.at(line))[:1])
-        return [loop for node in nodes for loop in file.loops(node)]
+        nodes = (file.innermost_at(line) for line in lines)
+        return [loop for node in nodes if node is not None for loop in file.loops(node)]
 
     def _is_around(self, file: File, lines: set[int]) -> bool:
         """Say whether all of these lines call what has the loop."""
@@ -239,10 +240,8 @@ class Calls:
 
     def _lines_in(self, file: File, function: Function | None) -> set[int]:
         """Return the lines of a scope itself that add or lead there."""
-        lines = self._adds.get(file.path, ())
-        return {
-            at for at in lines for node in list(file.at(at))[:1] if file.function(node) is function
-        }
+        nodes = ((at, file.innermost_at(at)) for at in self._adds.get(file.path, ()))
+        return {at for at, node in nodes if node is not None and file.function(node) is function}
 
     def _is_plain(self, kind: ast.ClassDef) -> bool:
         """Say whether a class has no base, and no class below it, whose methods others call."""

@@ -124,6 +124,15 @@ class File:
         """Yield the nodes that begin on a line."""
         yield from self._lines.get(line, ())
 
+    def innermost_at(self, line: int) -> ast.AST | None:
+        """Return the innermost statement that begins on a line, or else what does.
+
+        `for i in range(9): step(i)` is a loop with a call in it.
+        """
+        nodes = list(self.at(line))
+        statements = [node for node in nodes if isinstance(node, ast.stmt)]
+        return next(iter((*statements[-1:], *nodes)), None)
+
     def scope(self, name: ast.Name | ast.arg) -> ast.AST:
         """Return the function, comprehension, class or module that a variable belongs to."""
         known, direct = name.arg if isinstance(name, ast.arg) else name.id, True

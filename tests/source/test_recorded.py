@@ -45,6 +45,9 @@ OTHERWISE = {
     "test_perhaps.py::test_a_graph_is_not_to_wait_nor_what_nobody_holds": (
         "a graph that is let go beside the line that adds is waited for, but for 200 steps only"
     ),
+    f"{_GUARDS}attributes_emptied_by_a_method_that_is_called_again_and_again_have_a_limit": (
+        "the loop on the line that adds passes for the one around the steps, which is left out"
+    ),
     f"{_MADE_ONCE}[if not ready: kept = []]": "a flag may be set again: another engine says so",
     f"{_MADE_ONCE}[if step % 90 == 0: look()\\ndef look():\\n    kept = []]": ANOTHER,
     f"{_MADE_ONCE}[if step % 90 == 0: look([])\\ndef look(kept):\\n    kept.clear()]": ANOTHER,
@@ -113,4 +116,4 @@ def test_each_answer_that_is_another_is_of_a_source_that_there_is():
 
 
 def test_most_answers_are_the_same():
-    assert (len(CASES), len(OTHERWISE)) == (553, 42)
+    assert (len(CASES), len(OTHERWISE)) == (553, 43)

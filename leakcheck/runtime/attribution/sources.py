@@ -83,8 +83,8 @@ class Sources:
     def method_at(self, use: Use) -> Function | None:
         """Return the function that a use is in."""
         file = self._with(self._unknown([use.path])).file(use.path)
-        nodes = list(file.at(use.line))[:1]
-        return next((file.function(node) for node in nodes), None)
+        node = file.innermost_at(use.line)
+        return None if node is None else file.function(node)
 
     @cached_property
     def _program(self) -> Program:
