@@ -34,6 +34,7 @@ Kind = Literal[
 NoticeKind = Literal[
     "cyclic-garbage",  # each collection frees it
     "bounded",  # grew and stopped, or fills a container with a limit
+    "gathered",  # by a loop that ended, for what comes after it
     "epoch-sawtooth",  # released at the end of each epoch
     "below-tolerance",  # grows, slower than anyone minds
     "note",

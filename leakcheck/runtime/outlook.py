@@ -62,7 +62,8 @@ class Evidence:
     `length` and `course` are measured of that very container, `capacity` is what live objects say;
     `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
     has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
-    requests, each of which takes away its own entry; `due`: an event loop lets go of it in time.
+    requests, each of which takes away its own entry; `due`: an event loop lets go of it in time;
+    `graph_free`: the steps make no autograd graph, so that to gather may be all that they are for.
     """
 
     uses: tuple[Use, ...] = ()
@@ -78,6 +79,7 @@ class Evidence:
     per_training: bool = False
     per_request: bool = False
     due: bool = False
+    graph_free: bool = False
     held: bool = True
 
     @property
@@ -262,6 +264,11 @@ def _gathering(evidence: Evidence) -> Use | None:
     return next((use for use in evidence.uses if use.gathers), None)
 
 
+def _used_after(evidence: Evidence) -> Use | None:
+    used = (use for use in evidence.uses if use.after)
+    return next(used, None) if evidence.graph_free else None
+
+
 def _first_add(evidence: Evidence) -> Use | None:
     return next(iter(evidence.adds), None)
 
@@ -312,6 +319,12 @@ TABLE = (
         lambda e: bool(e.limits),
         lambda e: ("fills", _for_a_limit(e), "look again"),
         _limiting,
+    ),
+    Row(
+        "gathered-for-later",
+        lambda e: _used_after(e) is not None,
+        _always("emptied", Wait("end"), "steady"),
+        _used_after,
     ),
     Row(
         "emptied-now-and-then",

@@ -13,11 +13,16 @@ from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
+from leakcheck.units import format_bytes
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
 FEWEST_ASKED = 16
 LIMITED_AT = "grows, limited at"
 _PASSED = "{holder} has {length} elements, more than the {most} that its source states"
+_GATHERED = (
+    "{holder} gathered {amount} in {steps:,} steps, and `{code}` ({path}:{line}) uses it after the "
+    "loop: no leak"
+)
 _TO_BE_CALLED = (
     "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
 )
@@ -121,7 +126,30 @@ class Prospects:
     def stays_unclear(self) -> bool:
         """Whether it proves nothing however long it grows: it is gathered, or due in time."""
         known = self.outlook
-        return known is not None and known.kind == "emptied" and known.then == "unclear"
+        proves = known is None or known.then in ("growing", "look again")
+        return known is not None and known.kind == "emptied" and not proves
+
+    @property
+    def gathered(self) -> bool:
+        """Whether each is gathered by a loop that ends, for what comes after it."""
+        codes = {one.outlook.reason.code for one in self.each}
+        return codes == {"gathered-for-later"}
+
+    def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:
+        """Tell what so many steps gathered, and where it is used."""
+        gained = ((one, (one.suspect.bytes_per_step or 0.0) * steps) for one in self.each)
+        return tuple(
+            Notice(
+                "gathered",
+                _GATHERED.format(
+                    holder=one.suspect.holder,
+                    amount=format_bytes(gained_bytes),
+                    steps=steps,
+                    **dict(one.outlook.reason.fields),
+                ),
+            )
+            for one, gained_bytes in gained
+        )
 
     @property
     def turns(self) -> bool:
@@ -181,6 +209,7 @@ class Prospects:
 
 
 NO_PROSPECTS = Prospects(())
+PLAIN_STEPS = Evidence()
 
 
 def prospects_of(
@@ -188,14 +217,13 @@ def prospects_of(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    *,
-    per_request: bool = False,
+    steps: Evidence = PLAIN_STEPS,
 ) -> Prospects:
-    """Ask the table about each of the suspects; `per_request`: the steps are requests.
+    """Ask the table about each of the suspects; `steps`: what is known of the steps already.
 
     What something takes from, if in vain, comes after what nothing takes from.
     """
-    asked = (_prospect(each, sources, grown, uses, per_request) for each in suspects)
+    asked = (_prospect(each, sources, grown, uses, steps) for each in suspects)
     return Prospects(tuple(sorted(asked, key=lambda one: one.in_vain)))
 
 
@@ -204,7 +232,7 @@ def _prospect(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    per_request: bool,
+    steps: Evidence,
 ) -> Prospect:
     known, found = grown.get(suspect.holder), uses.get(suspect.holder)
     found = sources.uses_of(suspect) if found is None else found
@@ -213,14 +241,14 @@ def _prospect(
     if awaited is not None:
         taken = Use("take", NONE, "elsewhere", awaited.path, awaited.line, awaited.code)
         found = (*found, taken)
-    evidence = Evidence(
-        found,
+    evidence = replace(
+        steps,
+        uses=found,
         length=known.length if known else None,
         course="rises" if known and known.was_never_emptied else "unknown",
         graph=graph,
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
-        per_request=per_request,
         due=known is not None and known.due,
     )
     outlook = outlook_of(evidence)

@@ -161,6 +161,11 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         self._settle_dispute()
+        if self._is_gathered and not cut_short:
+            self._add(*self._prospects.told_of_gathered(self.span.seen(step)), step=step)
+            self._excuse(2 * step)
+            self._watch_again(step, self.span.after)  # the run is over: its steps were judged
+            return
         hoped = self._release.hoped_for and not exhausted
         hoped = hoped or ((self._is_disputed or self._prospects.stays_unclear) and not exhausted)
         hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
@@ -170,6 +175,11 @@ class Course:
             self._watch_again(step)
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
+
+    @property
+    def _is_gathered(self) -> bool:
+        """Whether a loop that is over gathered all that grew, for what comes after it."""
+        return self.stage == "waiting" and not self.trusted and self._prospects.gathered
 
     def _establish_so_far(self, step: int, *, exhausted: bool) -> None:
         if self._confirmation and self.held and not self.excuses.has_slowed(self.held):
@@ -426,7 +436,7 @@ class Course:
                 slow=self.watch.slow,
                 longer=longer,
                 least_steps=least_steps,
-                per_request=self.per_request,
+                steps=outlook.Evidence(per_request=self.per_request, graph_free=not self.trusted),
             )
             self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not
@@ -526,8 +536,11 @@ class Course:
         return fits and not self._looked_again and bool(self.established)
 
     def _excuse_until(self, step: int, until: float) -> None:
-        self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
+        self._excuse(until)
         self._watch_again(step)
+
+    def _excuse(self, until: float) -> None:
+        self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
 
     def _drop_attribution(self) -> None:
         attribution, self._attribution = self._attribution, None

@@ -32,7 +32,8 @@ class Act:
     """A role, and the guard that an act has in itself: `rows[i % n] = x`.
 
     `sure`: something is gone whenever it runs; `detached`: what is left has no graph; `by_key`: one
-    entry is taken, the one of a key that varies; `gathers`: all of it is joined or saved.
+    entry is taken, the one of a key that varies; `whole`: all of it is asked for, given to a
+    function or gone over; `gathers`: it is joined or saved.
     """
 
     role: Role
@@ -40,6 +41,7 @@ class Act:
     guard: Guard = NONE
     detached: bool = False
     by_key: bool = False
+    whole: bool = False
     gathers: bool = False
 
 
@@ -50,7 +52,32 @@ def act_of(program: Program, held: Held, mention: Mention) -> Act:
     """Return what an expression does to what it stands for."""
     file, node = mention.file, mention.node
     act = _act_of(program, held, mention)
-    return replace(act, gathers=True) if act.role == "read" and _is_gathered(file, node) else act
+    if act.role != "read":
+        return act
+    return replace(act, whole=_is_whole(file, node), gathers=_is_gathered(file, node))
+
+
+def _is_whole(file: File, node: ast.AST) -> bool:
+    """Say whether all of it is asked for: `return kept`, `sorted(kept)`, `for each in kept`."""
+    below = node
+    for above in file.around(node):
+        match above:
+            case ast.Call(func=called):
+                if called is not below:
+                    return name_of(called) not in words("functions", "measures")
+            case ast.Attribute(attr=method):
+                if method not in words("methods", "same"):
+                    return False
+            case ast.For(iter=over) | ast.AsyncFor(iter=over) | ast.comprehension(iter=over):
+                return over is below
+            case ast.Return() | ast.Yield() | ast.YieldFrom():
+                return True
+            case ast.Dict() | ast.List() | ast.Tuple() | ast.keyword() | ast.Starred():
+                pass
+            case _:
+                return False
+        below = above
+    return False
 
 
 def _is_gathered(file: File, node: ast.AST) -> bool:

@@ -155,6 +155,21 @@ class Calls:
         loops = [loop for file, lines in adding for loop in self._loops_of(file, lines)]
         return bool(loops) and not any(map(_is_endless, loops))
 
+    def is_after(self, file: File, node: ast.AST, depth: int = 0) -> bool:
+        """Say whether a node is come to after the loops that add, or calls that lead there from it.
+
+        Only the place in the text is asked for: not whether it runs at all.
+        """
+        if self._is_after_failure(file, node):
+            return False
+        function = file.function(node)
+        loops = self._loops_of(file, self._lines_in(file, function))
+        if loops:
+            last = max(loop.end_lineno or loop.lineno for loop in loops)
+            return getattr(node, "lineno", 0) > last
+        calls = self.callers(file, function) if function is not None and depth < DEEPEST else []
+        return any(_is_called(f, call) and self.is_after(f, call, depth + 1) for f, call in calls)
+
     def reach_of_call(self, file: File, function: Function, *, on_new: bool = False) -> Reach:
         """Say how often a call of a function ends, and with it what its locals hold.
 

@@ -27,7 +27,8 @@ class Use:
 
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
     how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
-    entry, the one of a key that varies; `gathers`: once, all of it is joined or saved.
+    entry, the one of a key that varies; `after`: all of it is asked for after a loop that ends;
+    `gathers`: once, all of it is joined or saved.
     """
 
     role: Role
@@ -41,6 +42,7 @@ class Use:
     ran: int = 0
     asked: int = 0
     by_key: bool = False
+    after: bool = False
     gathers: bool = False
 
 
@@ -104,6 +106,7 @@ class _Reader:
             # its length is not that of an element
             found = replace(found, n=None, limit="")
         reach = self._reach(mention, act)
+        ends = self.calls.come_to_an_end()
         return Use(
             act.role,
             found,
@@ -115,7 +118,8 @@ class _Reader:
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
             act.by_key,
-            act.gathers and reach == "once" and self.calls.come_to_an_end(),
+            act.whole and ends and self.calls.is_after(file, node),
+            act.gathers and ends and reach == "once",
         )
 
     def _reach(self, mention: Mention, act: Act) -> Reach:

@@ -30,6 +30,7 @@ def use(role: Role, guard: Guard = Guard(), reach: Reach = "each step", **known)
 
 
 OWN = use("take", reach="elsewhere", sure=True, ran=9, by_key=True)
+LATER = Use("read", Guard(), "once", "train.py", 9, "plot(rows)", after=True)
 GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers=True)
 ROWS = {
     "due-in-time": (
@@ -83,6 +84,10 @@ ROWS = {
             "look again",
             "it fills to a limit: len(rows) > n (train.py:6)",
         ),
+    ),
+    "gathered-for-later": (
+        Evidence((ADD, use("take", reach="elsewhere"), LATER), graph_free=True),
+        ("emptied", Wait("end"), "steady", "`plot(rows)` (train.py:9) uses it after the loop"),
     ),
     "emptied-now-and-then": (
         Evidence((ADD, use("replace", EVERY))),
@@ -147,6 +152,10 @@ ROWS = {
         ("leak", Wait(), "growing", "nothing takes it away"),
     ),
 }
+
+
+def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():
+    assert outlook_of(Evidence((ADD, LATER))).reason.code == "grows"
 
 
 def test_the_whole_table():

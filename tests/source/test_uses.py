@@ -94,6 +94,43 @@ def test_what_is_joined_once_after_a_loop_that_ends_was_gathered(text, gathers):
     assert any(use.gathers for use in found) == gathers
 
 
+LOOP = "for x in xs:\n    kept.append(x)\n"
+AFTER = {
+    f"{LOOP}print(sorted(kept))": True,
+    f"{LOOP}for row in kept: write(row)": True,
+    f"{LOOP}mean = sum(each.item() for each in kept) / n": True,
+    f"{LOOP}json.dump({{'rows': kept}}, file)": True,
+    f"{LOOP}table = frame(rows=[kept, others])": True,
+    f"{LOOP}plot(*kept)": True,
+    f"{LOOP}write(kept.copy())": True,
+    "def gather():\n    for x in xs:\n        kept.append(x)\n    return kept": True,
+    "for e in es:\n    for x in xs:\n        kept.append(x)\nplot(kept)": True,
+    "def fill(x):\n    kept.append(x)\nfor x in xs: fill(x)\nplot(kept)": True,
+    "def told():\n    return frame(kept)\nfor x in xs: kept.append(x)\ntold()": True,
+    f"{LOOP}print(len(kept), kept[-1], id(kept))": False,
+    f"{LOOP}rows = kept": False,
+    f"{LOOP}if kept: print('some')": False,
+    f"{LOOP}print(kept.count(3))": False,
+    f"begin(kept)\n{LOOP}": False,
+    "for x in xs:\n    kept.append(x)\n    look(kept)": False,
+    "def told():\n    return frame(kept)\ntold()\nfor x in xs: kept.append(x)": False,
+    "def told():\n    return frame(kept)\nfor x in xs: kept.append(x)": False,
+    "for e in es:\n    for x in xs:\n        kept.append(x)\n    plot(kept)": False,
+    "while more():\n    kept.append(x)\nplot(kept)": False,
+    "for x in xs:\n    try: kept.append(x)\n    except OSError: plot(kept)": False,
+}
+
+
+@pytest.mark.parametrize(("text", "after"), AFTER.items())
+def test_what_is_asked_for_as_a_whole_after_a_loop_that_ends(text, after):
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines, 1) if "append" in line)
+    program = program_of(text)
+    found = uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
+
+    assert any(use.after for use in found) == after
+
+
 SURE = {
     "kept.pop()": True,
     "del kept[0]": True,
