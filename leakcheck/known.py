@@ -52,18 +52,19 @@ _OWN: list[Entry] = []  # of the project
 
 def recognized(report: Report, entries: Sequence[Entry] | None = None) -> Report:
     """Mark the suspects that are known leaks of the versions that are installed."""
-    known = (*_OWN, *shipped()) if entries is None else entries
-    suspects = tuple(_recognized(suspect, known) for suspect in report.suspects)
-    return replace(report, suspects=suspects)
+    leaks = (leak_of(suspect, entries) for suspect in report.suspects)
+    suspects = (replace(one, known=leak) for one, leak in zip(report.suspects, leaks, strict=True))
+    return replace(report, suspects=tuple(suspects))
 
 
-def _recognized(suspect: Suspect, entries: Iterable[Entry]) -> Suspect:
-    for entry in entries:
+def leak_of(suspect: Suspect, entries: Sequence[Entry] | None = None) -> KnownLeak | None:
+    """Return the known leak of an installed version that a suspect is, None if it is none."""
+    for entry in (*_OWN, *shipped()) if entries is None else entries:
         if _fits(entry, suspect):
             version = installed(entry.leak.package)
             if version and affects(entry.leak.affected, version):
-                return replace(suspect, known=replace(entry.leak, installed=version))
-    return suspect
+                return replace(entry.leak, installed=version)
+    return None
 
 
 def _fits(entry: Entry, suspect: Suspect) -> bool:

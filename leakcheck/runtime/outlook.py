@@ -63,7 +63,8 @@ class Evidence:
     `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
     has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
     requests, each of which takes away its own entry; `due`: an event loop lets go of it in time;
-    `graph_free`: the steps make no autograd graph, so that to gather may be all that they are for.
+    `published`: it is a known leak of an installed version of a library; `graph_free`: the steps
+    make no autograd graph, so that to gather may be all that they are for.
     """
 
     uses: tuple[Use, ...] = ()
@@ -79,6 +80,7 @@ class Evidence:
     per_training: bool = False
     per_request: bool = False
     due: bool = False
+    published: bool = False
     graph_free: bool = False
     held: bool = True
 
@@ -98,8 +100,13 @@ class Evidence:
         adds = self.adds
         below = adds if adds and all(_is_below(use) for use in adds) else ()
         cuts = (use for use in self.relief if use.role in ("ring", "take", "cut", "replace"))
-        above = (use for use in cuts if use.role == "ring" or use.guard.kind == "above")
+        above = (u for u in cuts if u.role == "ring" or (u.guard.kind == "above" and self._may(u)))
         return (*below, *above)
+
+    def _may(self, cut: Use) -> bool:
+        """Say whether a cut above n may be what holds: not one elsewhere that asks for more."""
+        passed = self.length is not None and self.length > PASSED * (cut.guard.n or self.length)
+        return cut.guard.only or cut.reach == "each step" or not passed
 
     @property
     def most(self) -> int | None:
@@ -264,6 +271,11 @@ def _gathering(evidence: Evidence) -> Use | None:
     return next((use for use in evidence.uses if use.gathers), None)
 
 
+def _is_published(evidence: Evidence) -> bool:
+    ran = any(use.ran or use.asked for use in evidence.relief)
+    return evidence.published and not ran
+
+
 def _used_after(evidence: Evidence) -> Use | None:
     used = (use for use in evidence.uses if use.after)
     return next(used, None) if evidence.graph_free else None
@@ -308,6 +320,7 @@ TABLE = (
     Row("left-by-some-requests", _is_left_by_some, _LEAK, _own),
     Row("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
     Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
+    Row("published", _is_published, _LEAK, _first_add),
     Row(
         "fills-to-a-number",
         _is_below_its_limit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from leakcheck.known import leak_of
 from leakcheck.model import Holder, Notice, Place, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
@@ -251,8 +252,10 @@ def _prospect(
         awaited=awaited is not None,
         due=known is not None and known.due,
     )
+    located = _located(suspect, found, sources)
+    evidence = replace(evidence, published=leak_of(located) is not None)
     outlook = outlook_of(evidence)
-    advised = _advised(_located(suspect, found, sources), found, sources)
+    advised = _advised(located, found, sources)
     return Prospect(replace(advised, reason=outlook.reason), evidence, outlook)
 
 

@@ -72,6 +72,10 @@ ROWS = {
         Evidence((ADD,), course="stands"),
         ("fills", Wait(), "steady", "it is full: it no longer grows"),
     ),
+    "published": (
+        Evidence((ADD, use("take", reach="elsewhere")), published=True),
+        ("leak", Wait(), "growing", "a leak of the installed version that is known"),
+    ),
     "fills-to-a-number": (
         Evidence((ADD,), capacity=500, length=100, per_step=2.0),
         ("fills", Wait("limit", 300), "growing", "it fills to at most 500 elements"),
@@ -152,6 +156,12 @@ ROWS = {
         ("leak", Wait(), "growing", "nothing takes it away"),
     ),
 }
+
+
+def test_a_known_leak_is_waited_for_once_something_was_taken_from_it():
+    taken = use("take", reach="elsewhere", ran=1)
+
+    assert outlook_of(Evidence((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
 
 
 def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():
@@ -295,6 +305,7 @@ def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
         (replace(SOME, n=300), "each step", "over-its-limit"),
         (replace(SOME, n=300, only=False), "each step", "fills-to-a-limit"),
         (replace(SOME, n=300), "when a loop turns", "fills-to-a-limit"),
+        (replace(SOME, n=300, only=False), "elsewhere", "emptied-elsewhere"),
         (replace(SOME, n=500), "when a loop turns", "fills-to-a-number"),
     ],
 )
