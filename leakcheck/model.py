@@ -171,6 +171,7 @@ HolderKind = Literal[
     "traceback",
     "inside",  # an object written in C, known by its type alone
     "exits",
+    "graph hook",  # registered on a Node: a table that C++ alone refers to
     "outside",  # no Python object is the root of what holds it
 ]
 _SENTENCES: dict[HolderKind, str] = {
@@ -189,6 +190,7 @@ _SENTENCES: dict[HolderKind, str] = {
     "traceback": "local {0.name} of {0.function}(), kept by a traceback",
     "inside": "a {0.owner}",
     "exits": "functions registered with `{0.name}`",
+    "graph hook": "hook {0.name}() of a Node of the autograd graph",
 }
 
 

@@ -260,7 +260,14 @@ def _prospect(
 
 
 def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:
-    """Return a suspect with the line that adds, if only the one that made what grows was seen."""
+    """Return a suspect with the line that adds, if only the one that made what grows was seen.
+
+    A hook of a Node is added by the line that registers it.
+    """
+    if suspect.holder.kind == "graph hook":
+        paths = [place.path for place in suspect.locations]
+        registers = sources.registering(suspect.holder.name, paths)
+        return replace(suspect, locations=(*registers, *suspect.locations))
     ran = any(sources.visits.get((place.path, place.line)) for place in suspect.locations)
     adding = [use for use in uses if use.role == "add" and use.ran]
     if ran or not adding:

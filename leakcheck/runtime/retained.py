@@ -7,30 +7,27 @@ a Function, hooks on Nodes. What holds itself alone is a cycle.
 
 from __future__ import annotations
 
-import functools
 import gc
 import sys
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import thread_time
-from types import FrameType, FunctionType, MethodType
+from types import FrameType
 from typing import Any
 
 from leakcheck.model import Holder, LeakTrace, Link, Retained, RetainedBy
 from leakcheck.runtime.attribution.hidden import storage_start
 from leakcheck.runtime.attribution.holders import DEEPEST, Chain, Roots
-from leakcheck.runtime.attribution.trace import OUTSIDE, Told, describe, tell
-from leakcheck.runtime.introspection import frames, objects
-from leakcheck.runtime.introspection.kinds import derives_from, entries_of, is_of, name_of
+from leakcheck.runtime.attribution.trace import OUTSIDE, TABLE_OF_HOOKS, Told, describe, tell
+from leakcheck.runtime.introspection import frames, hooks, objects
+from leakcheck.runtime.introspection.kinds import derives_from, is_of, name_of
 from leakcheck.runtime.introspection.saved import Saver, saver_where, savers
 
 SEARCH_S = 2.0  # of processor time for each object
 MOST_SEARCHED = 20  # objects, the first ones
 MOST_ABOVE = 300  # objects that lead to one without a root
 WIDEST = 20  # a level: to ask who refers to so many takes as many times as long
-TABLE_OF_HOOKS = "hooks of a Node of the autograd graph"
 _MODULE_TABLES = ("_parameters", "_buffers")
 _ROOTS: dict[str, RetainedBy] = {
     "local": "local",
@@ -135,6 +132,9 @@ def _explained(reference: weakref.ref[Any], roots: Roots) -> Retained | None:
         return None
     chain = roots.chain_to(target, thread_time() + SEARCH_S)
     if chain.root is None:
+        if len(chain.objects) > 1 and hooks.is_table(chain.objects[0]):
+            return _by_graph_hook(target, chain.objects)
+        del chain  # it refers to what is looked for
         return _unrooted(target, roots)
     told = tell(chain, frozenset())
     return Retained(describe(target), _by(chain, told), told.holder, told.trace)
@@ -205,9 +205,6 @@ def _is_no_lead(holder: Any) -> bool:
 
 def _unrooted(target: Any, roots: Roots) -> Retained:
     above = _Above(target, roots)
-    table = next((top for top in above.tops if _is_table_of_hooks(top)), None)
-    if table is not None:
-        return _by_graph_hook(target, above.path_from(table))
     raised = next((top for top in above.tops if is_of(top, BaseException)), None)
     if raised is not None:  # the interpreter has it, while it is handled
         told = tell(Chain(None, above.path_from(raised)), frozenset())
@@ -230,14 +227,6 @@ def _unrooted(target: Any, roots: Roots) -> Retained:
     return Retained(describe(target), "outside", told.holder, told.trace, threads=threads)
 
 
-def _is_table_of_hooks(thing: Any) -> bool:
-    """Say whether it is a dictionary of hooks by number, as torch makes one for C++ to keep."""
-    if type(thing) is not OrderedDict and type(thing) is not dict:
-        return False
-    entries = entries_of(thing)
-    return bool(entries) and all(type(key) is int and callable(each) for key, each in entries)
-
-
 def _by_graph_hook(target: Any, path: list[Any]) -> Retained:
     told = tell(Chain(None, path), frozenset())
     holder = Holder("closure", _name_of_hook(path[1])) if len(path) > 1 else Holder()
@@ -248,10 +237,8 @@ def _by_graph_hook(target: Any, path: list[Any]) -> Retained:
 
 def _name_of_hook(hook: Any) -> str:
     """Return the name of a hook and where it is defined."""
-    while type(hook) is functools.partial:
-        hook = hook.func
-    function = hook.__func__ if type(hook) is MethodType else hook
-    if type(function) is not FunctionType:
+    function = hooks.function_of(hook)
+    if function is None:
         return name_of(type(hook))
     code = function.__code__
     return f"{code.co_name}() at {frames.shown(code.co_filename)}:{code.co_firstlineno}"

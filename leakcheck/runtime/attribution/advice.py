@@ -62,6 +62,10 @@ _CONTEXT_ADVICE = (
     "a context variable keeps its value until it is set back: keep the token that {name}.set() "
     "returns and call {name}.reset(token) after use"
 )
+_GRAPH_HOOK_ADVICE = (
+    "a hook that leads to a tensor of the graph it is on keeps that graph for ever, and no "
+    "collection frees it: give it a weakref.ref of its object, or call .remove() on the handle"
+)
 _DONE_ADVICE = (
     "a task or future keeps its result and its arguments: take each out of {container} when it is "
     "done, with .add_done_callback() or when its result was read"
@@ -142,6 +146,8 @@ def is_optimizer_state(holder: Holder) -> bool:
 
 def _root_advice(holder: Holder, kind: Kind) -> str:
     """Return what to do about what is registered somewhere until it is taken back."""
+    if holder.kind == "graph hook":
+        return _GRAPH_HOOK_ADVICE
     root = holder if holder.kind == "outside" else holder.start
     if root.kind == "context variable" and kind != "graph":  # that is to be cut off first
         return _CONTEXT_ADVICE.format(name=root.name)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from leakcheck.model import Holder
 from leakcheck.runtime.attribution.hidden import Hidden
 from leakcheck.runtime.attribution.linked import climb
-from leakcheck.runtime.introspection import frames
+from leakcheck.runtime.introspection import frames, hooks
 from leakcheck.runtime.introspection.frames import Local
 from leakcheck.runtime.introspection.kinds import (
     globals_of,
@@ -126,7 +126,7 @@ class Roots:
             # who imports a module does not hold what is in it
             level = [thing for thing in level if id(thing) not in self._modules]
             level = self._holders(level, seen, holds) if level else []
-        return best or _chain(None, _telling(seen, target), seen, holds)
+        return best or _chain(None, _telling(seen, holds, target), seen, holds)
 
     def _root(self, thing: Any) -> Root | None:
         local = self._locals.get(id(thing))
@@ -220,8 +220,15 @@ def names_of_module(module: ModuleType) -> tuple[str, str]:
     return name if type(name) is str else "", path if type(path) is str else ""
 
 
-def _telling(seen: dict[int, Any], target: Any) -> Any:
-    """Pick what tells most of a chain without a root: a function of the user's, if there is one."""
+def _telling(seen: dict[int, Any], holds: dict[int, int], target: Any) -> Any:
+    """Pick what tells most of a chain without a root: a table of hooks that C++ alone refers to.
+
+    If there is none, a function of the user's.
+    """
+    held = set(holds.values())
+    tables = (each for key, each in seen.items() if key not in held and hooks.is_table(each))
+    if (table := next(tables, None)) is not None:
+        return table
     functions = (thing for thing in seen.values() if type(thing) is FunctionType)
     own = (each for each in functions if frames.is_own(each.__code__.co_filename))
     return next(own, target)

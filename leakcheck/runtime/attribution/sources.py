@@ -16,7 +16,7 @@ from functools import cached_property
 from importlib.machinery import PathFinder
 from typing import Any
 
-from leakcheck.model import Holder, Suspect
+from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution import library
 from leakcheck.runtime.attribution.live_numbers import number_of
 from leakcheck.runtime.attribution.names import is_inner
@@ -30,7 +30,9 @@ from leakcheck.runtime.introspection.kinds import (
 )
 from leakcheck.source.places import Held
 from leakcheck.source.tree import FUNCTIONS, Function, Program
+from leakcheck.source.tree import name_of as name_in
 from leakcheck.source.uses import Use, uses_of, with_numbers
+from leakcheck.source.words import words
 
 MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be parsed
 
@@ -85,6 +87,26 @@ class Sources:
         file = self._with(self._unknown([use.path])).file(use.path)
         node = file.innermost_at(use.line)
         return None if node is None else file.function(node)
+
+    def registering(self, hook: str, paths: Iterable[str]) -> tuple[Place, ...]:
+        """Return the lines that ran and registered a hook of this name; `paths`: looked in too.
+
+        The name is in their function: what is registered may be made of the hook first.
+        """
+        program = self._with(self._unknown(paths))
+        calls = (
+            (file, call)
+            for method in words("methods", "registers_on_nodes")
+            for file in program.files(method)
+            for call in file.calls(method)
+        )
+        found = {
+            (file.path, statement.lineno): ast.unparse(statement)
+            for file, call in calls
+            if self.visits.get((file.path, (statement := file.statement(call)).lineno))
+            and any(name_in(part) == hook for part in ast.walk(file.function(call) or call))
+        }
+        return tuple(Place(*at, code) for at, code in found.items())
 
     @cached_property
     def _program(self) -> Program:

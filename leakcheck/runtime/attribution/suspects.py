@@ -104,6 +104,8 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
     ours, theirs = known.told.edges, lead.told.edges
     if ours[0] == theirs[0] == OUTSIDE:
         return known.kind == lead.kind
+    if known.told.holder.kind == lead.told.holder.kind == "graph hook":
+        return known.kind == lead.kind and known.told.holder == lead.told.holder
     held = bool(known.told.holder)
     alike = held and known.kind == lead.kind and _named(known) == _named(lead)
     if alike and known.lines and known.lines.keys() == lead.lines.keys():

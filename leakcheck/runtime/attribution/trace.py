@@ -36,6 +36,7 @@ from leakcheck.runtime.introspection.local_names import locals_of
 from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_of
 
 OUTSIDE = "held outside Python"
+TABLE_OF_HOOKS = "hooks of a Node of the autograd graph"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
 LONGEST_PERIOD = 3  # references from one object of a linked list to the next
 _UNKNOWN = Holder()
@@ -91,6 +92,12 @@ class _Hop(NamedTuple):
 def tell(chain: Chain, growing: Set[int]) -> Told:
     """Put a chain into words; containers whose ids are in `growing` have their keys folded."""
     hops = _hops(chain, growing)
+    if chain.root is None and len(chain.objects) > 1 and hooks.is_table(chain.objects[0]):
+        hook = chain.objects[1]
+        function = hooks.function_of(hook)
+        name = name_of(type(hook)) if function is None else function.__code__.co_name
+        links = _folded(hops, chain.objects)
+        return Told(LeakTrace(TABLE_OF_HOOKS, links), Holder("graph hook", name), False)
     if chain.root is None:
         last = next((hop.holder for hop in reversed(hops) if hop.holder), None)
         told = Holder("outside", root=last)

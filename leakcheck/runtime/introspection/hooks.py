@@ -5,11 +5,14 @@ Read from dictionaries and from C, as a method or a property of the program's wo
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from types import FunctionType, MethodType
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import is_of
+from leakcheck.runtime.introspection.kinds import entries_of, is_of
 from leakcheck.runtime.introspection.objects import attributes_of
 
 OF_TENSORS = ("_backward_hooks", "_post_accumulate_grad_hooks")
@@ -50,6 +53,22 @@ def count_hooks(modules: list[Any], optimizers: list[Any], tensors: list[Any]) -
 def hooks_of(tensor: Any, kind: str) -> Any:
     """Return the hooks of a kind, of `OF_TENSORS`, registered on a tensor; None if none are."""
     return next(_of_tensors([tensor], (kind,)), None)
+
+
+def is_table(thing: Any) -> bool:
+    """Say whether it is a dictionary of hooks by number, as torch makes one for C++ to keep."""
+    if type(thing) is not OrderedDict and type(thing) is not dict:
+        return False
+    entries = entries_of(thing)
+    return bool(entries) and all(type(key) is int and callable(each) for key, each in entries)
+
+
+def function_of(hook: Any) -> FunctionType | None:
+    """Return the function of Python's that a hook is in the end, None if it is none."""
+    while type(hook) is functools.partial:
+        hook = hook.func
+    function = hook.__func__ if type(hook) is MethodType else hook
+    return function if type(function) is FunctionType else None
 
 
 def _of_tensors(tensors: Iterable[Any], kinds: tuple[str, ...] = OF_TENSORS) -> Iterator[Any]:
