@@ -11,7 +11,7 @@ from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.release import Removal
-from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
+from leakcheck.runtime.outlook import Evidence, Outlook, Wait, outlook_of
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
 from leakcheck.units import format_bytes
@@ -127,14 +127,13 @@ class Prospects:
     def stays_unclear(self) -> bool:
         """Whether it proves nothing however long it grows: it is gathered, or due in time."""
         known = self.outlook
-        proves = known is None or known.then in ("growing", "look again")
-        return known is not None and known.kind == "emptied" and not proves
+        return known is not None and known.kind == "emptied" and known.wait == Wait("end")
 
     @property
-    def gathered(self) -> bool:
-        """Whether each is gathered by a loop that ends, for what comes after it."""
-        codes = {one.outlook.reason.code for one in self.each}
-        return codes == {"gathered-for-later"}
+    def gathered(self) -> Prospects:
+        """Those that a loop which ends gathers for what comes after it."""
+        later = (one for one in self.each if one.outlook.reason.code == "gathered-for-later")
+        return Prospects(tuple(later))
 
     def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:
         """Tell what so many steps gathered, and where it is used."""

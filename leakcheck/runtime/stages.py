@@ -161,11 +161,8 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         self._settle_dispute()
-        if self._is_gathered and not cut_short:
-            self._add(*self._prospects.told_of_gathered(self.span.seen(step)), step=step)
-            self._excuse(2 * step)
-            self._watch_again(step, self.span.after)  # the run is over: its steps were judged
-            return
+        if not cut_short and self.stage == "waiting" and not self.trusted:
+            self._settle_gathered(step)
         hoped = self._release.hoped_for and not exhausted
         hoped = hoped or ((self._is_disputed or self._prospects.stays_unclear) and not exhausted)
         hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
@@ -176,10 +173,15 @@ class Course:
         elif self.stage == "waiting" and (self.trusted or not cut_short) and not hoped:
             self.stage = "growing"  # to the end, and it was never released
 
-    @property
-    def _is_gathered(self) -> bool:
-        """Whether a loop that is over gathered all that grew, for what comes after it."""
-        return self.stage == "waiting" and not self.trusted and self._prospects.gathered
+    def _settle_gathered(self, step: int) -> None:
+        """Acquit what a loop that is over gathered for what comes after it."""
+        gathered = self._prospects.gathered
+        self._add(*gathered.told_of_gathered(self.span.seen(step)), step=step)
+        if gathered.each and gathered == self._prospects:
+            self._excuse(2 * step)
+            self._watch_again(step, self.span.after)  # the run is over: its steps were judged
+        else:
+            self._goes_on_without([one.suspect.holder for one in gathered.each])
 
     def _establish_so_far(self, step: int, *, exhausted: bool) -> None:
         if self._confirmation and self.held and not self.excuses.has_slowed(self.held):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
@@ -43,6 +44,8 @@ OFTEN: tuple[Reach, ...] = (
 DEEPEST = 3  # functions that call each other
 MOST_CALLS = 64  # of one function: `update` and `forward` are called by everybody
 _BORDERS = frozenset(["end", "start", "begin", "finish", "reset"])  # on_epoch_end
+Visits = Mapping[tuple[str, int], int]  # how often each line ran
+UNSEEN: Visits = {}
 Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be called
 
 
@@ -55,18 +58,22 @@ class Calls:
         adds: Iterable[tuple[str, int]],
         classes: tuple[str, ...] = (),
         makers: Makers = None,
+        visits: Visits = UNSEEN,
     ) -> None:
         """Follow the calls that lead to the lines that add.
 
-        `makers` make the object of these `classes` whose methods count: not another's.
+        `makers` make the object of these `classes` whose methods count: not another's. `visits`:
+        how often each line ran while it grew.
         """
         self._program, self._classes, self._makers = program, classes, makers
+        self._visits = visits
         self._adds: dict[str, set[int]] = {}
         self._callers: dict[Function, list[Call]] = {}
         self._reaches: dict[tuple[Function, int], Reach] = {}
         self._around_loop = set[tuple[str, int]]()  # calls that lead to a loop with what adds
         self._handed_on = set[tuple[str, int]]()  # where what adds is handed on: a hook
         lines = list(adds)
+        self._handed_on.update(at for at in lines if self._is_in_lambda(*at))
         for _ in range(DEEPEST):
             for path, line in lines:
                 self._adds.setdefault(path, set()).add(line)
@@ -85,6 +92,12 @@ class Calls:
             if (path, line) in self._handed_on or not _is_called(f, call):
                 self._handed_on.add(at)
         yield from leading
+
+    def _is_in_lambda(self, path: str, line: int) -> bool:
+        """Say whether a line adds in a lambda, whose callers no name leads to."""
+        file = self._program.file(path)
+        lambdas = (node for node in file.at(line) if isinstance(node, ast.Lambda))
+        return any(not file.loops(node) for node in lambdas)
 
     def callers(self, file: File, function: Function, *, itself: bool = False) -> list[Call]:
         """Return the calls of a function, and where it is handed on; `itself`: by itself too."""
@@ -153,7 +166,21 @@ class Calls:
         """Say whether each loop around a line that adds goes over something, and not for ever."""
         adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
         loops = [loop for file, lines in adding for loop in self._loops_of(file, lines)]
+        loops = loops or [loop for running in self._running.values() for loop in running]
         return bool(loops) and not any(map(_is_endless, loops))
+
+    @cached_property
+    def _running(self) -> dict[Function | None, list[Loop]]:
+        """The loops that ran while it grew, by their function: who calls a hook is not seen."""
+        found: dict[Function | None, list[Loop]] = {}
+        for path in {path for path, _ in self._visits}:
+            file = self._program.file(path)
+            loops = [node for node in ast.walk(file.tree) if isinstance(node, LOOPS)]
+            for loop in loops:
+                inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
+                if any(self._visits.get((path, line), 0) > 1 for line in inside):
+                    found.setdefault(file.function(loop), []).append(loop)
+        return found
 
     def is_after(self, file: File, node: ast.AST, depth: int = 0) -> bool:
         """Say whether a node is come to after the loops that add, or calls that lead there from it.
@@ -163,12 +190,29 @@ class Calls:
         if self._is_after_failure(file, node):
             return False
         function = file.function(node)
-        loops = self._loops_of(file, self._lines_in(file, function))
-        if loops:
-            last = max(loop.end_lineno or loop.lineno for loop in loops)
+        if (last := self._last_of_loops(file, function)) is not None:
             return getattr(node, "lineno", 0) > last
         calls = self.callers(file, function) if function is not None and depth < DEEPEST else []
-        return any(_is_called(f, call) and self.is_after(f, call, depth + 1) for f, call in calls)
+        asked = _is_property(function)
+        return any(
+            (asked or _is_called(f, call)) and self.is_after(f, call, depth + 1)
+            for f, call in calls
+        )
+
+    def _last_of_loops(self, file: File, function: Function | None) -> int | None:
+        """Return the last line of the loops of a scope that add, and of calls that lead to one."""
+        here = self._lines_in(file, function)
+        loops = self._loops_of(file, here)
+        if not loops and (self._handed_on or not self._adds_in_a_loop):
+            loops = [each for each in self._running.get(function, ()) if each in file.above]
+        around = (file.innermost_at(at) for at in here if (file.path, at) in self._around_loop)
+        ends = [getattr(each, "end_lineno", None) for each in (*loops, *around)]
+        return max((end for end in ends if end is not None), default=None)
+
+    @cached_property
+    def _adds_in_a_loop(self) -> bool:
+        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
+        return any(self._loops_of(file, lines) for file, lines in adding)
 
     def reach_of_call(self, file: File, function: Function, *, on_new: bool = False) -> Reach:
         """Say how often a call of a function ends, and with it what its locals hold.
@@ -299,6 +343,11 @@ def taken_back(program: Program, handed_on: list[Call]) -> Iterator[tuple[File, 
                 yield file, call
             elif says(method, "hooks"):
                 yield from ((file, each) for each in file.calls("remove") if not each.args)
+
+
+def _is_property(function: Function | None) -> bool:
+    names = map(name_of, function.decorator_list) if function is not None else ()
+    return any(name in words("functions", "properties") for name in names)
 
 
 def _is_called(file: File, name: ast.expr) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
-from leakcheck.source.calls import DEEPEST, Calls, Reach, taken_back
+from leakcheck.source.calls import DEEPEST, UNSEEN, Calls, Reach, Visits, taken_back
 from leakcheck.source.guards import MOST_HELD, NONE, Guard, guard_around, guard_of, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
@@ -16,8 +16,6 @@ from leakcheck.source.tree import COMPREHENSIONS, File, Program, is_around, name
 from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
-Visits = Mapping[tuple[str, int], int]  # how often each line ran
-_UNSEEN: Visits = {}
 _CHANCES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -46,12 +44,12 @@ class Use:
     gathers: bool = False
 
 
-def uses_of(program: Program, held: Held, visits: Visits = _UNSEEN) -> tuple[Use, ...]:
+def uses_of(program: Program, held: Held, visits: Visits = UNSEEN) -> tuple[Use, ...]:
     """Return every use of what is held: of the lines that were seen to add, then of the others.
 
     `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
-    calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held))
+    calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held), visits)
     mentions = mentions_of(program, held)
     reader = _Reader(program, held, visits, calls, frozenset(each.node for each in mentions))
     found = [reader.used(each, act_of(program, held, each)) for each in mentions]

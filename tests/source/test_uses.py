@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from leakcheck.source.places import Held
 from leakcheck.source.uses import uses_of
 from tests.source.asked import held, outlook, program_of, reliefs, uses
 
@@ -108,6 +109,7 @@ AFTER = {
     "def fill(x):\n    kept.append(x)\nfor x in xs: fill(x)\nplot(kept)": True,
     "def told():\n    return frame(kept)\nfor x in xs: kept.append(x)\ntold()": True,
     f"{LOOP}print(len(kept), kept[-1], id(kept))": False,
+    "def run():\n    for x in xs: kept.append(x)\nrun()\nplot(kept)": True,
     f"{LOOP}rows = kept": False,
     f"{LOOP}if kept: print('some')": False,
     f"{LOOP}print(kept.count(3))": False,
@@ -129,6 +131,29 @@ def test_what_is_asked_for_as_a_whole_after_a_loop_that_ends(text, after):
     found = uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
 
     assert any(use.after for use in found) == after
+
+
+@pytest.mark.parametrize(("last", "after"), [("plot(kept)", True), ("print(len(kept))", False)])
+def test_the_loop_that_calls_a_hook_is_the_one_that_ran(last, after):
+    text = f"kept = []\nhook(lambda x: kept.append(x))\nfor x in xs:\n    model(x)\n{last}\n"
+    program = program_of(text)
+    adds = replace(held(program, "kept"), adds=(("train.py", 2),))
+    ran = {("train.py", 2): 24, ("train.py", 3): 24, ("train.py", 4): 24}
+
+    assert any(use.after for use in uses_of(program, adds, ran)) == after
+    assert not any(use.after for use in uses_of(program, adds))
+
+
+def test_what_a_property_gives_is_asked_for_where_it_is_read():
+    program = program_of(
+        "class Meter:\n"
+        "    def add(self, x):\n        self.kept.append(x)\n"
+        "    @property\n    def mean(self):\n        return mean(self.kept)\n"
+        "meter = Meter()\nfor x in xs: meter.add(x)\nprint(meter.mean)\n"
+    )
+    kept = Held("attribute", "kept", classes=("Meter",), adds=(("train.py", 3),))
+
+    assert [use.line for use in uses_of(program, kept) if use.after] == [6]
 
 
 SURE = {
