@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
-from leakcheck.model import Report, Verdict
+from leakcheck.model import Report, Trend, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +133,74 @@ class Cure:
             return EXIT_CLEAN
         untold = verdict != "growing" or any(each.outcome == "unclear" for each in self.attempts)
         return EXIT_FAILED if untold and not self.chosen else EXIT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One leak of a run as it is compared: its id, the same in every run, and what it is."""
+
+    id: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one run showed, as far as it is compared."""
+
+    verdict: Verdict
+    reason: str = ""
+    steps: int = 0
+    trends: tuple[Trend, ...] = ()
+    leaks: tuple[Leak, ...] = ()
+
+
+ChangeOutcome = Literal[
+    "starts",  # it grows after the change alone
+    "ends",  # before the change alone
+    "rises",
+    "falls",
+    "same",
+    "unclear",  # one run grows and another of the same program does not
+    "reported",  # resident memory, which decides nothing
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The rate of one resource a step before and after, and the interval of the difference.
+
+    `grows`: before or after, in some run; the rate of what does not is noise.
+    """
+
+    resource: str
+    unit: str
+    before: float
+    after: float
+    low: float
+    high: float
+    outcome: ChangeOutcome
+    grows: bool
+
+
+Compared = Literal["cures", "starts", "worsens", "lessens", "another", "same", "steady", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs before and after a change, what moved, which leaks are gone or new, and the outcome."""
+
+    names: tuple[str, str]
+    before: tuple[Observation, ...]
+    after: tuple[Observation, ...]
+    changes: tuple[Change, ...]
+    gone: tuple[Leak, ...]
+    new: tuple[Leak, ...]
+    outcome: Compared
+    reason: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 when no leak is new or worse, 1 when one is, 2 when it could not be told."""
+        if self.outcome == "unclear":
+            return EXIT_FAILED
+        return EXIT_FOUND if self.outcome in ("starts", "worsens", "another") else EXIT_CLEAN

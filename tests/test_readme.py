@@ -110,6 +110,7 @@ RUN = {
     "torchrun --nproc-per-node 2 -m leakcheck run train.py": 0,
     "leakcheck report DIR --html report.html": 0,
     "leakcheck fix train.py": 0,
+    "leakcheck compare --commits HEAD~1..HEAD train.py": 0,
     "leakcheck isolate": 2,
     "leakcheck isolate train.py": 0,
     "pytest --leakcheck": 0,
@@ -138,6 +139,10 @@ PREPARE = {
         echo >> train.py && git commit -qam "still steady"
         cp leaky_train.py train.py && git commit -qam leaky
         git bisect start HEAD steady
+    """,
+    "leakcheck compare --commits HEAD~1..HEAD train.py": """
+        git init -q && cp train.py fixed.py && cp leaky_train.py train.py
+        git add train.py && git commit -qm leaky && cp fixed.py train.py && git commit -qam fixed
     """,
     "leakcheck report DIR --html report.html": "leakcheck run --record DIR --steps 30 train.py",
 }

@@ -27,6 +27,7 @@ COMMANDS = {
     "run": "Run a program under the sentinel and say whether it leaks.",
     "isolate": "Run a program in stages and say which part of it leaks.",
     "fix": "Try edits that end a program's leaks, and prove the best one.",
+    "compare": "Compare two programs, commits or recordings: is a leak gone, or new?",
     "report": "Report on recordings of one or many ranks.",
     "replay": "Replay a device memory snapshot under other allocator policies.",
     "estimate": "Predict the device memory of a training step without the device.",

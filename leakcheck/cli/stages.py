@@ -52,6 +52,7 @@ class Plan:
     tolerance: int
     timeout_s: float
     folder: Path
+    cwd: Path | None = None  # None: where leakcheck runs
 
     def log(self, stage: str) -> Path:
         """Where the stage's standard output and error go."""
@@ -81,6 +82,11 @@ def run_stages(plan: Plan, begin: Callable[[str], None]) -> Iterator[StageRun]:
         yield judged(run, plain)
 
 
+def as_it_is(plan: Plan) -> StageRun:
+    """Run the unchanged program alone."""
+    return _run(plan, AS_IT_IS, plan.steps)[0]
+
+
 def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> str:
     if stage in ("data-only", "fixed-batch") and notes.loader is None:
         return NO_LOADER
@@ -95,7 +101,7 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
     folder.mkdir()
     order = Order(stage, str(folder), steps, plan.tolerance, plan.args, plan.module, loader)
     command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
-    status = ended(command, plan.log(stage), plan.timeout_s)
+    status = ended(command, plan.log(stage), plan.timeout_s, cwd=plan.cwd)
     notes, report = _read_back(folder)
     if notes.ended == "usage":
         raise UsageError(notes.error)
@@ -109,11 +115,16 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
 
 
 def ended(
-    command: list[str], log: Path, timeout_s: float, errors: Path | None = None
+    command: list[str],
+    log: Path,
+    timeout_s: float,
+    errors: Path | None = None,
+    cwd: Path | None = None,
 ) -> int | None:
     """Run to the end; the exit status, None when the time was over.
 
-    Standard error goes to the log too, or to a file of its own.
+    Standard error goes to the log too, or to a file of its own. In the folder `cwd`, a worktree,
+    the program's own packages come before those that are installed.
     """
     with log.open("wb") as output, (errors or Path(os.devnull)).open("wb") as own:
         process = subprocess.Popen(
@@ -122,6 +133,8 @@ def ended(
             stdout=output,
             stderr=own if errors else subprocess.STDOUT,
             start_new_session=True,
+            cwd=cwd,
+            env=None if cwd is None else environment_of(cwd),
         )
         try:
             return process.wait(timeout_s)
@@ -130,6 +143,14 @@ def ended(
         finally:
             if process.returncode is None:
                 _end(process)
+
+
+def environment_of(cwd: Path) -> dict[str, str]:
+    """Return the environment of a program in a worktree: its own packages come first there."""
+    top = next((each for each in (cwd, *cwd.parents) if (each / ".git").exists()), cwd)
+    own = (str(each) for each in (cwd, top, top / "src") if each.is_dir())
+    known = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (*own, known)))}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
