@@ -191,13 +191,18 @@ class Calls:
             return False
         function = file.function(node)
         if (last := self._last_of_loops(file, function)) is not None:
-            return getattr(node, "lineno", 0) > last
+            return getattr(node, "lineno", 0) > last and not self._comes_again(file, function)
         calls = self.callers(file, function) if function is not None and depth < DEEPEST else []
         asked = _is_property(function)
         return any(
             (asked or _is_called(f, call)) and self.is_after(f, call, depth + 1)
             for f, call in calls
         )
+
+    def _comes_again(self, file: File, function: Function | None) -> bool:
+        """Say whether a function is called in a loop: each call adds to what the last one left."""
+        calls = self._calls_up(file, function, on_new=False) if function is not None else []
+        return any(f.loops(call) or _is_for_each(f, call) for f, call in calls)
 
     def _last_of_loops(self, file: File, function: Function | None) -> int | None:
         """Return the last line of the loops of a scope that add, and of calls that lead to one."""

@@ -110,6 +110,10 @@ AFTER = {
     "def told():\n    return frame(kept)\nfor x in xs: kept.append(x)\ntold()": True,
     f"{LOOP}print(len(kept), kept[-1], id(kept))": False,
     "def run():\n    for x in xs: kept.append(x)\nrun()\nplot(kept)": True,
+    "def run():\n    for x in xs: kept.append(x)\n    plot(kept)\nrun()": True,
+    "def run():\n    for x in xs: kept.append(x)\n    plot(kept)\nfor e in es: run()": False,
+    "def run():\n    for x in xs: kept.append(x)\n    plot(kept)\n"
+    "def main():\n    for e in es: run()\nmain()": False,
     f"{LOOP}rows = kept": False,
     f"{LOOP}if kept: print('some')": False,
     f"{LOOP}print(kept.count(3))": False,
