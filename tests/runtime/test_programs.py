@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 STILL_FILLING = {
     *("budget_of_bytes", "cache_that_fills", "limited_cache", "longer_episodes", "replay_buffer"),
     *("rare_classes", "rare_words", "removed_by_callback", "timers_soon_due", "transformer"),
-    "visited_states",
+    *("visited_states", "weak_learners"),
 }
 pytestmark = pytest.mark.slow
 

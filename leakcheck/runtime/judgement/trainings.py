@@ -5,8 +5,9 @@ What is kept once in each training may be what it is for: no number of them make
 
 from __future__ import annotations
 
-from leakcheck.runtime.judgement.stairs import FEWEST_APART_STEPS
-
+# of a training whose result may be meant: a weak learner takes fifty, while an inner loop of
+# meta-learning takes one to ten (Finn et al., 2017), and what each of those leaves is a leak
+FEWEST_STEPS = 30
 FEWEST_BEGUN = 2  # since what grows was first seen
 LEAST_SHARE = 0.8  # of the steps of a training, between two additions
 
@@ -27,4 +28,4 @@ class Trainings:
         if len(begun) < FEWEST_BEGUN:
             return False
         length = (begun[-1] - begun[0]) / (len(begun) - 1)
-        return length >= FEWEST_APART_STEPS and apart_steps >= LEAST_SHARE * length
+        return length >= FEWEST_STEPS and apart_steps >= LEAST_SHARE * length

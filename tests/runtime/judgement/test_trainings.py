@@ -16,6 +16,7 @@ from leakcheck.runtime.judgement.trainings import Trainings
         ([200, 400, 600], 0.0, False),  # it is not known when
         ([200], 200.0, False),
         ([5, 10, 200], 200.0, False),  # before it was seen to grow
+        ([50, 100, 150], 50.0, True),  # weak learners
         ([20, 40, 60, 80], 20.0, False),  # of a task of twenty steps each
     ],
 )
