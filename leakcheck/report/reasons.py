@@ -21,8 +21,7 @@ _SAID = {
     "emptied-now-and-then": "`{code}` ({path}:{line}) is to empty it now and then",
     "emptied-at-a-turn": "`{code}` ({path}:{line}) is to empty it when the loop turns",
     "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
-    "gathered": "`{code}` ({path}:{line}) uses it after the loop: it may be gathered on purpose",
-    "gathered-for-later": "`{code}` ({path}:{line}) uses it after the loop",
+    "gathered": "`{code}` ({path}:{line}) uses it after the loop",
     "memo": "`{code}` ({path}:{line}) adds only what is new",
     "keyed": "it finds things by key, and may be a cache that fills up",
     "held-by-nothing-known": "nothing that is known holds it",
@@ -43,8 +42,7 @@ CONDITIONS = {
     "emptied-now-and-then": "taken, replaced or cut at each n-th step",
     "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
     "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
-    "gathered": "joined or saved once, after a loop over something",
-    "gathered-for-later": "all of it used after a loop over something that makes no autograd graph",
+    "gathered": "after a loop over something joined or saved, or used where no optimizer steps",
     "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
     "keyed": "found by key",
     "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
@@ -63,7 +61,6 @@ _WAITS = {
     "fills-to-a-number": "half as long again as it seems to need",
     "fills-to-a-limit": "{steps:,} steps, then twice as long",
     "gathered": "the end of the run",
-    "gathered-for-later": "the end of the run",
     "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
 }
 _HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")

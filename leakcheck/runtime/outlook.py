@@ -63,8 +63,8 @@ class Evidence:
     `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
     has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
     requests, each of which takes away its own entry; `due`: an event loop lets go of it in time;
-    `published`: it is a known leak of an installed version of a library; `graph_free`: the steps
-    make no autograd graph, so that to gather may be all that they are for.
+    `published`: it is a known leak of an installed version of a library; `trains`: an optimizer
+    steps, so that to gather is not all that the loop is for.
     """
 
     uses: tuple[Use, ...] = ()
@@ -81,7 +81,7 @@ class Evidence:
     per_request: bool = False
     due: bool = False
     published: bool = False
-    graph_free: bool = False
+    trains: bool = True
     held: bool = True
 
     @property
@@ -268,17 +268,14 @@ def _limiting(evidence: Evidence) -> Use | None:
 
 
 def _gathering(evidence: Evidence) -> Use | None:
-    return next((use for use in evidence.uses if use.gathers), None)
+    """Return what uses all of it after the loop: of a training only what joins or saves it."""
+    used = (use for use in evidence.uses if use.gathers or (use.after and not evidence.trains))
+    return next(used, None)
 
 
 def _is_published(evidence: Evidence) -> bool:
     ran = any(use.ran or use.asked for use in evidence.relief)
     return evidence.published and not ran
-
-
-def _used_after(evidence: Evidence) -> Use | None:
-    used = (use for use in evidence.uses if use.after)
-    return next(used, None) if evidence.graph_free else None
 
 
 def _first_add(evidence: Evidence) -> Use | None:
@@ -334,10 +331,10 @@ TABLE = (
         _limiting,
     ),
     Row(
-        "gathered-for-later",
-        lambda e: _used_after(e) is not None,
+        "gathered",
+        lambda e: _gathering(e) is not None,
         _always("emptied", Wait("end"), "steady"),
-        _used_after,
+        _gathering,
     ),
     Row(
         "emptied-now-and-then",
@@ -356,12 +353,6 @@ TABLE = (
         lambda e: bool(e.relief),
         lambda e: _hoped(e, Wait("end", ELSEWHERE_STEPS), "growing"),
         _relieving,
-    ),
-    Row(
-        "gathered",
-        lambda e: _gathering(e) is not None,
-        _always("emptied", Wait("end"), "unclear"),
-        _gathering,
     ),
     Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
     Row("keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")),

@@ -132,7 +132,7 @@ class Prospects:
     @property
     def gathered(self) -> Prospects:
         """Those that a loop which ends gathers for what comes after it."""
-        later = (one for one in self.each if one.outlook.reason.code == "gathered-for-later")
+        later = (one for one in self.each if one.outlook.reason.code == "gathered")
         return Prospects(tuple(later))
 
     def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:

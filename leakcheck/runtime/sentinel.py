@@ -242,8 +242,11 @@ class Sentinel:
         outermost: int = 1,
         graph_patience_steps: int = 0,
         per_request: bool = False,
+        trains: bool = True,
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best.
+
+        `trains`: an optimizer makes them, or may; a loop without one may be there to gather.
 
         `per_request`: they are a server's requests; what each leaves is then too much, unless
         a tolerance was asked for.
@@ -261,7 +264,7 @@ class Sentinel:
             if per_request and self._course.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
                 self._course.tolerance = replace(self._course.tolerance, per_step_bytes=0)
                 self._course.watch.fine = True
-            self._course.per_request = per_request
+            self._course.per_request, self._course.trains = per_request, trains
             self._course.restart(self._step)
             self._course.trusted = False
             self.waits_for(waits, outermost)

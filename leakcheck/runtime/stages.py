@@ -50,6 +50,7 @@ class Course:
         self.watch, self.steps, self.tolerance = watch, steps, tolerance
         self.waits: Waits = "nothing"
         self.per_request = False  # the steps are requests
+        self.trains = True  # an optimizer makes them, as far as is known
         self.graph_patience_steps = 0  # a sum over so many samples may be meant, before backward
         self._confirmation: Confirmation | None = None
         self._attribution: Attribution | None = None
@@ -161,7 +162,7 @@ class Course:
         elif self.stage == "confirming" and not cut_short:
             self._establish_so_far(step, exhausted=exhausted)
         self._settle_dispute()
-        if not cut_short and self.stage == "waiting" and not self.trusted:
+        if self.stage == "waiting" and not (cut_short or exhausted):
             self._settle_gathered(step)
         hoped = self._release.hoped_for and not exhausted
         hoped = hoped or ((self._is_disputed or self._prospects.stays_unclear) and not exhausted)
@@ -438,7 +439,7 @@ class Course:
                 slow=self.watch.slow,
                 longer=longer,
                 least_steps=least_steps,
-                steps=outlook.Evidence(per_request=self.per_request, graph_free=not self.trusted),
+                steps=outlook.Evidence(per_request=self.per_request, trains=self.trains),
             )
             self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not

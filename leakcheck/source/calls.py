@@ -59,12 +59,14 @@ class Calls:
         classes: tuple[str, ...] = (),
         makers: Makers = None,
         visits: Visits = UNSEEN,
+        owners: Iterable[str] = (),
     ) -> None:
         """Follow the calls that lead to the lines that add.
 
         `makers` make the object of these `classes` whose methods count: not another's. `visits`:
-        how often each line ran while it grew.
+        how often each line ran while it grew; `owners`: the names of what leads to that object.
         """
+        self._owners = frozenset(owners)
         self._program, self._classes, self._makers = program, classes, makers
         self._visits = visits
         self._adds: dict[str, set[int]] = {}
@@ -192,12 +194,25 @@ class Calls:
         function = file.function(node)
         if (last := self._last_of_loops(file, function)) is not None:
             return getattr(node, "lineno", 0) > last and not self._comes_again(file, function)
-        calls = self.callers(file, function) if function is not None and depth < DEEPEST else []
+        if function is None or depth >= DEEPEST:
+            return False
+        calls = [*self.callers(file, function), *self._delegated(function)]
         asked = _is_property(function)
         return any(
             (asked or _is_called(f, call)) and self.is_after(f, call, depth + 1)
             for f, call in calls
         )
+
+    def _delegated(self, function: Function) -> Iterator[Call]:
+        """Yield calls of a method by its name on an object that leads to the one meant.
+
+        `metrics.compute()` of a collection calls that of each metric in it.
+        """
+        for file in self._program.files(function.name):
+            for call in file.calls(function.name):
+                called = call.func
+                if isinstance(called, ast.Attribute) and name_of(called.value) in self._owners:
+                    yield file, called
 
     def _comes_again(self, file: File, function: Function | None) -> bool:
         """Say whether a function is called in a loop: each call adds to what the last one left."""

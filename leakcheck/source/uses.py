@@ -26,7 +26,7 @@ class Use:
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
     how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
     entry, the one of a key that varies; `after`: all of it is asked for after a loop that ends;
-    `gathers`: once, all of it is joined or saved.
+    `gathers`: and joined or saved.
     """
 
     role: Role
@@ -49,7 +49,9 @@ def uses_of(program: Program, held: Held, visits: Visits = UNSEEN) -> tuple[Use,
 
     `visits`: how often each line ran while it grew; of methods, on the object that has it.
     """
-    calls = Calls(program, held.adds, held.classes, makers_of_owner(program, held), visits)
+    makers = makers_of_owner(program, held)
+    owners = (name.removeprefix(".") for name, _ in held.owners)
+    calls = Calls(program, held.adds, held.classes, makers, visits, owners)
     mentions = mentions_of(program, held)
     reader = _Reader(program, held, visits, calls, frozenset(each.node for each in mentions))
     found = [reader.used(each, act_of(program, held, each)) for each in mentions]
@@ -117,7 +119,7 @@ class _Reader:
             self.visits.get((found.path, found.line), 0),
             act.by_key,
             act.whole and ends and self.calls.is_after(file, node),
-            act.gathers and ends and reach == "once",
+            act.gathers and ends and self.calls.is_after(file, node),
         )
 
     def _reach(self, mention: Mention, act: Act) -> Reach:

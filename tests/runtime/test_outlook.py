@@ -89,8 +89,8 @@ ROWS = {
             "it fills to a limit: len(rows) > n (train.py:6)",
         ),
     ),
-    "gathered-for-later": (
-        Evidence((ADD, use("take", reach="elsewhere"), LATER), graph_free=True),
+    "gathered": (
+        Evidence((ADD, use("take", reach="elsewhere"), LATER), trains=False),
         ("emptied", Wait("end"), "steady", "`plot(rows)` (train.py:9) uses it after the loop"),
     ),
     "emptied-now-and-then": (
@@ -118,15 +118,6 @@ ROWS = {
             Wait("end", 5000),
             "growing",
             "`rows.clear()` (train.py:7) may still take it away",
-        ),
-    ),
-    "gathered": (
-        Evidence((ADD, GATHERS)),
-        (
-            "emptied",
-            Wait("end"),
-            "unclear",
-            "`torch.cat(rows)` (train.py:9) uses it after the loop: it may be gathered on purpose",
         ),
     ),
     "memo": (
@@ -166,6 +157,7 @@ def test_a_known_leak_is_waited_for_once_something_was_taken_from_it():
 
 def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():
     assert outlook_of(Evidence((ADD, LATER))).reason.code == "grows"
+    assert outlook_of(Evidence((ADD, GATHERS))).reason.code == "gathered"
 
 
 def test_the_whole_table():

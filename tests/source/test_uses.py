@@ -148,6 +148,24 @@ def test_the_loop_that_calls_a_hook_is_the_one_that_ran(last, after):
     assert not any(use.after for use in uses_of(program, adds))
 
 
+def test_a_collection_asks_each_of_its_own_for_what_it_gathered():
+    text = (
+        "class Metric:\n"
+        "    def add(self, x):\n        self.kept.append(x)\n"
+        "    def compute(self):\n        return mean(self.kept)\n"
+        "metrics = Collection(Metric())\nfor x in xs: metrics.add(x)\n{owner}.compute()\n"
+    )
+    kept = Held("attribute", "kept", classes=("Metric",), adds=(("train.py", 3),))
+    kept = replace(kept, owners=(("metrics", ""),))
+    ran = {("train.py", 3): 24, ("train.py", 7): 24}
+
+    def after(owner: str) -> list[int]:
+        found = uses_of(program_of(text.format(owner=owner)), kept, ran)
+        return [use.line for use in found if use.after]
+
+    assert (after("metrics"), after("Other()")) == ([5], [])
+
+
 def test_what_a_property_gives_is_asked_for_where_it_is_read():
     program = program_of(
         "class Meter:\n"

@@ -247,6 +247,7 @@ class StepClock:
             waits=waits,  # type: ignore[arg-type]
             outermost=len(self._outer),
             graph_patience_steps=self._graph_patience_steps(place.over),
+            trains=False,
         )
 
     def _consider_loader(self) -> None:
@@ -262,7 +263,10 @@ class StepClock:
         waits: Waits = "all but graphs" if self._outer else "nothing"
         patience_steps = self._graph_patience_steps("data")
         self._sentinel.restart(
-            "batches of a DataLoader", trusted=self._trusted, graph_patience_steps=patience_steps
+            "batches of a DataLoader",
+            trusted=self._trusted,
+            graph_patience_steps=patience_steps,
+            trains=False,
         )
         outermost = max(self._outer.values(), default=0)
         self._sentinel.waits_for(waits, outermost, by_loader=True)
