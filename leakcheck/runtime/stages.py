@@ -177,8 +177,10 @@ class Course:
     def _settle_gathered(self, step: int) -> None:
         """Acquit what a loop that is over gathered for what comes after it."""
         gathered = self._prospects.gathered
+        if not gathered.each:
+            return
         self._add(*gathered.told_of_gathered(self.span.seen(step)), step=step)
-        if gathered.each and gathered == self._prospects:
+        if gathered == self._prospects:
             self._excuse(2 * step)
             self._watch_again(step, self.span.after)  # the run is over: its steps were judged
         else:
