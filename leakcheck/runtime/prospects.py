@@ -10,6 +10,7 @@ from leakcheck.model import Holder, Notice, Place, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.outlook import Evidence, Outlook, Wait, outlook_of
 from leakcheck.source.guards import NONE
@@ -18,6 +19,8 @@ from leakcheck.units import format_bytes
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
 FEWEST_ASKED = 16
+MOST_UNTOLD = 2.0  # times what is known of it, that a heap may gain with what is gathered
+AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what is around it
 LIMITED_AT = "grows, limited at"
 _PASSED = "{holder} has {length} elements, more than the {most} that its source states"
 _GATHERED = (
@@ -134,6 +137,15 @@ class Prospects:
         """Those that a loop which ends gathers for what comes after it."""
         later = (one for one in self.each if one.outlook.reason.code == "gathered")
         return Prospects(tuple(later))
+
+    def explain(self, established: Sequence[Reading]) -> bool:
+        """Say whether these account for the heap that grows: beside them something else may."""
+        heap = (one.line.per_step for one in established if one.resource == "host.heap")
+        suspects = [one.suspect for one in self.each]
+        known_bytes = sum(one.bytes_per_step or 0.0 for one in suspects)
+        objects = sum(one.objects_per_step or 0.0 for one in suspects)
+        most_bytes = MOST_UNTOLD * (known_bytes + AROUND_OBJECT_BYTES * objects)
+        return all(rate <= most_bytes for rate in heap)
 
     def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:
         """Tell what so many steps gathered, and where it is used."""

@@ -118,9 +118,19 @@ class _Reader:
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
             act.by_key,
-            act.whole and ends and self.calls.is_after(file, node),
+            act.whole and ends and self._is_used_after(file, node),
             act.gathers and ends and self.calls.is_after(file, node),
         )
+
+    def _is_used_after(self, file: File, node: ast.expr) -> bool:
+        """Say whether it comes after the loop; what is returned must not be dropped by callers."""
+        if not self.calls.is_after(file, node):
+            return False
+        function = file.function(node)
+        if function is None or not _is_returned(file, node):
+            return True
+        calls = self.calls.callers(file, function)
+        return not calls or not all(_is_dropped(f, call) for f, call in calls)
 
     def _reach(self, mention: Mention, act: Act) -> Reach:
         """Say how often a use is come to: what sets a local, as often as its function is called."""
@@ -202,6 +212,20 @@ def _while_adding(act: Act, statement: ast.stmt) -> Act:
     """
     built = isinstance(getattr(statement, "value", None), COMPREHENSIONS)
     return replace(act, sure=False) if built else replace(act, role="add")
+
+
+def _is_returned(file: File, node: ast.expr) -> bool:
+    """Say whether a value is returned as it is, alone or with others."""
+    above = next(each for each in file.around(node) if not isinstance(each, (ast.Tuple, ast.Dict)))
+    return isinstance(above, ast.Return)
+
+
+def _is_dropped(file: File, called: ast.expr) -> bool:
+    """Say whether nothing is done with what a call returns: `gather(model)` as a statement."""
+    call = file.above.get(called)
+    if not isinstance(call, ast.Call) or call.func is not called:
+        return False
+    return isinstance(file.above.get(call), ast.Expr)
 
 
 def _first_line(statement: ast.stmt) -> str:

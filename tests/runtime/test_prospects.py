@@ -7,7 +7,10 @@ import pytest
 from leakcheck.model import Holder, Place, Reason, Suspect
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
+from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.outlook import Evidence
 from leakcheck.runtime.prospects import Prospects, prospects_of
 from leakcheck.source.guards import NONE, Guard
 from leakcheck.source.uses import Use
@@ -28,6 +31,25 @@ def prospects(
     ]
     visits = {("serve.py", int(line.removeprefix("line_"))): n for line, n in ran.items()}
     return prospects_of(suspects, Sources(visits), grown or {}, uses)
+
+
+STEPS = range(100, 200, 10)
+LATER = Use("read", NONE, "once", "serve.py", 30, "plot(states)", after=True)
+
+
+@pytest.mark.parametrize(("heap_per_step", "explain"), [(2000, True), (4000, False)])
+def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step, explain):
+    values = [heap_per_step * step for step in STEPS]
+    heap = Reading("host.heap", STEPS, values, fit(STEPS, values))
+    suspect = Suspect("tensor", "Tensor", 1.0, 100.0, holder=LIST)
+    uses = {LIST: (ADDS, LATER)}
+    found = prospects_of([suspect], Sources({}), {}, uses, Evidence(trains=False)).gathered
+
+    assert found.explain([heap]) is explain
+    assert [notice.message for notice in found.told_of_gathered(1000)] == [
+        "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses it "
+        "after the loop: no leak"
+    ]
 
 
 def test_what_took_in_vain_is_told_from_what_nothing_takes_from():

@@ -114,6 +114,8 @@ AFTER = {
     "def run():\n    for x in xs: kept.append(x)\n    plot(kept)\nfor e in es: run()": False,
     "def run():\n    for x in xs: kept.append(x)\n    plot(kept)\n"
     "def main():\n    for e in es: run()\nmain()": False,
+    "def run():\n    for x in xs: kept.append(x)\n    return kept\nprint(run())": True,
+    "def run():\n    for x in xs: kept.append(x)\n    return kept\nrun()": False,
     f"{LOOP}rows = kept": False,
     f"{LOOP}if kept: print('some')": False,
     f"{LOOP}print(kept.count(3))": False,
