@@ -47,8 +47,8 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
 
     assert found.explain([heap]) is explain
     assert [notice.message for notice in found.told_of_gathered(1000)] == [
-        "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses it "
-        "after the loop: no leak"
+        "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses "
+        "it after the loop: no leak"
     ]
 
 
