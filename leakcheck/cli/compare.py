@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
+from leakcheck.cli.trial_options import (
+    clear_progress,
+    end_trial_at_sigterm,
+    one_process,
+    show_progress,
+    trial_options,
+)
 from leakcheck.errors import UsageError
 from leakcheck.writing import replace_file
 
@@ -47,27 +49,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="How often each program runs, by turns; a rate must have changed in every pair.",
 )
-@click.option(
-    "--steps",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(min=30),
-    help="Settled steps without growth after which a program counts as steady.",
-)
-@click.option(
-    "--timeout",
-    default=600.0,
-    show_default=True,
-    type=click.FloatRange(min=1.0),
-    help="Seconds after which a run is stopped.",
-)
-@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result as JSON too.",
-)
+@trial_options("a program counts as steady", "a run")
 @click.argument("sides", nargs=-1, type=click.UNPROCESSED, metavar="A B | SCRIPT [ARGS]...")
 def command(
     as_module: bool,
@@ -92,12 +74,11 @@ def command(
     """
     from leakcheck.cli.session import writable
 
-    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-        raise UsageError("compare watches one process: run it without torchrun")
+    one_process("compare")
     if commits is not None and baseline is not None:
         raise UsageError("--commits and --against-baseline do not go together")
     path = writable("--json", json_path)
-    signal.signal(signal.SIGTERM, _leave)  # so that the running program is ended too
+    end_trial_at_sigterm()
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
         from leakcheck.cli.compared import Runs
 
@@ -106,7 +87,7 @@ def command(
             try:
                 found = runs.compare(both, pairs)
             finally:
-                _clear_progress()
+                clear_progress()
     _tell(found, path)
     raise SystemExit(found.exit_code)
 
@@ -150,14 +131,4 @@ def _tell(found: Comparison, json_path: Path | None) -> None:
 
 
 def _begin(number: int, count: int, name: str) -> None:
-    if sys.stderr.isatty():
-        click.echo(f"\r\033[Kleakcheck: run {number} of {count}: {name}", err=True, nl=False)
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", err=True, nl=False)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    show_progress(f"run {number} of {count}: {name}")

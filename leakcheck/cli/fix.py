@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
 import tempfile
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
+from leakcheck.cli.trial_options import (
+    clear_progress,
+    end_trial_at_sigterm,
+    one_process,
+    show_progress,
+    trial_options,
+)
 from leakcheck.errors import LeakcheckError, UsageError
 
 if TYPE_CHECKING:
@@ -25,13 +28,7 @@ if TYPE_CHECKING:
     options_metavar="[OPTIONS]",
 )
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
-@click.option(
-    "--steps",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(min=30),
-    help="Settled steps without growth after which there is nothing to fix.",
-)
+@trial_options("there is nothing to fix", "a run")
 @click.option(
     "--tries",
     default=8,
@@ -44,26 +41,12 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="How many to keep, where an edit limits a container: yours to choose.",
 )
-@click.option(
-    "--timeout",
-    default=600.0,
-    show_default=True,
-    type=click.FloatRange(min=1.0),
-    help="Seconds after which a run is stopped.",
-)
-@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
 @click.option("--write", is_flag=True, help="Write the proved edit to the program's files.")
 @click.option(
     "--patch",
     "patch_path",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the proved edit as a patch that `git apply` takes in this folder.",
-)
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result as JSON too.",
 )
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(
@@ -93,20 +76,19 @@ def command(
 
     if not program:
         raise UsageError("name a script to run, or a module with -m")
-    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-        raise UsageError("fix watches one process: run it without torchrun or another launcher")
+    one_process("fix")
     module, arguments = (program[0], program[1:]) if as_module else (None, program)
     if module is None:
         find_script(program[0], program[1:])
     paths = writable("--patch", patch_path), writable("--json", json_path)
-    signal.signal(signal.SIGTERM, _leave)  # so that the running trial is ended too
+    end_trial_at_sigterm()
     name = " ".join((f"-m {module}", *arguments) if module else arguments)
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
         trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin)
         try:
             cure = _cured(trials.run, name, tries, size)
         finally:
-            _clear_progress()
+            clear_progress()
     _tell(cure, *paths, write=write)
     raise SystemExit(cure.exit_code)
 
@@ -168,15 +150,4 @@ def _write(revision: Revision) -> None:
 
 
 def _begin(count: int) -> None:
-    if sys.stderr.isatty():
-        told = "as it is" if count == 1 else "with an edit"
-        click.echo(f"\r\033[Kleakcheck: run {count}: {told}", err=True, nl=False)
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", err=True, nl=False)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    show_progress(f"run {count}: {'as it is' if count == 1 else 'with an edit'}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
+from leakcheck.cli.trial_options import (
+    clear_progress,
+    end_trial_at_sigterm,
+    one_process,
+    show_progress,
+    trial_options,
+)
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.writing import replace_file
 
@@ -30,33 +32,13 @@ CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
     options_metavar="[OPTIONS]",
 )
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
-@click.option(
-    "--steps",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(min=30),
-    help="Settled steps without growth after which a stage is called steady.",
-)
+@trial_options("a stage is called steady", "a stage")
 @click.option(
     "--stage",
     "stages",
     multiple=True,
     type=click.Choice(CHOSEN),
     help="Run this stage only, after the unchanged run; may be repeated.",
-)
-@click.option(
-    "--timeout",
-    default=600.0,
-    show_default=True,
-    type=click.FloatRange(min=1.0),
-    help="Seconds after which a stage is stopped.",
-)
-@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result as JSON too.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
@@ -90,8 +72,7 @@ def command(
 
     if not program:
         raise UsageError("name a script to run, or a module with -m")
-    if os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
-        raise UsageError("isolate watches one process: run it without torchrun or another launcher")
+    one_process("isolate")
     module, arguments = (program[0], program[1:]) if as_module else (None, program)
     if module is None:
         find_script(program[0], program[1:])
@@ -108,7 +89,7 @@ def _isolate(plan: Plan, json_path: Path | None) -> int:
     from leakcheck.experiments import Isolation
     from leakcheck.runtime.isolation.experiment import conclude
 
-    signal.signal(signal.SIGTERM, _leave)  # so that the running stage is ended too
+    end_trial_at_sigterm()
     runs: list[StageRun] = []
     interrupted = ""
     try:
@@ -116,7 +97,7 @@ def _isolate(plan: Plan, json_path: Path | None) -> int:
     except KeyboardInterrupt:
         interrupted = "interrupted; so far: "
     finally:
-        _clear_progress()
+        clear_progress()
     if not runs:
         raise KeyboardInterrupt
     name = plan.module or " ".join(plan.args)
@@ -148,18 +129,6 @@ def _progress(count: int) -> Callable[[str], None]:
     done = iter(range(1, count + 1))
 
     def begin(stage: str) -> None:
-        if sys.stderr.isatty():
-            click.echo(
-                f"\r\033[Kleakcheck: run {next(done)} of {count}: {stage}", err=True, nl=False
-            )
+        show_progress(f"run {next(done)} of {count}: {stage}")
 
     return begin
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", err=True, nl=False)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
