@@ -177,7 +177,7 @@ class Course:
     def _settle_gathered(self, step: int) -> None:
         """Acquit what a loop that is over gathered for what comes after it."""
         gathered = self._prospects.gathered
-        if not gathered.each or not gathered.explain(self.established):
+        if not gathered.each or not self._prospects.explain(self.established):
             return
         self._add(*gathered.told_of_gathered(self.span.seen(step)), step=step)
         if gathered == self._prospects:

@@ -43,10 +43,10 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
     heap = Reading("host.heap", STEPS, values, fit(STEPS, values))
     suspect = Suspect("tensor", "Tensor", 1.0, 100.0, holder=LIST)
     uses = {LIST: (ADDS, LATER)}
-    found = prospects_of([suspect], Sources({}), {}, uses, Evidence(trains=False)).gathered
+    found = prospects_of([suspect], Sources({}), {}, uses, Evidence(trains=False))
 
     assert found.explain([heap]) is explain
-    assert [notice.message for notice in found.told_of_gathered(1000)] == [
+    assert [notice.message for notice in found.gathered.told_of_gathered(1000)] == [
         "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses "
         "it after the loop: no leak"
     ]
