@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from leakcheck.experiments import Change, ChangeOutcome, Compared, Comparison, Leak, Observation
+from leakcheck.experiments import (
+    ONLY_REPORTED,
+    Change,
+    ChangeOutcome,
+    Compared,
+    Comparison,
+    Leak,
+    Observation,
+)
 from leakcheck.model import Report, Suspect, Trend, fingerprint
 
 # of the larger rate, that two rates may differ by and be the same: a heap's allocator rounds
 NOTICEABLE = 0.05
-ONLY_REPORTED = ("host.rss", "host.uss")  # what decides is counted exactly
 _WORSE: frozenset[ChangeOutcome] = frozenset(["starts", "rises"])
 _BETTER: frozenset[ChangeOutcome] = frozenset(["ends", "falls"])
 

@@ -8,6 +8,8 @@ from typing import Literal
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
 from leakcheck.model import Report, Trend, Verdict
 
+ONLY_REPORTED = ("host.rss", "host.uss")  # what decides between runs is counted exactly
+
 
 @dataclass(frozen=True, slots=True)
 class StageRun:

@@ -127,8 +127,8 @@ class Prospects:
         return Removal(outlook.reason, any(use.ran or use.asked for use in uses))
 
     @property
-    def stays_unclear(self) -> bool:
-        """Whether it proves nothing however long it grows: it is gathered, or due in time."""
+    def waits_for_end(self) -> bool:
+        """Whether only the end tells: it is gathered, or due in time, however long it grows."""
         known = self.outlook
         return known is not None and known.kind == "emptied" and known.wait == Wait("end")
 

@@ -165,7 +165,7 @@ class Course:
         if self.stage == "waiting" and not (cut_short or exhausted):
             self._settle_gathered(step)
         hoped = self._release.hoped_for and not exhausted
-        hoped = hoped or ((self._is_disputed or self._prospects.stays_unclear) and not exhausted)
+        hoped = hoped or ((self._is_disputed or self._prospects.waits_for_end) and not exhausted)
         hoped = hoped or bool(self._release.too_seldom(self.watch.quick, step))  # to be sure
         gone = self._release.gone(self.watch.sources, at_end=True)
         if gone is not None and self.stage in ("waiting", "growing"):
@@ -341,7 +341,7 @@ class Course:
             self._settle_dispute()
         if self._is_disputed and not long:
             return
-        meant = bool(seldom) or self._prospects.stays_unclear
+        meant = bool(seldom) or self._prospects.waits_for_end
         over = (long or self._in_vain) and self.trusted and not meant
         if over or self._release.is_due(step, overdue=long):
             self._checkpoint(step)

@@ -166,10 +166,15 @@ class Calls:
 
     def come_to_an_end(self) -> bool:
         """Say whether each loop around a line that adds goes over something, and not for ever."""
-        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
-        loops = [loop for file, lines in adding for loop in self._loops_of(file, lines)]
-        loops = loops or [loop for running in self._running.values() for loop in running]
+        running = [loop for loops in self._running.values() for loop in loops]
+        loops = self._adding or running
         return bool(loops) and not any(map(_is_endless, loops))
+
+    @cached_property
+    def _adding(self) -> list[Loop]:
+        """The loops around the lines that add, and around calls that lead there."""
+        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
+        return [loop for file, lines in adding for loop in self._loops_of(file, lines)]
 
     @cached_property
     def _running(self) -> dict[Function | None, list[Loop]]:
@@ -223,16 +228,11 @@ class Calls:
         """Return the last line of the loops of a scope that add, and of calls that lead to one."""
         here = self._lines_in(file, function)
         loops = self._loops_of(file, here)
-        if not loops and (self._handed_on or not self._adds_in_a_loop):
+        if not loops and (self._handed_on or not self._adding):
             loops = [each for each in self._running.get(function, ()) if each in file.above]
         around = (file.innermost_at(at) for at in here if (file.path, at) in self._around_loop)
         ends = [getattr(each, "end_lineno", None) for each in (*loops, *around)]
         return max((end for end in ends if end is not None), default=None)
-
-    @cached_property
-    def _adds_in_a_loop(self) -> bool:
-        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
-        return any(self._loops_of(file, lines) for file, lines in adding)
 
     def reach_of_call(self, file: File, function: Function, *, on_new: bool = False) -> Reach:
         """Say how often a call of a function ends, and with it what its locals hold.
@@ -302,11 +302,9 @@ class Calls:
 
     def _in_module(self, file: File, node: ast.AST) -> Reach:
         """Say how often a statement outside of functions runs: where no loop is seen, who knows."""
-        adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
-        loop_is_seen = any(self._loops_of(each, lines) for each, lines in adding)
         around = (each for each in file.around(node) if isinstance(each, ast.If))
         asked = any(not asks_for_main(each.test) for each in around)
-        again = asked and not loop_is_seen and file.path in self._adds
+        again = asked and not self._adding and file.path in self._adds
         return "elsewhere" if again or file.loops(node) else "once"
 
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:

@@ -106,7 +106,7 @@ class _Reader:
             # its length is not that of an element
             found = replace(found, n=None, limit="")
         reach = self._reach(mention, act)
-        ends = self.calls.come_to_an_end()
+        after = act.whole and self.calls.come_to_an_end() and self._is_used_after(file, node)
         return Use(
             act.role,
             found,
@@ -118,8 +118,8 @@ class _Reader:
             self.visits.get(at, 0),
             self.visits.get((found.path, found.line), 0),
             act.by_key,
-            act.whole and ends and self._is_used_after(file, node),
-            act.gathers and ends and self.calls.is_after(file, node),
+            after,
+            after and act.gathers,
         )
 
     def _is_used_after(self, file: File, node: ast.expr) -> bool:

@@ -70,7 +70,7 @@ def test_what_an_event_loop_lets_go_of_in_time_is_left_out_beside_a_leak():
     )
 
     assert both.beyond.suspects == both.without([TIMERS]).suspects
-    assert (alone.beyond.leaks, alone.stays_unclear) == (False, True)
+    assert (alone.beyond.leaks, alone.waits_for_end) == (False, True)
     assert alone.removal == Removal(Reason("due-in-time", (("length", 400),)), reached=False)
 
 

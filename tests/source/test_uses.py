@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.source.places import Held
-from leakcheck.source.uses import uses_of
+from leakcheck.source.uses import Use, uses_of
 from tests.source.asked import held, outlook, program_of, reliefs, uses
 
 ROLES = {
@@ -85,14 +85,16 @@ GATHERED = {
 }
 
 
-@pytest.mark.parametrize(("text", "gathers"), GATHERED.items())
-def test_what_is_joined_once_after_a_loop_that_ends_was_gathered(text, gathers):
+def uses_where_it_appends(text: str) -> tuple[Use, ...]:
     lines = text.splitlines()
     at = next(number for number, line in enumerate(lines, 1) if "append" in line)
     program = program_of(text)
-    found = uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
+    return uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
 
-    assert any(use.gathers for use in found) == gathers
+
+@pytest.mark.parametrize(("text", "gathers"), GATHERED.items())
+def test_what_is_joined_once_after_a_loop_that_ends_was_gathered(text, gathers):
+    assert any(use.gathers for use in uses_where_it_appends(text)) == gathers
 
 
 LOOP = "for x in xs:\n    kept.append(x)\n"
@@ -131,12 +133,7 @@ AFTER = {
 
 @pytest.mark.parametrize(("text", "after"), AFTER.items())
 def test_what_is_asked_for_as_a_whole_after_a_loop_that_ends(text, after):
-    lines = text.splitlines()
-    at = next(number for number, line in enumerate(lines, 1) if "append" in line)
-    program = program_of(text)
-    found = uses_of(program, replace(held(program, "kept"), adds=(("train.py", at),)))
-
-    assert any(use.after for use in found) == after
+    assert any(use.after for use in uses_where_it_appends(text)) == after
 
 
 @pytest.mark.parametrize(("last", "after"), [("plot(kept)", True), ("print(len(kept))", False)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from leakcheck.experiments import StageRun
+from leakcheck.experiments import ONLY_REPORTED, StageRun
 from leakcheck.model import Report, Suspect, Trend
 from leakcheck.units import format_bytes, format_count
 
@@ -35,7 +35,6 @@ Outcome = Literal["grows", "stops", "unknown"]
 SAME_LEAK_FROM = 0.3  # of the unchanged run's rate: below it another leak may be what is seen
 PART_BELOW = 0.7  # of the unchanged run's rate: the stage explains only a part of the growth
 FEWER_STEPS_SHOW_LITTLE = 0.9  # a stage must hold steady for as long as the growth took to show
-ONLY_REPORTED = ("host.rss", "host.uss")  # what decides is counted exactly
 LOADER = "the loader, the dataset or its transforms keep what they make"
 CONTRADICTION = "unclear: the stages contradict each other ({what}); run it again with more --steps"
 

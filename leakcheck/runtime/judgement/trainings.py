@@ -1,13 +1,14 @@
 """When did training begin anew, with an optimizer never seen before? Folds, trials, weak learners.
 
-What is kept once in each training may be what it is for: no number of them makes it a leak.
+What is kept once in each training may be what it is for: no number of them makes it a leak. One
+too short for a verdict is none: a weak learner takes fifty steps, an inner loop of meta-learning
+one to ten (Finn et al., 2017), and what each of those leaves is a leak.
 """
 
 from __future__ import annotations
 
-# of a training whose result may be meant: a weak learner takes fifty, while an inner loop of
-# meta-learning takes one to ten (Finn et al., 2017), and what each of those leaves is a leak
-FEWEST_STEPS = 30
+from leakcheck.runtime.judgement.judge import FEWEST_STEPS
+
 FEWEST_BEGUN = 2  # since what grows was first seen
 LEAST_SHARE = 0.8  # of the steps of a training, between two additions
 
