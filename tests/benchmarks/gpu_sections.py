@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gc
+import json
 import platform
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+import gpu_rules
 import torch
-from gpu_loops import LOOPS, Loop, training
+from gpu_loops import LOOPS, Attention, Loop, training
 from torch import nn
 
+import leakcheck
 from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.watch import Ledger
 
@@ -135,8 +140,11 @@ def _multiply_and_wait(
 
 
 def context() -> dict[str, int]:
-    """Device bytes in use by this process beyond torch's reserved ones, as libraries are loaded."""
-    told = {}
+    """Device bytes in use by this process beyond torch's reserved ones, as libraries are loaded.
+
+    "before" is what the card had in use without a context of ours, where NVML tells it.
+    """
+    told = {"before": _in_use_before()}
     torch.cuda.init()
     torch.zeros(1, device="cuda")
 
@@ -152,6 +160,17 @@ def context() -> dict[str, int]:
     nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device="cuda")).sum().backward()
     told["cudnn"] = outside()
     return told
+
+
+def _in_use_before() -> int:
+    try:
+        import pynvml
+    except ImportError:
+        return -1
+    pynvml.nvmlInit()
+    used = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
+    pynvml.nvmlShutdown()
+    return int(used)
 
 
 def peaks() -> dict[str, Any]:
@@ -271,7 +290,56 @@ def overhead() -> dict[str, Any]:
     return {name: round(median(values), 1) for name, values in times.items() if name != "warm-up"}
 
 
+def watching() -> dict[str, Any]:
+    """Microseconds of a step of about 5 ms, watched and not, in turns of 100 steps.
+
+    A process that reads the device's clock: each turn ends with a synchronisation.
+    """
+    loop = replace(LOOPS["transformer"], model=lambda: Attention(layers=5))
+    model, optimizer = loop.make("cuda")
+    sentinel = leakcheck.Sentinel()
+
+    def turn(steps: int, *, watched: bool) -> float:
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(steps):
+            for _ in training(loop, "cuda", 1, model, optimizer):
+                pass
+            if watched:
+                sentinel.step()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - began) * 1e6 / steps
+
+    turn(50, watched=False)
+    turn(600, watched=True)  # the first window is over
+    pairs = [(turn(100, watched=False), turn(100, watched=True)) for _ in range(25)]
+    sentinel.stop()
+    report = sentinel.report()
+    return {
+        "pairs_us": [[round(bare, 1), round(watched, 1)] for bare, watched in pairs],
+        "median_ratio": median(watched / bare for bare, watched in pairs),
+        "verdict": report.verdict,
+        "inside_us": report.overhead.per_step_us,
+    }
+
+
+def published() -> dict[str, Any]:
+    """Peaks of six published models; needs transformers."""
+    import predictor_accuracy
+    import transformers
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "peaks.json")
+        predictor_accuracy.run(str(path), "")
+        return {"transformers": transformers.__version__, "peaks": json.loads(path.read_text())}
+
+
 CAPTURES: dict[str, Callable[[], Any]] = {
+    "attention": gpu_rules.attention,
+    "autocast": gpu_rules.autocast,
+    "kernels": gpu_rules.kernels,
+    "published": published,
+    "watching": watching,
     "seeds": seeds,
     "seeds-without-workspaces": seeds,
     "workspaces": workspaces,
