@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes, format_count
 
@@ -214,8 +214,7 @@ def _bytes_per_step(course: Course, *, with_blocks: bool) -> tuple[float | None,
     )
     in_use = [
         _climb(course, name, known.get(name))
-        for name in course.watch.quick.resources
-        if name == "host.heap" or name.endswith(".allocated")
+        for name in filter(is_in_use, course.watch.quick.resources)
     ]
     blocks = known.get("python.blocks") if with_blocks else None
     small = blocks.line.low * BLOCK_BYTES if blocks else 0.0

@@ -23,7 +23,7 @@ from leakcheck.runtime.judgement.judge import (
 from leakcheck.runtime.prospects import LIMITED_AT
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
-from leakcheck.runtime.readings.meters import unit_of
+from leakcheck.runtime.readings.meters import is_in_use, unit_of
 from leakcheck.runtime.readings.series import GARBAGE
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
@@ -249,9 +249,9 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
 
 def _may_follow(course: Course, reading: Reading) -> bool:
     """Say whether memory may grow with what leaks: its interval is too wide to say."""
-    in_use = reading.resource in ("host.rss", "host.heap")
+    memory = reading.resource == "host.rss" or is_in_use(reading.resource)
     climbs = reading.line.per_step > 0 and reading.line.high > course.tolerance.per_step_bytes
-    return course.stage == "growing" and in_use and climbs
+    return course.stage == "growing" and memory and climbs
 
 
 def _room_bytes(course: Course, resource: str) -> int | None:

@@ -13,6 +13,7 @@ from leakcheck.memory.ledger import CATEGORIES, CATEGORY_MARK, END_OF_STEP
 from leakcheck.model import DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth, Trend
 from leakcheck.runtime.judgement.judge import read
 from leakcheck.runtime.readings.categories import is_category, resource_of
+from leakcheck.runtime.readings.meters import in_use_at
 from leakcheck.runtime.readings.series import Series
 
 SURE = 0.01  # of a category's rise, where the memory of its place was found to grow
@@ -57,7 +58,7 @@ def _explained(
     trends: tuple[Trend, ...],
 ) -> DeviceMemory:
     first, last = pages
-    total = "host.heap" if place == "host" else f"{place}.allocated"
+    total = in_use_at(place)
     growing = (t.per_step for t in trends if t.resource == total and t.verdict == "growing")
     per_step = next(growing, 0.0)
     # the host's heap holds the interpreter and the libraries: at first they are expected

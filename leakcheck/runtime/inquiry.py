@@ -26,7 +26,7 @@ from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.prospects import NO_PROSPECTS, PLAIN_STEPS, Prospects, prospects_of
-from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, unit_of
+from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -64,8 +64,12 @@ def _steps_apart(reading: Reading, slow: Series) -> float:
 
 def _is_uneven(reading: Reading) -> bool:
     """Say whether some steps add and others do not, as those with shapes that are new inside."""
-    line, in_heap = reading.line, reading.resource.startswith("host.")
-    return in_heap and line.high - line.low > UNEVEN * line.per_step
+    line = reading.line
+    return _is_memory(reading) and line.high - line.low > UNEVEN * line.per_step
+
+
+def _is_memory(reading: Reading) -> bool:
+    return reading.resource.startswith("host.") or is_in_use(reading.resource)
 
 
 def _is_inside(suspect: Suspect) -> bool:
@@ -166,7 +170,9 @@ class Findings:
                 f"{one.holder} takes in what {self.taken[one.holder]} gives up" for one in large
             )
         heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
-        joined = any(joins_itself(place) for one in self.suspects for place in one.locations)
+        joined = any(
+            joins_itself(place.path, place.line) for one in self.suspects for place in one.locations
+        )
         unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
         lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
         return lengthening or self.prospects.limits
@@ -199,19 +205,19 @@ class Findings:
 
         `seen`: so many steps were seen at all; `soon`: the usual span was not waited for.
         """
-        heap_alone = all(reading.resource.startswith("host.") for reading in grown)
+        memory_alone = all(map(_is_memory, grown))
         of_libraries = all(
-            one.kind in _OF_LIBRARIES or (heap_alone and _is_unheld(one)) for one in self.suspects
+            one.kind in _OF_LIBRARIES or (memory_alone and _is_unheld(one)) for one in self.suspects
         )
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
-        if uneven and of_libraries and (self.suspects or heap_alone):
+        if uneven and of_libraries and (self.suspects or memory_alone):
             return outlook.SHAPES_STEPS
         if self.asked_often:
             return patience.CACHE_STEPS
         if self.memo or self.prospects.memo:
             return outlook.MEMO_STEPS
         if not self.suspects:
-            return outlook.MEMO_STEPS if heap_alone else outlook.UNSURE_STEPS
+            return outlook.MEMO_STEPS if memory_alone else outlook.UNSURE_STEPS
         if self.doubtful or any(
             one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
             for one in self.suspects

@@ -13,13 +13,14 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.outlook import Evidence, Outlook, Wait, outlook_of
+from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
 from leakcheck.units import format_bytes
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
 FEWEST_ASKED = 16
-MOST_UNTOLD = 2.0  # times what is known of it, that a heap may gain with what is gathered
+MOST_UNTOLD = 2.0  # times what is known of it, that memory may gain with what is gathered
 AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what is around it
 LIMITED_AT = "grows, limited at"
 _PASSED = "{holder} has {length} elements, more than the {most} that its source states"
@@ -139,13 +140,13 @@ class Prospects:
         return Prospects(tuple(later))
 
     def explain(self, established: Sequence[Reading]) -> bool:
-        """Say whether these account for the heap that grows: beside them something else may."""
-        heap = (one.line.per_step for one in established if one.resource == "host.heap")
+        """Say whether these account for the memory that grows: beside them something else may."""
+        gained = [one.line.per_step for one in established if is_in_use(one.resource)]
         suspects = [one.suspect for one in self.each]
         known_bytes = sum(one.bytes_per_step or 0.0 for one in suspects)
         objects = sum(one.objects_per_step or 0.0 for one in suspects)
         most_bytes = MOST_UNTOLD * (known_bytes + AROUND_OBJECT_BYTES * objects)
-        return all(rate <= most_bytes for rate in heap)
+        return all(rate <= most_bytes for rate in gained)
 
     def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:
         """Tell what so many steps gathered, and where it is used."""

@@ -36,7 +36,7 @@ from leakcheck.runtime.judgement.span import Span
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.prospects import NO_PROSPECTS
-from leakcheck.runtime.readings.meters import HELD_BACK
+from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
 EMPTIED = "as what holds it was emptied"
@@ -414,7 +414,7 @@ class Course:
             self._add(outcome, step=step)
             self._by_phase, self._phase_depth, self.suspects = True, depth, ()
             self.watch.slow.clear()
-            self.excuses.add(["host.heap"])  # its quick readings are not at one phase
+            self.excuses.add(self._in_use)  # its quick readings are not at one phase
             self._watch_again(step)
         elif outcome == "kept" and may_be and not self._doubted:
             self._doubted = True  # what the turn empties is not the holder: look for longer
@@ -545,7 +545,12 @@ class Course:
         self._watch_again(step)
 
     def _excuse(self, until: float) -> None:
-        self.excuses.add({*(one.resource for one in self.established), *PLAIN, *HELD_BACK}, until)
+        grew = (one.resource for one in self.established)
+        self.excuses.add({*grew, *PLAIN, *self._in_use, *HELD_BACK}, until)
+
+    @property
+    def _in_use(self) -> list[str]:
+        return list(filter(is_in_use, self.watch.quick.resources))
 
     def _drop_attribution(self) -> None:
         attribution, self._attribution = self._attribution, None

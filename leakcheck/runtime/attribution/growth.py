@@ -12,7 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import compress, pairwise, repeat
 from operator import gt, lt
-from typing import Any
+from typing import Any, NamedTuple
 
 from leakcheck.runtime.attribution.moving import Moving
 from leakcheck.runtime.introspection.buffers import Extended
@@ -55,6 +55,14 @@ def inside(parts: Sequence[Any], wanted: Set[int]) -> list[Any]:
     """Return what has one of the ids `wanted`, among some objects or in one of them."""
     in_parts = gc.get_referents(*filter(gc.is_tracked, parts))
     return [each for each in (*parts, *in_parts) if id(each) in wanted]
+
+
+class Longer(NamedTuple):
+    """What is larger at each look, and whether its elements were seen to be those of before."""
+
+    thing: Any
+    bytes_per_step: float
+    was_read: bool = True  # not in a device's memory: to read it would wait for the device
 
 
 def _largest(tensors: list[Any]) -> dict[_Form, Any]:
@@ -202,8 +210,8 @@ class Growth:
         """Return the tables made before they are filled, and filled since the first look."""
         return list(self._tables.filling(heap.tables(), self.steps)) if self.steps else []
 
-    def extended(self, heap: Heap) -> list[tuple[Any, float]]:
-        """Return tensors and buffers that stand for ever larger ones, with their bytes more a step.
+    def extended(self, heap: Heap) -> list[Longer]:
+        """Return tensors and buffers that stand for ever larger ones.
 
         `buffer = torch.cat([buffer, new])` keeps one tensor, and at each look it is larger. So is
         the output of ever larger batches, but that does not hold what it held before.
@@ -214,9 +222,11 @@ class Growth:
             looks = [look.get(form, (0, None)) for look in self._largest]
             sizes = [size for size, _ in looks]
             larger = all(now > past > 0 for past, now in pairwise(sizes))
-            if larger and are_kept([corners for _, corners in looks]):
-                found.append((tensor, (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)))
-        return found + self._buffers.growing(heap.buffers)
+            corners = [corners for _, corners in looks]
+            if larger and are_kept(corners):
+                per_step = (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)
+                found.append(Longer(tensor, per_step, was_read=any(corners)))
+        return found + [Longer(*each) for each in self._buffers.growing(heap.buffers)]
 
     def growing_kinds(self, heap: Heap) -> list[tuple[type, int]]:
         """Return the types of which more objects live than at the first look, most first."""

@@ -18,11 +18,12 @@ from leakcheck.model import Holder, Kind, Link
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
-from leakcheck.runtime.attribution.growth import Grower, Growth, inside, referred_to
+from leakcheck.runtime.attribution.growth import Grower, Growth, Longer, inside, referred_to
 from leakcheck.runtime.attribution.hidden import seen_through_views
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.linked import links_of
+from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
@@ -141,8 +142,8 @@ class Inquest:
         if not self.leads:
             self.leads += self._weak
         if not self.leads and not self.filling.notices and self._gains_bytes():
-            for thing, bytes_per_step in extended:
-                self._extended_lead(thing, bytes_per_step)
+            for longer in extended:
+                self._extended_lead(longer)
         if not self.leads and not self.filling.notices:
             # what was searched for in vain before must not cost these their turn
             self._follower.until_s = max(self._follower.until_s, thread_time() + self._search_s / 2)
@@ -289,18 +290,22 @@ class Inquest:
         newest = (objects.newest(each.container, MOST_WEIGHED) for each in self._growers)
         return next(filter(None, (inside(parts, wanted)[:1] for parts in newest)), [])
 
-    def _extended_lead(self, thing: Any, bytes_per_step: float) -> None:
+    def _extended_lead(self, longer: Longer) -> None:
+        thing = longer.thing
         found = self._follow(thing)
         if found.outside or found.told.library:
             return
         if found.own_limit is not None:
             found.bounded, found.limit = thing, found.own_limit
-            self.filling.note(found, self._made, bytes_per_step)
+            self.filling.note(found, self._made, longer.bytes_per_step)
             return
         found.lines = self._credits.of(thing, found)
         kind: Kind = "tensor" if has_tensor([thing]) else "object"
         what = f"{describe(thing)}, larger at each look"
-        self.leads.append(self._lead(kind, what, found, None, bytes_per_step))
+        lead = self._lead(kind, what, found, None, longer.bytes_per_step)
+        sites = (*lead.lines, *lead.made_at)
+        if longer.was_read or any(joins_itself(site.path, site.line) for site in sites):
+            self.leads.append(lead)
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)

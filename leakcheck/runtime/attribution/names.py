@@ -37,10 +37,10 @@ def is_stacked(place: Place, holder: Holder) -> bool:
     return False
 
 
-def joins_itself(place: Place) -> bool:
+def joins_itself(path: str, line: int) -> bool:
     """Say whether a line joins more to what there is: `self.keys = torch.cat([self.keys, key])`."""
-    for node in ast.walk(parsed(place.path)):
-        if getattr(node, "lineno", 0) == place.line:
+    for node in ast.walk(parsed(path)):
+        if getattr(node, "lineno", 0) == line:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
                     if _JOINS.search(name_of(call.func)) and _adds_to(target, call):

@@ -26,8 +26,11 @@ from leakcheck.runtime.judgement.trend import HALVES_AGREE_WITHIN, fit, is_even,
 from leakcheck.runtime.readings.categories import resource_of
 from leakcheck.runtime.readings.meters import (
     COUNTED_EXACTLY,
+    HEAP,
     HELD_BACK,
     NEWEST_NODES,
+    is_in_use,
+    place_name,
     unit_of,
 )
 from leakcheck.runtime.readings.series import GARBAGE, Series
@@ -46,9 +49,7 @@ ABOUT_KNOWN = 0.1  # of a rate, between the least and the greatest that readings
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 CONFIRM_OTHER_STEPS = 100  # of bytes, which jump
-_TEMPORARIES = resource_of("host", "temporaries")
-_OF_ONE_STEP = (NEWEST_NODES, _TEMPORARIES, "tensors", "host.heap")
-LEAST_OF_ONE_STEP = 0.1  # of what the heap gains, that is in tensors of the newest step
+LEAST_OF_ONE_STEP = 0.1  # of what memory gains, that is in tensors of the newest step
 
 
 @dataclass(slots=True)
@@ -65,7 +66,9 @@ class Confirmation:
     def __post_init__(self) -> None:
         """Make room for the readings: kept as objects, they counted as growth of 12 blocks each."""
         names = [reading.resource for reading in (*self.suspected, *self.along)]
-        self.taken = Series(6, list(dict.fromkeys((*names, *_OF_ONE_STEP))))
+        in_use = [HEAP, *filter(is_in_use, names)]
+        of_one_step = (NEWEST_NODES, "tensors", *in_use, *map(_temporaries_beside, in_use))
+        self.taken = Series(6, list(dict.fromkeys((*names, *of_one_step))))
 
     @property
     def next_step(self) -> int:
@@ -152,13 +155,17 @@ class Confirmation:
     def lengthening(self) -> str:
         """Say what grew of one single step, as with longer sequences or larger batches; or "".
 
-        A step ends while its graph is alive: of such a heap nobody can say what else grew.
+        A step ends while its graph is alive: of such memory nobody can say what else grew.
         """
-        heap = self._risen("host.heap")
         if self._risen(NEWEST_NODES):
             return "the graph of one step grows, and the heap with it"
-        if self._risen(_TEMPORARIES) >= LEAST_OF_ONE_STEP * heap > 0 >= self._risen("tensors"):
-            return "the tensors of one step grow, and the heap with them"
+        if self._risen("tensors") > 0:
+            return ""
+        for resource in filter(is_in_use, self.taken.resources):
+            gained, temporaries = map(self._risen, (resource, _temporaries_beside(resource)))
+            if temporaries >= LEAST_OF_ONE_STEP * gained > 0:
+                memory = "the heap" if resource == HEAP else resource
+                return f"the tensors of one step grow, and {memory} with them"
         return ""
 
     def _risen(self, resource: str) -> int:
@@ -193,20 +200,20 @@ class Confirmation:
         return min(rates) >= AGREES_FROM * reading.line.per_step
 
     def longer(self, step: int, seen: int) -> Confirmation | None:
-        """Plan a longer look from `step` on at a heap that rose too seldom to be sure of.
+        """Plan a longer look from `step` on at memory that rose too seldom to be sure of.
 
         That of a file in memory gains by an eighth at a time, what an evaluation keeps comes every
         hundred steps. None if it did not rise, or few steps were `seen` of this loop, or the look
         was as long as any.
         """
-        heap = [one for one in self.suspected if one.resource == "host.heap" and not one.stairs]
+        in_use = [one for one in self.suspected if is_in_use(one.resource) and not one.stairs]
         long_enough = self.length >= LONGEST_CONFIRMATION_STEPS
         if long_enough or seen < LONGEST_CONFIRMATION_STEPS:
             return None
-        if not any(self._rose_at_times(one) for one in heap):
+        if not any(self._rose_at_times(one) for one in in_use):
             return None
         length = max(LONGEST_CONFIRMATION_STEPS, seen // 2)
-        return Confirmation(heap, step + 1, length, self.along)
+        return Confirmation(in_use, step + 1, length, self.along)
 
     def _rose_at_times(self, reading: Reading) -> bool:
         begin, middle, end = self._levels(reading.resource) or (0, 0, 0)
@@ -292,6 +299,10 @@ class Confirmation:
             if rate < expected:
                 return False
         return True
+
+
+def _temporaries_beside(resource: str) -> str:
+    return resource_of(place_name(resource), "temporaries")
 
 
 def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:

@@ -11,7 +11,7 @@ from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, is_in_use
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -262,7 +262,9 @@ def is_garbage(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
     `freed_bytes`: by collections in so many `steps`. What leaks beside garbage was not freed with
     it, and makes the heap gain more a step than that comes to.
     """
-    plain = all(one.resource in PLAIN and one.stairs is None for one in grown)
+    plain = all(
+        (one.resource in PLAIN or is_in_use(one.resource)) and one.stairs is None for one in grown
+    )
     waiting = sum(_in_bytes(one.resource, one.values[-1] - one.values[0]) for one in grown)
     known = freed_bytes > 0 and bool(grown)
     return plain and known and plain_bytes(grown) * steps <= AS_MUCH * (freed_bytes + waiting)

@@ -28,7 +28,7 @@ from leakcheck.runtime.judgement.trend import (
     settled_after,
 )
 from leakcheck.runtime.readings.children import CHILDREN
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
 
 FEWEST_WARMUP_STEPS = 10
@@ -194,14 +194,18 @@ def _is_new_high(late: Reading, series: Series, after: int) -> bool:
 
 
 def evenly(quick: Series, tolerance_bytes: int) -> list[Reading]:
-    """Return the heap if it gains the same on every step, and much: no noise is to be waited out.
+    """Return memory in use that gains the same on every step, and much: there is no noise in it.
 
     So does a list of arrays. A cache that fills up does too, for a while.
     """
-    heap = read(quick, "host.heap")
-    if heap is None or heap.line.steps < EVEN_SPAN_STEPS or not heap.line.straight:
-        return []
-    return [heap] if heap.line.per_step > EVEN_TIMES_TOLERANCE * tolerance_bytes else []
+    least = EVEN_TIMES_TOLERANCE * tolerance_bytes
+    known = (read(quick, resource) for resource in filter(is_in_use, quick.resources))
+    return [
+        one
+        for one in known
+        if one and one.line.steps >= EVEN_SPAN_STEPS and one.line.straight
+        if one.line.per_step > least
+    ]
 
 
 def companions(
@@ -300,7 +304,7 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
                 climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
                 # an image an epoch is kept on purpose: bytes tell whether it matters
                 climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
-            elif unit_of(resource) == "B" and not resource.endswith((*HELD_BACK, OUTSIDE)):
+            elif is_in_use(resource):
                 climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
             else:
                 continue

@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
-from leakcheck.runtime.judgement.judge import Reading, judge_of
+from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.stairs import FEWEST_APART_STEPS, Stairs, stairs
 from leakcheck.runtime.judgement.trend import ALL_OF, fit
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.runtime.readings.series import Series
 
 FEWEST_DOUBTFUL = 5  # jumps, for a run that ends before they are confirmed
@@ -27,7 +27,7 @@ WAITS_FOR = 2.25  # times the steps until the first jump, for a second one
 def climbing(quick: Series, after: int, tolerance_bytes: int) -> list[Reading]:
     """Return the bytes in use that rise in stairs beyond `after`, by more than the tolerance."""
     found = []
-    for resource in filter(_is_in_use, quick.resources):
+    for resource in filter(is_in_use, quick.resources):
         steps, values = quick.column(resource, after=after)
         known, line = stairs(steps, values), fit(steps, values)
         if known is None or line is None:
@@ -72,7 +72,7 @@ def outcome(
 
 def is_due(quick: Series, origin: int, after: int, tolerance_bytes: int) -> bool:
     """Say whether a second jump may yet come: as far from the first as that is from `origin`."""
-    for resource in filter(_is_in_use, quick.resources):
+    for resource in filter(is_in_use, quick.resources):
         steps, values = quick.column(resource, after=after)
         rises = [now - past for past, now in pairwise(values)]
         if not rises or max(rises) < LEAST_JUMP_BYTES:
@@ -90,8 +90,3 @@ def _with(reading: Reading, known: Stairs) -> Reading:
     rate = known.per_step
     line = replace(reading.line, per_step=rate, low=rate, high=rate)
     return replace(reading, line=line, stairs=known)
-
-
-def _is_in_use(resource: str) -> bool:
-    in_use = unit_of(resource) == "B" and judge_of(resource) is not None
-    return in_use and not resource.endswith((*HELD_BACK, OUTSIDE))

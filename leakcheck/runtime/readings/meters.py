@@ -43,11 +43,27 @@ LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
 NEWEST_NODES = "graph.newest"  # of the newest step: a number to confirm others by, not judged
 COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
+HEAP, ALLOCATED = "host.heap", ".allocated"
 
 
 def unit_of(resource: str) -> str:
     """Return the unit a resource is counted in: bytes unless the table says otherwise."""
     return UNITS.get(resource, resource if resource in COUNTED else "B")
+
+
+def is_in_use(resource: str) -> bool:
+    """Say whether a resource counts bytes in use: the heap's, or what a device's allocator gave."""
+    return resource == HEAP or resource.endswith(ALLOCATED)
+
+
+def place_name(resource: str) -> str:
+    """Return where a resource is: `host`, or a device as `cuda:0`."""
+    return resource.partition(".")[0]
+
+
+def in_use_at(place: str) -> str:
+    """Return the resource that counts the bytes in use at a place."""
+    return HEAP if place == "host" else f"{place}{ALLOCATED}"
 
 
 class HostMeter:
@@ -63,7 +79,7 @@ class HostMeter:
         """Return the quick readings."""
         readings = {"host.rss": self._rss_bytes()}
         if self._heap is not None:
-            readings["host.heap"] = self._heap()
+            readings[HEAP] = self._heap()
         return readings
 
     def read_slow(self) -> dict[str, int]:
@@ -214,18 +230,16 @@ class DeviceMeter:
         readings: dict[str, int] = {}
         for name, backend in _backends():
             for index in range(_device_count(backend)):
-                reserved = int(backend.memory_reserved(index))
+                allocated, peak, reserved = _statistics(backend, index)
                 if reserved:
-                    allocated = int(backend.memory_allocated(index))
-                    peak = max(allocated, int(backend.max_memory_allocated(index)))
                     device = f"{name}:{index}"
                     most = self._most_bytes[device] = max(peak, self._most_bytes.get(device, 0))
-                    readings[f"{device}.allocated"] = allocated
+                    readings[in_use_at(device)] = allocated
                     readings[f"{device}.reserved"] = reserved
                     readings[f"{device}.reserved-allocated"] = reserved - most
         mps = _initialised("torch.mps")
         if mps is not None and mps.current_allocated_memory():
-            readings["mps.allocated"] = int(mps.current_allocated_memory())
+            readings[in_use_at("mps")] = int(mps.current_allocated_memory())
             readings["mps.reserved"] = int(mps.driver_allocated_memory())
         return readings
 
@@ -273,6 +287,19 @@ def _initialised(module: str) -> ModuleType | None:
 
 def _device_count(backend: ModuleType) -> int:
     return int(backend.device_count())
+
+
+def _statistics(backend: ModuleType, index: int) -> tuple[int, int, int]:
+    """Return what is allocated, the most that ever was, and what is reserved, in bytes.
+
+    Asked once for all: each of torch's functions for one number makes a dictionary of some 200.
+    """
+    told = backend.memory_stats_as_nested_dict(index)
+    if not told:
+        return 0, 0, 0
+    allocated, reserved = (told[f"{what}_bytes"]["all"] for what in ("allocated", "reserved"))
+    peak = max(allocated["current"], allocated["peak"])
+    return int(allocated["current"]), int(peak), int(reserved["current"])
 
 
 def _count(folder: str) -> int:
