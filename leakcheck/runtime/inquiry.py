@@ -217,7 +217,8 @@ class Findings:
         if self.memo or self.prospects.memo:
             return outlook.MEMO_STEPS
         if not self.suspects:
-            return outlook.MEMO_STEPS if memory_alone else outlook.UNSURE_STEPS
+            on_host = all(one.resource.startswith("host.") for one in grown)
+            return outlook.MEMO_STEPS if on_host else outlook.UNSURE_STEPS
         if self.doubtful or any(
             one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
             for one in self.suspects

@@ -24,6 +24,7 @@ from torch import nn
 import leakcheck
 from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.watch import Ledger
+from leakcheck.runtime.readings.meters import DeviceMeter
 
 
 def origin() -> dict[str, Any]:
@@ -144,7 +145,7 @@ def context() -> dict[str, int]:
 
     "before" is what the card had in use without a context of ours, where NVML tells it.
     """
-    told = {"before": _in_use_before()}
+    told = {"before": _in_use()}
     torch.cuda.init()
     torch.zeros(1, device="cuda")
 
@@ -153,7 +154,7 @@ def context() -> dict[str, int]:
         free, total = torch.cuda.mem_get_info()
         return total - free - torch.cuda.memory_reserved()
 
-    told["context"] = outside()
+    told["context"], told["seen by NVML"] = outside(), _in_use()
     x = torch.randn(512, 512, device="cuda")
     (x @ x).sum().item()
     told["cublas"] = outside()
@@ -162,13 +163,15 @@ def context() -> dict[str, int]:
     return told
 
 
-def _in_use_before() -> int:
+def _in_use() -> int:
+    """Bytes in use on the card, without what the driver keeps for itself: NVML's second form."""
     try:
         import pynvml
     except ImportError:
         return -1
     pynvml.nvmlInit()
-    used = pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
+    card = pynvml.nvmlDeviceGetHandleByIndex(0)
+    used = pynvml.nvmlDeviceGetMemoryInfo(card, version=pynvml.nvmlMemory_v2).used
     pynvml.nvmlShutdown()
     return int(used)
 
@@ -291,9 +294,9 @@ def overhead() -> dict[str, Any]:
 
 
 def watching() -> dict[str, Any]:
-    """Microseconds of a step of about 5 ms, watched and not, in turns of 100 steps.
+    """Microseconds of a step of about 5 ms, watched and not, eight steps in turns.
 
-    A process that reads the device's clock: each turn ends with a synchronisation.
+    Each turn ends with a synchronisation, so that what is measured is all of its steps.
     """
     loop = replace(LOOPS["transformer"], model=lambda: Attention(layers=5))
     model, optimizer = loop.make("cuda")
@@ -312,14 +315,26 @@ def watching() -> dict[str, Any]:
 
     turn(50, watched=False)
     turn(600, watched=True)  # the first window is over
-    pairs = [(turn(100, watched=False), turn(100, watched=True)) for _ in range(25)]
+    steps = [(turn(8, watched=False), turn(8, watched=True)) for _ in range(150)]
+    bare, watched = (median(times) for times in zip(*steps, strict=True))
     sentinel.stop()
     report = sentinel.report()
+    meter = DeviceMeter()
+    began = time.perf_counter()
+    for _ in range(1000):
+        readings = meter.read()
+    reading_us = (time.perf_counter() - began) * 1e3
+    began = time.perf_counter()
+    for _ in range(100):
+        meter.read_slow(readings)
     return {
-        "pairs_us": [[round(bare, 1), round(watched, 1)] for bare, watched in pairs],
-        "median_ratio": median(watched / bare for bare, watched in pairs),
+        "bare_us": round(bare, 1),
+        "watched_us": round(watched, 1),
+        "median_difference_us": round(median(b - a for a, b in steps), 1),
         "verdict": report.verdict,
         "inside_us": report.overhead.per_step_us,
+        "device_reading_us": round(reading_us, 1),
+        "slow_device_reading_us": round((time.perf_counter() - began) * 1e4, 1),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -117,9 +118,9 @@ def _out_of_memory() -> None:
     _limit(2048 * MIB)
     kept = []
     try:
-        while True:
+        for number in itertools.count(1):
             kept.append(torch.empty(48 * MIB, dtype=torch.uint8, device="cuda"))
-            if len(kept) % 3 == 0:
+            if number % 3 == 0:
                 del kept[len(kept) // 2]
     except torch.OutOfMemoryError:
         pass

@@ -22,7 +22,6 @@ LOOPS = (
     "transformer-for-loop", "transformer-checkpointed", "transformer-reentrant",
     "transformer-accumulating", "lstm",
 )  # fmt: skip
-WEIGHTS = round_size(256_000) + round_size(1000)
 
 
 def workspace_bytes() -> int:
@@ -33,17 +32,18 @@ def workspace_bytes() -> int:
 @pytest.mark.parametrize("section", ["seeds", "seeds-without-workspaces"])
 def test_the_printed_values_of_one_linear_layer(section: str, captured: Callable[[str], Path]):
     workspace = workspace_bytes() if section == "seeds" else 0
+    biased = min(CUBLASLT_BYTES, workspace)
 
     rows = json.loads(captured(section).read_text())["captured"]["linear"]
 
     assert [(row[0], row[1]) for row in rows] == [
         ("model", 257_024),
         ("input", 258_048),
-        ("forward", 259_072 + workspace),
-        ("backward", 516_096 + 2 * workspace),
-        ("deleted", 2 * workspace),
+        ("forward", 259_072 + workspace + biased),
+        ("backward", 516_096 + 2 * workspace + biased),
+        ("deleted", 2 * workspace + biased),
     ]
-    assert rows[0][2] == 2 * 1024 * 1024
+    assert rows[0][2] == 2 * 1024 * 1024  # reserved
 
 
 @pytest.mark.parametrize(("kind", "state"), [("SGD", 0), ("Adam", 2)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,7 +27,8 @@ with leakcheck.Sentinel(steps=300) as sentinel:
 report = sentinel.report()
 trends = {{trend.resource: [trend.verdict, trend.per_step] for trend in report.trends}}
 suspects = [
-    [s.kind, s.holder, [[place.line, place.code] for place in s.locations]] for s in report.suspects
+    [s.kind, str(s.holder), [[place.line, place.code] for place in s.locations]]
+    for s in report.suspects
 ]
 told = {{"verdict": report.verdict, "trends": trends, "suspects": suspects}}
 print("\\n" + json.dumps(told))
@@ -79,49 +80,87 @@ def test_the_leak_made_far_away_grows_the_graph_and_no_device_byte(told: Told):
     assert "graph" in [suspect[0] for suspect in answer["suspects"]]
 
 
+class Leak(NamedTuple):
+    """A program that leaks, and what is to be told of it."""
+
+    setup: str
+    body: str
+    kind: str
+    line: str  # a part of it
+    device_bytes: float | None  # a step; None where the library decides
+
+
 LEAKS = {
-    "sum of losses": (MODEL, "total = total + train()"),
-    "list of losses": (MODEL, "kept.append(train())"),
-    "detached outputs": (MODEL, "train(); kept.append(torch.zeros(256, device=device))"),
-    "growing param groups": (
+    "sum of losses": Leak(MODEL, "total = total + train()", "graph", "total = total", 0),
+    "list of losses": Leak(MODEL, "kept.append(train())", "graph", "kept.append", 512),
+    "detached outputs": Leak(
+        MODEL,
+        "train()\nkept.append(torch.zeros(256, device=device))",
+        "tensor",
+        "kept.append",
+        1024,
+    ),
+    "growing param groups": Leak(
         MODEL,
         "train()\nextra = nn.Parameter(torch.zeros(64, device=device))\n"
         "extra.grad = torch.zeros_like(extra)\noptimizer.add_param_group({'params': [extra]})",
+        "tensor",
+        "optimizer.add_param_group",
+        512,
     ),
-    "hook closures": (
+    "hook closures": Leak(
         MODEL,
         "model.register_forward_hook(\n"
         "    lambda m, i, o, t=torch.zeros(64, device=device): None\n"
         ")\ntrain()",
+        "tensor",
+        "register_forward_hook",
+        512,
     ),
-    "cycle in C++": (
+    "cycle in C++": Leak(
         "",
         "weight = torch.ones(64, device=device, requires_grad=True)\n"
         "(weight * weight).sum().backward(create_graph=True)",
+        "tensor",
+        "weight = torch.ones",
+        1536,
     ),
-    "CUDA graphs captured again": (
+    "CUDA graphs captured again": Leak(
         "x = torch.zeros(64, device=device)",
         "graph = torch.cuda.CUDAGraph()\n"
         "with torch.cuda.graph(graph):\n"
         "    y = x + 1\n"
         "kept.append(graph)",
+        "object",
+        "kept.append",
+        None,
     ),
-    "pinned buffers": ("", "kept.append(torch.zeros(4096).pin_memory())"),
-    "workspaces of threads": (
+    "pinned buffers": Leak(
+        "", "kept.append(torch.zeros(4096).pin_memory())", "tensor", "kept.append", 0
+    ),
+    "workspaces of threads": Leak(
         "x = torch.randn(64, 64, device=device)\nend = threading.Event()\n"
         "def work():\n    x @ x\n    end.wait(60)",
         "kept.append(threading.Thread(target=work, daemon=True))\nkept[-1].start()",
+        "threads",
+        "kept[-1].start()",
+        None,
     ),
 }
 
 
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_leak_on_the_device_grows(name: str, told: Told):
-    setup, body = LEAKS[name]
+def test_a_leak_on_the_device_is_named_with_its_line_and_its_bytes(name: str, told: Told):
+    leak = LEAKS[name]
 
-    answer = told(program(setup, body, steps=200 if "workspaces" in name else 500))
+    answer = told(program(leak.setup, leak.body, steps=200 if "workspaces" in name else 500))
 
     assert answer["verdict"] == "growing"
+    kind, _, places = answer["suspects"][0]
+    assert kind == leak.kind
+    assert any(leak.line in code for _, code in places)
+    if leak.device_bytes is not None:
+        assert allocated_per_step(answer) == pytest.approx(leak.device_bytes, rel=0.01, abs=1)
 
 
 NEIGHBOUR = """

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from leakcheck.memory.ledger import CATEGORY_MARK
+from leakcheck.memory.rounding import ALIGN_BYTES
 from leakcheck.model import Category
 from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.objects import attributes_of, is_tensor
+from leakcheck.runtime.readings.meters import HOST
 
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone
 STATE_DEPTH = 3  # a parameter's entry, its values, and lists of tensors in it
@@ -86,6 +88,9 @@ def _sizes(tensors: list[Any], owners: Owners) -> dict[str, dict[Category, int]]
     for (place, _), (category, size_bytes) in storages.items():
         row = sizes.setdefault(place, {})
         row[category] = row.get(category, 0) + size_bytes
+        if place != HOST:  # a device's allocator counts whole blocks
+            rounding = -size_bytes % ALIGN_BYTES
+            row["rounding and slop"] = row.get("rounding and slop", 0) + rounding
     return sizes
 
 
@@ -105,7 +110,7 @@ def _storage(torch: Any, tensor: Any) -> tuple[str, int, int] | None:
         address = base.data_ptr(tensor) - offset * item_bytes
     except (RuntimeError, TypeError, NotImplementedError):  # nested, functional, symbolic
         return None
-    place = "host" if device.type == "cpu" else f"{device.type}:{device.index}"
+    place = HOST if device.type == "cpu" else f"{device.type}:{device.index}"
     return (place, address, reach * item_bytes) if base.numel(tensor) else None
 
 

@@ -43,7 +43,7 @@ LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
 COUNTED = ("hooks", "descriptors", "threads", "processes")
 NEWEST_NODES = "graph.newest"  # of the newest step: a number to confirm others by, not judged
 COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
-HEAP, ALLOCATED = "host.heap", ".allocated"
+HOST, HEAP, ALLOCATED = "host", "host.heap", ".allocated"
 
 
 def unit_of(resource: str) -> str:
@@ -63,7 +63,7 @@ def place_name(resource: str) -> str:
 
 def in_use_at(place: str) -> str:
     """Return the resource that counts the bytes in use at a place."""
-    return HEAP if place == "host" else f"{place}{ALLOCATED}"
+    return HEAP if place == HOST else f"{place}{ALLOCATED}"
 
 
 class HostMeter:

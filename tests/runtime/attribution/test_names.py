@@ -35,7 +35,9 @@ def place(tmp_path):
     ],
 )
 def test_a_line_that_joins_more_to_what_there_is(place, line, joins):
-    assert joins_itself(place(f"{line}\n")) is joins
+    at = place(f"{line}\n")
+
+    assert joins_itself(at.path, at.line) is joins
 
 
 def test_what_is_made_one_tensor_of_may_not_be_numbers(place):

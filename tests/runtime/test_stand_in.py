@@ -1,0 +1,89 @@
+"""Whole programs whose tensors are counted as a device's: verdicts are as right as on the host.
+
+Each of these was misjudged on a real device, where the heap does not show what tensors do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+HERE = Path(__file__).parent
+STAND_IN = HERE / "stand_in"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("cc"), reason="cc is not installed"),
+]
+Told = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("device") / "device.so"
+    source = str(STAND_IN / "device.c")
+    flags = ["-O2", "-shared", "-fPIC", "-o", str(made), source, "-ldl", "-lpthread"]
+    subprocess.run(["cc", *flags], check=True)
+    return made
+
+
+@pytest.fixture
+def on_the_device(library: Path, tmp_path: Path) -> Told:
+    def run(program: str) -> dict[str, Any]:
+        target = tmp_path / "report.json"
+        path = HERE / "programs" / f"{program}.py"
+        command = [sys.executable, str(STAND_IN / "run.py"), "run", "--json", str(target)]
+        environment = {**os.environ, "LD_PRELOAD": str(library), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [*command, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert target.is_file(), done.stderr
+        report: dict[str, Any] = json.loads(target.read_text())
+        return report
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "longer_batches",  # the larger batch is not the one before made longer
+        "limited_cache",
+        "predictions_for_later",
+        "sum_tree",
+        "classifier",
+    ],
+)
+def test_a_clean_program_is_steady_on_a_device(program: str, on_the_device: Told):
+    report = on_the_device(f"clean/{program}")
+
+    assert (report["verdict"], report["suspects"]) == ("steady", []), report["reason"]
+
+
+@pytest.mark.parametrize(
+    ("program", "holder", "line", "bytes_per_step"),
+    [
+        ("buffer_of_module", "attribute `Contrast.bank`, from local `model` in main()", 22, 8192),
+        ("outputs", "local `outputs` in main()", 24, 512),
+    ],
+)
+def test_a_leak_is_named_on_a_device_and_its_bytes_are_the_devices(
+    program: str, holder: str, line: int, bytes_per_step: float, on_the_device: Told
+):
+    report = on_the_device(f"leaking/{program}")
+
+    suspect = report["suspects"][0]
+    (allocated,) = (t for t in report["trends"] if t["resource"] == "cuda:0.allocated")
+    assert report["verdict"] == "growing"
+    assert suspect["holder"] == holder
+    assert suspect["locations"][0]["line"] == line
+    assert allocated["verdict"] == "growing"
+    assert allocated["per_step"] == pytest.approx(bytes_per_step, rel=0.01)
