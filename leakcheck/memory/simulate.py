@@ -1,21 +1,21 @@
 """A training step on the fake device, followed storage by storage through a simulated allocator.
 
 What torch does not show is added by rule: the workspaces of each thread that multiplies matrices,
-and answers to `.item()`, which a tensor without numbers cannot give. Every such liberty is noted,
-so that a prediction can say what it could not honour.
+the scratch memory of kernels, and answers to `.item()`, which a tensor without numbers cannot give.
+Every such liberty is noted, so that a prediction can say what it could not honour.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from leakcheck.memory import made_up
+from leakcheck.memory import made_up, scratch
 from leakcheck.memory.blocks import Allocator
 from leakcheck.memory.fake_device import DEVICE_TYPE
 from leakcheck.memory.ledger import LiveBlock
@@ -95,16 +95,24 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         out = super().__torch_dispatch__(func, types, args, kwargs)
         if name in PRODUCTS and self._on_device(args):  # after its output, as kernels ask for it
             self._open_handle(name, args, kwargs)
+        elif self.device_type == DEVICE_TYPE:
+            self._pass_through(scratch.moments(name, args))
         made_up.follow(name, args, out)
         if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
             self._remember_input(out)
-        peak = self.allocator.allocated_bytes
-        if peak > self.peaks.get(self._phase, 0):
-            self.peaks[self._phase] = peak
+        self._follow_peaks()
+        return out
+
+    def _follow_peaks(self) -> None:
         now = self.allocator.allocated_bytes
+        if now > self.peaks.get(self._phase, 0):
+            self.peaks[self._phase] = now
         if self.takes_pages and now > self._highest[0]:
             self._highest = now, len(self.events)
-        return out
+
+    def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
+        elsewhere = scratch.on_the_host(func._schema.name.partition("::")[2], args)
+        return [each for at, each in enumerate(out) if at not in elsewhere] if elsewhere else out
 
     def _translated(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What asked for CUDA past the functions that are translated (`empty_like`)."""
@@ -238,18 +246,30 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if _through_cublaslt(name, args, kwargs):
             self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
 
+    def _pass_through(self, moments: Sequence[scratch.Moment]) -> None:
+        """Ask for what a kernel needs for itself, and give it back."""
+        for sizes in moments:
+            keys = [self._take_block(size) for size in sizes]
+            self._follow_peaks()
+            for key in keys:
+                self._died(key)
+
     def _take_workspace(self, library: str, size: int) -> None:
         # handles are per thread, and autograd runs backward in a thread of the device
         thread = "backward" if torch._C._current_graph_task_id() != -1 else "main"
         if (library, thread) in self._workspaces or size == 0:
             return
+        self._workspaces[library, thread] = key = self._take_block(size)
+        self._categories[-key] = "workspaces"
+
+    def _take_block(self, size: int) -> int:
+        """Allocate what is no tensor's storage; returns the key it lives under."""
         with self._lock:
             self._made += 1
             address = self.allocator.malloc(size)
             self.events.append(Event("alloc", self._made, size))
-            self._workspaces[library, thread] = key = -self._made  # no storage has such a key
-            self._live[key] = self._made, address, size, -1
-            self._categories[self._made] = "workspaces"
+            self._live[-self._made] = self._made, address, size, -1
+            return -self._made
 
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:
