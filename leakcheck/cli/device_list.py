@@ -33,7 +33,6 @@ def _lines() -> Iterator[str]:
 def _line(profile: DeviceProfile) -> str:
     memory = f"{format_bytes(profile.memory_bytes)}, {profile.memory_source}"
     context = "measured" if profile.context_measured else "not measured"
-    rule = "assumed" if profile.workspace_assumed else "by its rule"
-    workspace = f"{format_bytes(profile.workspace_bytes)}, {rule}"
+    workspace = format_bytes(profile.workspace_bytes)
     capability = ".".join(map(str, profile.capability))
     return _ROW.format(profile.key, profile.name, capability, memory, context, workspace)

@@ -83,6 +83,8 @@ def install(device: SimulatedDevice) -> None:
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
         setattr(torch.cuda.nvtx, name, nothing)
     torch.cuda.nvtx.range = Silent  # type: ignore[assignment]
+    # a CPU build has no such function
+    torch._C._cuda_clearCublasWorkspaces = device.drop_workspaces
     for name in ("_record_memory_history", "_dump_snapshot", "set_per_process_memory_fraction"):
         setattr(torch.cuda.memory, name, nothing)
     _tell_statistics(device)

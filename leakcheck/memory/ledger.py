@@ -7,19 +7,18 @@ by construction. `explain` compares two pages of the same phase. `watch.py` fill
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
 from leakcheck.memory.rounding import ALIGN_BYTES
+from leakcheck.memory.workspaces import WorkspaceSizes, known_sizes
 from leakcheck.model import Category, DeviceMemory, LedgerPage, LedgerRow, MemoryGrowth
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 CATEGORY_MARK: Final = ".memory."  # in the name of a reading: "host.memory.gradients"
 END_OF_STEP: Final = "end of a step"  # the phase at which growth is looked for
-# cuBLAS asks for these (CublasHandlePool.cpp): 4096 * 1024 * 2 + 16 * 1024 * 8, and 32 MiB from
-# compute capability 9.0 on.
-WORKSPACE_BYTES: Final = frozenset({8_519_680, 33_554_432})
+_USUAL_WORKSPACES: Final = known_sizes({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,7 @@ def write_page(
     step: int = 0,
     reserved_bytes: int = 0,
     used_bytes: int | None = None,
+    workspaces: WorkspaceSizes = _USUAL_WORKSPACES,
 ) -> LedgerPage:
     """Assign every block once; `owners` maps addresses inside blocks to categories.
 
@@ -48,11 +48,13 @@ def write_page(
     unexplained. When several addresses fall into one block the earlier category wins.
     """
     by_block = _owned(blocks, owners)
+    unowned = [block for block in blocks if block.address not in by_block]
+    by_block |= dict.fromkeys(_workspaces(unowned, workspaces), "workspaces")
     sizes = dict.fromkeys(CATEGORIES, 0)
     counts = dict.fromkeys(CATEGORIES, 0)
     places: dict[tuple[Category, str], int] = {}
     for block in blocks:
-        category = by_block.get(block.address) or _unowned(block)
+        category = by_block.get(block.address, "unexplained")
         sizes[category] += block.requested_bytes
         counts[category] += 1
         sizes["rounding and slop"] += block.size_bytes - block.requested_bytes
@@ -142,10 +144,19 @@ def _owned(blocks: Sequence[LiveBlock], owners: Mapping[int, Category]) -> dict[
     return owned
 
 
-def _unowned(block: LiveBlock) -> Category:
-    if block.workspace or block.requested_bytes in WORKSPACE_BYTES:
-        return "workspaces"
-    return "unexplained"
+def _workspaces(unowned: Sequence[LiveBlock], sizes: WorkspaceSizes) -> Iterator[int]:
+    """The addresses of the workspaces among blocks that nobody owns.
+
+    Tensors often have the size of a cuBLASLt workspace, 1 MiB; there are as many workspaces of it
+    as cuBLAS has, one for each handle and stream, and what goes beyond is no workspace.
+    """
+    handles = sum(block.requested_bytes in sizes.cublas for block in unowned)
+    for block in sorted(unowned, key=lambda block: (not block.workspace, block.address)):
+        if block.requested_bytes == sizes.cublaslt and handles:
+            handles -= 1
+            yield block.address
+        elif block.workspace or block.requested_bytes in sizes.cublas:
+            yield block.address
 
 
 def _by_site(page: LedgerPage) -> dict[tuple[Category, str], int]:

@@ -77,8 +77,6 @@ def predict_here(request: Request) -> Prediction:
     context_bytes = device_profile.context_bytes
     if CUDNN_NOTE in device.notes:
         context_bytes += device_profile.cudnn_bytes
-    if device.doubtful_bytes:
-        device.assume("cuBLAS workspaces of 32 MiB are assumed, as compute capability 9.0 has them")
     peak_allocated, peak_reserved = device.highest_bytes
     return Prediction(
         device=device_profile.key,
@@ -96,7 +94,6 @@ def predict_here(request: Request) -> Prediction:
         conditions=tuple(device.conditions),
         batch_size=request.batch_size,
         context_measured=device_profile.context_measured,
-        doubtful_bytes=device.doubtful_bytes,
         output_bytes=device.output_bytes,
     )
 

@@ -37,10 +37,9 @@ class Prediction:
 
     `mode` is "fake" (no tensor had numbers) or "cpu" (the real step ran on the host). `notes` names
     what is not modelled: where nobody measured what that is worth, there is no interval.
-    `conditions` are what the numbers hold for. `doubtful_bytes` may be missing from the device, as
-    they follow a rule that is assumed for it. `peak_page` is the last step's highest
-    moment, `timeline` that step over its events. `output_bytes` is what modules returned in its
-    forward pass, the sum that forward hooks tell.
+    `conditions` are what the numbers hold for. `peak_page` is the last step's highest moment,
+    `timeline` that step over its events. `output_bytes` is what modules returned in its forward
+    pass, the sum that forward hooks tell.
     """
 
     device: str
@@ -58,7 +57,6 @@ class Prediction:
     conditions: tuple[str, ...] = ()
     batch_size: int | None = None
     context_measured: bool = True
-    doubtful_bytes: int = 0
     output_bytes: int = 0
 
     @property
@@ -99,5 +97,4 @@ class Prediction:
     def _interval(self, peak_bytes: int, error: float | None) -> tuple[int, int] | None:
         if error is None:
             return None
-        low = int((peak_bytes - self.doubtful_bytes) * (1 - error))
-        return max(0, low), int(peak_bytes * (1 + error))
+        return int(peak_bytes * (1 - error)), int(peak_bytes * (1 + error))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from leakcheck.errors import UsageError
+from leakcheck.memory.workspaces import cublas_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,10 +17,7 @@ else:
     import tomli as tomllib
 
 DEVICES = Path(__file__).with_name("devices.toml")
-HOPPER = (9, 0)
 AMPERE = (8, 0)
-HOPPER_WORKSPACE_BYTES = 32 << 20
-WORKSPACE_BYTES = 4096 * 1024 * 2 + 16 * 1024 * 8
 # of a T4, for every device nobody measured: devices.toml names the source
 USUAL_CONTEXT_BYTES, USUAL_CUDNN_BYTES = 137_363_456, 4_063_232
 
@@ -43,13 +41,8 @@ class DeviceProfile:
 
     @property
     def workspace_bytes(self) -> int:
-        """The cuBLAS workspace of one handle (CublasHandlePool.cpp)."""
-        return HOPPER_WORKSPACE_BYTES if self.capability >= HOPPER else WORKSPACE_BYTES
-
-    @property
-    def workspace_assumed(self) -> bool:
-        """Whether 32 MiB is taken from 9.0 without a source of its own."""
-        return self.capability > HOPPER
+        """The cuBLAS workspace of one handle, where the environment says nothing else."""
+        return cublas_bytes(self.capability, {})
 
     @property
     def native_bf16(self) -> bool:

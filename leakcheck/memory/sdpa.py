@@ -7,6 +7,7 @@ a TorchFunctionMode aborts the process with non-reentrant checkpointing.
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 import torch
@@ -16,7 +17,10 @@ from leakcheck.memory.autocast import KEY as AUTOCAST_KEY
 from leakcheck.memory.profiles import DeviceProfile
 
 HALF = (torch.float16, torch.bfloat16)
-FLASH_HEAD_DIM = 256
+FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
+CUDNN_CAPABILITIES = ((9, 0), (10, 0))
+CUDNN_SINCE = (2, 11)  # seen there; sdp_utils.cpp of 2.13 says the same
+NO_CUDNN = "TORCH_CUDNN_SDPA_DEPRIORITIZED"
 
 
 class Call(NamedTuple):
@@ -32,18 +36,32 @@ class Call(NamedTuple):
 
 
 def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked: bool) -> str:
-    """Return "flash", "efficient" or "math" by sdp_utils.cpp's order for the device.
+    """Return "cudnn", "flash", "efficient" or "math" by sdp_utils.cpp's order for the device.
 
-    Flash takes half precision from compute capability 8.0 and no mask; memory-efficient takes
-    float32 and float16 everywhere and bfloat16 from 8.0; what is left is math.
+    cuDNN takes half precision, masked or not, on compute capability 9.0 and 10.0; flash takes it
+    from 8.0 on and without a mask; memory-efficient takes float32 and float16 everywhere and
+    bfloat16 from 8.0; what is left is math.
     """
     if dtype is torch.bfloat16 and not profile.native_bf16:
         return "math"
+    if (
+        dtype in HALF
+        and head_dim <= CUDNN_HEAD_DIM
+        and head_dim % 8 == 0
+        and _prefers_cudnn(profile)
+    ):
+        return "cudnn"
     if dtype in HALF and profile.native_bf16 and not masked and head_dim <= FLASH_HEAD_DIM:
         return "flash"
     if dtype in (*HALF, torch.float32):
         return "efficient"
     return "math"
+
+
+def _prefers_cudnn(profile: DeviceProfile) -> bool:
+    major, minor = torch.__version__.split(".")[:2]
+    told = (int(major), int(minor)) >= CUDNN_SINCE and os.environ.get(NO_CUDNN) != "1"
+    return told and profile.capability in CUDNN_CAPABILITIES
 
 
 def install(device_type: str, profile: DeviceProfile) -> None:
@@ -91,17 +109,34 @@ def _flash(call: Call) -> Any:
     return flash(*tensors, call.dropout_p, call.is_causal, False, scale=call.scale)[0]
 
 
+def _cudnn(call: Call) -> Any:
+    cudnn = torch.ops.aten._scaled_dot_product_cudnn_attention
+    tensors = call.query, call.key, call.value
+    told = _mask(call), _keeps(call), call.dropout_p, call.is_causal, False
+    return cudnn(*tensors, *told, scale=call.scale)[0]
+
+
 def _efficient(call: Call) -> Any:
-    query, key, mask = call.query, call.key, call.mask
-    if mask is not None:
-        if mask.dtype is torch.bool:
-            zeros = torch.zeros_like(mask, dtype=query.dtype)
-            mask = zeros.masked_fill(mask.logical_not(), float("-inf"))
-        mask = mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
-    tensors = query, key, call.value
-    keep = any(each.requires_grad for each in tensors) and torch.is_grad_enabled()
     efficient = torch.ops.aten._scaled_dot_product_efficient_attention
-    return efficient(*tensors, mask, keep, call.dropout_p, call.is_causal, scale=call.scale)[0]
+    tensors = call.query, call.key, call.value
+    told = _mask(call), _keeps(call), call.dropout_p, call.is_causal
+    return efficient(*tensors, *told, scale=call.scale)[0]
+
+
+def _mask(call: Call) -> torch.Tensor | None:
+    query, key, mask = call.query, call.key, call.mask
+    if mask is None:
+        return None
+    if mask.dtype is torch.bool:
+        added = torch.zeros_like(mask, dtype=query.dtype)
+        mask = added.masked_fill_(mask.logical_not(), float("-inf"))
+    return mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
+
+
+def _keeps(call: Call) -> bool:
+    """Whether backward will need the sums of the softmax."""
+    tensors = call.query, call.key, call.value
+    return any(each.requires_grad for each in tensors) and torch.is_grad_enabled()
 
 
 def _math(call: Call) -> Any:
@@ -110,4 +145,4 @@ def _math(call: Call) -> Any:
     return math(*tensors, call.mask, call.dropout_p, call.is_causal, scale=call.scale)[0]
 
 
-KERNELS = {"flash": _flash, "efficient": _efficient, "math": _math}
+KERNELS = {"cudnn": _cudnn, "flash": _flash, "efficient": _efficient, "math": _math}

@@ -57,9 +57,13 @@ class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if isinstance(out, torch.Tensor):
             self.note(out)
         else:
-            for leaf in tree_leaves(out):
+            for leaf in tree_leaves(self._seen(func, args, out)):
                 if isinstance(leaf, torch.Tensor):
                     self.note(leaf)
+        return out
+
+    def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
+        """The outputs that are counted: all of them."""
         return out
 
     def note(self, tensor: torch.Tensor) -> None:

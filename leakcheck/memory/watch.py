@@ -10,6 +10,7 @@ refused. torch is imported only here and in the modules this one uses.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
@@ -20,6 +21,7 @@ from leakcheck.memory.growth import WARMUP_STEPS
 from leakcheck.memory.ledger import LiveBlock, device_memory, write_page
 from leakcheck.memory.owners import SavedTensors, owners, tensors_in_python
 from leakcheck.memory.sites import site_of
+from leakcheck.memory.workspaces import known_sizes
 from leakcheck.model import Category, DeviceMemory, LedgerPage
 
 if TYPE_CHECKING:
@@ -162,6 +164,7 @@ def _device_page(device: int, found: dict[int, Any], phase: str, step: int) -> L
         step=step,
         reserved_bytes=reserved,
         used_bytes=total - free,
+        workspaces=known_sizes(os.environ),
     )
 
 

@@ -13,6 +13,7 @@ from leakcheck.memory.allocator import round_size
 from leakcheck.memory.replay import reproduce
 from leakcheck.memory.trace_file import read_traces
 from leakcheck.memory.verdict import recorded_config
+from leakcheck.memory.workspaces import cublas_bytes, cublaslt_bytes
 
 FOLDER = Path(__file__).parents[1] / "data" / "gpu"
 TRACES = sorted(FOLDER.glob("trace-*.json.gz"))
@@ -45,15 +46,17 @@ def test_captured_pages_sum_to_what_torch_said():
 
 def test_the_captured_seed_values_follow_from_the_rules():
     told = captured("seeds")
-    workspace = 33_554_432 if told["capability"][0] >= 9 else 8_519_680
+    major, minor = told["capability"]
+    cublas = cublas_bytes((major, minor), {})
+    cublaslt = cublaslt_bytes(cublas, {})
     weights = round_size(256_000) + round_size(1000)
 
     assert [row[1] for row in told["captured"]["linear"]] == [
         weights,
         weights + 1024,
-        weights + 2048 + workspace,
-        2 * weights + 2048 + 2 * workspace,
-        2 * workspace,
+        weights + 2048 + cublas + cublaslt,
+        2 * weights + 2048 + 2 * cublas + cublaslt,
+        2 * cublas + cublaslt,
     ]
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakcheck.memory.ledger import CATEGORIES, LiveBlock, device_memory, explain, write_page
+from leakcheck.memory.workspaces import known_sizes
 from leakcheck.model import LedgerPage, LedgerRow, MemoryGrowth
 from leakcheck.report.picture import pages_svg
 
@@ -59,6 +60,32 @@ def test_a_block_is_claimed_once_by_the_earlier_category():
 )
 def test_what_nobody_owns_is_a_workspace_or_unexplained(block: LiveBlock, category: str):
     assert page(0, block).rows == (LedgerRow(category, block.requested_bytes, 1),)  # type: ignore[arg-type]
+
+
+def test_there_are_as_many_cublaslt_workspaces_as_cublas_ones_and_the_rest_is_a_leak():
+    handles = [LiveBlock(n << 26, 33_554_432, 33_554_432) for n in (1, 2)]
+    leaked = [LiveBlock(n << 20, 1 << 20, 1 << 20) for n in range(5)]
+
+    assert page(0, *handles, *leaked).rows == (
+        LedgerRow("workspaces", 2 * 33_554_432 + 2 * (1 << 20), 4),
+        LedgerRow("unexplained", 3 * (1 << 20), 3),
+    )
+
+
+def test_a_mebibyte_without_a_cublas_workspace_is_unexplained():
+    assert page(0, LiveBlock(0, 1 << 20, 1 << 20)).rows == (LedgerRow("unexplained", 1 << 20, 1),)
+
+
+def test_workspaces_of_configured_sizes_are_recognised():
+    environment = {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "CUBLASLT_WORKSPACE_SIZE": "64"}
+    blocks = [LiveBlock(n << 26, size, size) for n, size in enumerate((131_072, 65_536, 8_519_680))]
+
+    told = write_page(blocks, {}, phase="after forward", workspaces=known_sizes(environment))
+
+    assert told.rows == (
+        LedgerRow("workspaces", 196_608, 2),
+        LedgerRow("unexplained", 8_519_680, 1),
+    )
 
 
 def test_growth_is_told_by_category_and_place():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.errors import UsageError
-from leakcheck.memory.profiles import HOPPER, profile, profiles
+from leakcheck.memory.profiles import profile, profiles
 
 MIB = 1 << 20
 
@@ -15,18 +15,11 @@ def test_every_profile_can_be_read_and_is_plausible():
         assert 50 * MIB < each.context_bytes < 2048 * MIB
 
 
-def test_workspaces_follow_the_capability():
-    assert profile("t4").workspace_bytes == profile("a100").workspace_bytes == 8_519_680
-    assert profile("h100").workspace_bytes == profile("h200").workspace_bytes == 32 * MIB
-    assert all(
-        (each.workspace_bytes == 32 * MIB) == (each.capability >= HOPPER)
-        for each in profiles().values()
-    )
+def test_only_hopper_has_the_large_workspace():
+    larger = {key for key, each in profiles().items() if each.workspace_bytes == 32 * MIB}
 
-
-def test_a_rule_nobody_published_for_a_card_is_called_assumed():
-    assert profile("b200").workspace_assumed
-    assert not profile("h200").workspace_assumed
+    assert larger == {"h100", "h200"}
+    assert {profiles()[key].workspace_bytes for key in profiles().keys() - larger} == {8_519_680}
 
 
 def test_bfloat16_is_native_from_ampere_on():

@@ -12,7 +12,7 @@ from leakcheck.memory.predict import predict
 from leakcheck.memory.prediction import Prediction, Request
 
 LAYER = 64 * 64 * 4 + 512  # one linear layer in blocks of 512 bytes
-WORKSPACES = 2 * 8_519_680
+WORKSPACES = 2 * 8_519_680 + 1_048_576  # of cuBLAS in two threads, of cuBLASLt in one
 # weights, gradients, two moments, a transient; the input and the loss
 PEAK = WORKSPACES + 5 * LAYER + 1024 + 512
 

@@ -90,17 +90,6 @@ def test_what_was_measured_widens_the_interval_by_as_much_and_cudnn_the_context(
     assert prediction.context_bytes == 141_426_688
 
 
-def test_an_assumed_workspace_widens_the_interval_by_what_it_may_be_less(program):
-    prediction = predict(Request(f"{program}:plain", device="b200"))
-
-    assert prediction.conditions == (
-        "cuBLAS workspaces of 32 MiB are assumed, as compute capability 9.0 has them",
-    )
-    assert prediction.doubtful_bytes == 2 * ((32 << 20) - 8_519_680)
-    assert prediction.allocated_interval is not None
-    assert prediction.allocated_interval[0] < prediction.peak_allocated_bytes / 2
-
-
 def test_a_step_that_is_modelled_has_the_narrow_interval(program):
     prediction = predict(Request(f"{program}:plain", device="t4"))
 
