@@ -14,6 +14,7 @@ import torch
 
 from leakcheck.memory.allocator import round_size
 from leakcheck.memory.watch import Ledger
+from leakcheck.memory.workspaces import CUBLASLT_BYTES, cublas_bytes
 
 pytestmark = pytest.mark.cuda
 
@@ -25,8 +26,8 @@ LOOPS = (
 
 
 def workspace_bytes() -> int:
-    """What cuBLAS takes for each handle and stream (CublasHandlePool.cpp)."""
-    return 33_554_432 if torch.cuda.get_device_capability()[0] >= 9 else 8_519_680
+    """What cuBLAS takes for each handle and stream."""
+    return cublas_bytes(torch.cuda.get_device_capability(), {})
 
 
 @pytest.mark.parametrize("section", ["seeds", "seeds-without-workspaces"])
