@@ -105,7 +105,7 @@ def main() -> int:
     began_s = monotonic()
     programs = [
         path
-        for folder in ("clean", "leaking")
+        for folder in ("leaking", "clean")
         for path in sorted((PROGRAMS / folder).glob("*.py"))
         if not options.names or path.stem in options.names
     ]
