@@ -188,8 +188,9 @@ CLEAN = {
     ),
     "a neighbour on the card": (
         MODEL
-        + "import subprocess, sys\n"
-        + f"neighbour = subprocess.Popen([sys.executable, '-c', {NEIGHBOUR!r}])",
+        + "import shlex, subprocess, sys\n"  # a child of its own would be told of
+        + f"work = shlex.join([sys.executable, '-c', {NEIGHBOUR!r}])\n"
+        + "subprocess.run(['sh', '-c', work + ' >/dev/null 2>&1 &'], start_new_session=True)",
         "train()",
     ),
 }

@@ -27,21 +27,25 @@ Told = Callable[[str], dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("device") / "device.so"
-    source = str(STAND_IN / "device.c")
-    flags = ["-O2", "-shared", "-fPIC", "-o", str(made), source, "-ldl", "-lpthread"]
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stand-in, where what is installed lies: it is no part of the program."""
+    folder = tmp_path_factory.mktemp("device") / "site-packages"
+    folder.mkdir()
+    shutil.copy(STAND_IN / "run.py", folder)
+    source, made = str(STAND_IN / "device.c"), str(folder / "device.so")
+    flags = ["-O2", "-shared", "-fPIC", "-o", made, source, "-ldl", "-lpthread"]
     subprocess.run(["cc", *flags], check=True)
-    return made
+    return folder
 
 
 @pytest.fixture
-def on_the_device(library: Path, tmp_path: Path) -> Told:
+def on_the_device(installed: Path, tmp_path: Path) -> Told:
     def run(program: str) -> dict[str, Any]:
         target = tmp_path / "report.json"
         path = HERE / "programs" / f"{program}.py"
-        command = [sys.executable, str(STAND_IN / "run.py"), "run", "--json", str(target)]
-        environment = {**os.environ, "LD_PRELOAD": str(library), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, str(installed / "run.py"), "run", "--json", str(target)]
+        preloaded = {"LD_PRELOAD": str(installed / "device.so"), "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, **preloaded}
         done = subprocess.run(
             [*command, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
@@ -73,6 +77,9 @@ def test_a_clean_program_is_steady_on_a_device(program: str, on_the_device: Told
     [
         ("buffer_of_module", "attribute `Contrast.bank`, from local `model` in main()", 22, 8192),
         ("outputs", "local `outputs` in main()", 24, 512),
+        ("sparse_counts", "attribute `Counts.seen`, from local `counts` in main()", 24, 2912),
+        ("waiting_tasks", "local `metrics` in upload()", 30, 2048),
+        ("never_reset", "attribute `Meter.losses`, from local `meter` in main()", 21, 512),
     ],
 )
 def test_a_leak_is_named_on_a_device_and_its_bytes_are_the_devices(
@@ -86,4 +93,4 @@ def test_a_leak_is_named_on_a_device_and_its_bytes_are_the_devices(
     assert suspect["holder"] == holder
     assert suspect["locations"][0]["line"] == line
     assert allocated["verdict"] == "growing"
-    assert allocated["per_step"] == pytest.approx(bytes_per_step, rel=0.01)
+    assert allocated["per_step"] == pytest.approx(bytes_per_step, rel=0.05)

@@ -6,13 +6,15 @@ Where another optimizer steps meanwhile, as a critic's does, each of its steps a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import ADDS, name_of
+from leakcheck.runtime.introspection.frames import Site
 from leakcheck.source.tree import FUNCTIONS
 
+CREATES = "create_graph"  # backward ties the parameters to their gradients, in C++
 Visits = Mapping[tuple[str, int], int]
 _CALLS = ("backward", "grad", "manual_backward")
 
@@ -26,6 +28,27 @@ def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
     """
     found = [_backward_at(one, visits) for one in suspects if one.kind == "graph"]
     return found[0] if found and None not in found else None
+
+
+def creating_graph(paths: Iterable[str]) -> tuple[Site, ...]:
+    """Return the lines of these files where a backward is called with `create_graph`.
+
+    The Nodes do not tell them where backward runs in a thread of its own, as on a device: each
+    thread numbers the Nodes that it makes by itself.
+    """
+    found = {
+        Site(path, node.lineno)
+        for path in paths
+        for node in _backwards(parsed(path))
+        for given in node.keywords
+        if given.arg == CREATES and not is_false(given.value) and name_of(node.func) != "grad"
+    }
+    return tuple(sorted(found))
+
+
+def is_false(node: ast.expr) -> bool:
+    """Say whether an expression is written `False`."""
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _backward_at(suspect: Suspect, visits: Visits) -> Place | None:

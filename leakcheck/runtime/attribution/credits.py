@@ -36,6 +36,11 @@ class Credits:
             return Counter()
         return culprit(self._credited.get(resource, Counter()), expected)
 
+    @property
+    def resources(self) -> list[str]:
+        """What lines were credited with, beside the containers that were seen to grow."""
+        return [key for key in self._credited if not key.isdecimal()]
+
     def added_alike(self, found: Found) -> set[int]:
         """Return the ids of what is in containers that the same line adds to: a list of each hook.
 

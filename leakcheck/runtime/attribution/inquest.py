@@ -38,7 +38,7 @@ from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.introspection.timers import is_due_in_time
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, unit_of
+from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, HEAP, unit_of
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
@@ -162,7 +162,7 @@ class Inquest:
         return seen_enough and len(self._growth.survivors()) < LEAST_KEPT * kept
 
     def _keepers(self, marks: array[int]) -> list[Keepers]:
-        tensors, nodes = self._heap.tensors(), self._heap.nodes()
+        tensors, nodes = self._heap.tensors(), graph.attached(self._heap.nodes())
         pairs = [*graph.grad_fns(tensors), *((node, node) for node in nodes)] if tensors else []
         return keepers(pairs, marks, self._tracer.made_by)
 
@@ -347,7 +347,7 @@ class Inquest:
         lead = self._lead("object", name_of(kind), found, per_step, weight)
         if wrapped and not lead.lines:
             rate = self._rates.get("host.heap", 0.0)
-            lead = replace(lead, made_at=self._heap_culprit(rate) if rate else Counter())
+            lead = replace(lead, made_at=self._memory_culprit(rate) if rate else Counter())
         self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
@@ -357,13 +357,22 @@ class Inquest:
         if not found.lines and found.rebound_at is not None and not found.outside:
             made_at[found.rebound_at] = 1
         elif not found.lines:
-            made_at = self._heap_culprit(bytes_per_step)
+            made_at = self._memory_culprit(bytes_per_step)
         self.keyed |= found.keyed
         self.memo |= found.memo
         return Lead(
             kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
         )
 
-    def _heap_culprit(self, per_step: float) -> Counter[Site]:
-        expected = per_step * traced_steps("host.heap", self._growth.steps)
-        return self._credits.culprit("host.heap", expected)
+    def _memory_culprit(self, per_step: float) -> Counter[Site]:
+        """Return the line that gains so much of a device's memory a step, or else of the heap."""
+        steps = self._growth.steps
+        for resource in (*filter(_is_of_device, self._credits.resources), HEAP):
+            expected = per_step * traced_steps(resource, steps)
+            if lines := self._credits.culprit(resource, expected):
+                return lines
+        return Counter()
+
+
+def _is_of_device(resource: str) -> bool:
+    return resource.endswith(ALLOCATED)

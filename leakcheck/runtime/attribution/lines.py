@@ -50,7 +50,7 @@ class LineTracer:
         self._number = 0
         self._site: Site | None = None
         self._next_number: Callable[[], int] = graph.sequence_number
-        self._count = 0  # of events
+        self._count, self._event_s = 0, _EVENT_S  # events, and what each costs with its probes
         self._stop_at_s = 0.0
         self._on = False
         self._guard = Guard()
@@ -63,7 +63,7 @@ class LineTracer:
     @property
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
-        return self._count * _EVENT_S
+        return self._count * self._event_s
 
     @property
     def called(self) -> Set[CodeType]:
@@ -105,7 +105,9 @@ class LineTracer:
         """Credit every change of `probe()` from now on under `key`."""
         if self._on and key not in self._probes:
             self.credits[key] = Counter()
+            began_s = perf_counter()
             self._probes = {**self._probes, key: (probe, probe())}
+            self._event_s += perf_counter() - began_s  # a device's memory takes ten times the rest
 
     def settle(self) -> None:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""

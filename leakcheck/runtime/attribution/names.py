@@ -38,12 +38,18 @@ def is_stacked(place: Place, holder: Holder) -> bool:
 
 
 def joins_itself(path: str, line: int) -> bool:
-    """Say whether a line joins more to what there is: `self.keys = torch.cat([self.keys, key])`."""
+    """Say whether a line joins more to what there is: `self.keys = torch.cat([self.keys, key])`.
+
+    So does `self.seen = self.seen + new` of sparse tensors; a local that is added to is a value.
+    """
     for node in ast.walk(parsed(path)):
         if getattr(node, "lineno", 0) == line:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
                     if _JOINS.search(name_of(call.func)) and _adds_to(target, call):
+                        return True
+                case ast.Assign(targets=[ast.Attribute() as target], value=ast.BinOp() as sum_):
+                    if _adds_to(target, sum_):
                         return True
     return False
 

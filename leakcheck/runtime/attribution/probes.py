@@ -13,7 +13,13 @@ from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.objects import content_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, mapped_bytes
+from leakcheck.runtime.readings.meters import (
+    ALLOCATED,
+    COUNTED_EXACTLY,
+    device_reader,
+    mapped_bytes,
+    unit_of,
+)
 from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the
@@ -37,6 +43,8 @@ def of_resource(resource: str) -> Probe | None:
     """Return a quick reading of a resource of the process, None if there is none."""
     if resource == "host.heap":
         return exact_heap_reader()
+    if resource.endswith(ALLOCATED):
+        return device_reader(resource)
     if resource == "host.rss-heap" and os.path.exists("/proc/self/statm"):
         return mapped_bytes
     if resource == "threads":
@@ -59,6 +67,8 @@ _KINDS: dict[str, tuple[Kind, str]] = {
         "memory outside the heap that no Python object accounts for",
     ),
 }
+
+_OF_DEVICE: tuple[Kind, str] = ("device", "device memory that no tensor accounts for")
 
 _NOT_NATIVE = {*COUNTED_EXACTLY, "hooks", "python.blocks"}
 LEAST_SHARE = 0.2  # of what the heap gains, for plain objects to account for it
@@ -86,15 +96,16 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
     """
     found = []
     growing = without_few_blocks(growing) if alone else growing
-    for resource, (kind, what) in _KINDS.items():
+    devices = {name: _OF_DEVICE for name in growing if name.endswith(ALLOCATED)}
+    for resource, (kind, what) in (_KINDS | devices).items():
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:
             continue
-        if resource in _ONLY_ALONE and not alone:
+        if (resource in _ONLY_ALONE or resource in devices) and not alone:
             continue
-        if resource.startswith("host.") and not _NOT_NATIVE.isdisjoint(growing):
+        in_bytes = unit_of(resource) == "B"
+        if in_bytes and not _NOT_NATIVE.isdisjoint(growing):
             continue
-        in_bytes = resource.startswith("host.")
         if resource == "host.heap" and not _tells_lines(growing[resource]):
             continue
         traced = traced_steps(resource, steps)

@@ -12,6 +12,7 @@ from leakcheck.runtime.attribution.advice import (
     fix_for,
     is_optimizer_state,
 )
+from leakcheck.runtime.attribution.backward import CREATES, creating_graph
 from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
@@ -174,15 +175,16 @@ def is_unheld(lead: Lead) -> bool:
 
 
 def _suspect(lead: Lead) -> Suspect:
-    places = _places(lead)
+    outside = lead.told.trace.root == OUTSIDE and lead.kind in ("graph", "tensor")
+    creating = creating_graph(frames.own_files_with(CREATES)) if outside else ()
+    places = _places(lead) or (tuple(map(frames.place, creating)) if len(creating) == 1 else ())
     code = places[0].code if places else ""
-    outside = lead.told.trace.root == OUTSIDE
     scalar = lead.scalar
     if scalar and places and is_stacked(places[0], lead.told.holder):
         scalar = False
     fix = fix_for(code, lead.kind, scalar=scalar)
-    if outside and lead.kind == "graph":
-        fix = CREATE_GRAPH_ADVICE if frames.own_source_has("create_graph") else OUTSIDE_ADVICE
+    if outside:
+        fix = CREATE_GRAPH_ADVICE if creating else OUTSIDE_ADVICE
     return Suspect(
         kind=lead.kind,
         what=lead.what,

@@ -27,7 +27,7 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, devices_in_use
 from leakcheck.source.uses import Use
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again
@@ -216,7 +216,7 @@ class Window:
         return heap.add_untracked(frames.local_values(suspended))
 
     def _watch(self) -> None:
-        for name in (*self._growing, "host.heap"):
+        for name in (*self._growing, HEAP, *devices_in_use()):
             due = probes.FROM_STEP.get(name, 0) == self._step
             probe = probes.of_resource(name) if due else None
             if probe is not None:

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -66,7 +67,25 @@ def is_own(path: str) -> bool:
     if _INSTALLED.search(path):
         return False
     real = os.path.realpath(path)
-    return not real.startswith((_PACKAGE + os.sep, *(each + os.sep for each in _STDLIB)))
+    theirs = real.startswith((_PACKAGE + os.sep, *(each + os.sep for each in _STDLIB)))
+    return not theirs and not any(_is_installed(real, str(entry)) for entry in sys.path)
+
+
+def _is_installed(path: str, entry: str) -> bool:
+    folder = os.path.realpath(entry) + os.sep
+    return path.startswith(folder) and path[len(folder) :].split(os.sep)[0] in _installed_in(folder)
+
+
+@lru_cache(maxsize=64)
+def _installed_in(folder: str) -> frozenset[str]:
+    """Return what `pip install --target` put into a folder, by the records that it leaves there."""
+    names: set[str] = set()
+    for record in Path(folder).glob("*.dist-info/RECORD"):
+        with suppress(OSError, UnicodeDecodeError):
+            names |= {
+                row.partition("/")[0].partition(",")[0] for row in record.read_text().splitlines()
+            }
+    return frozenset(names)
 
 
 def is_ours(code: CodeType) -> bool:
@@ -125,11 +144,6 @@ def namespaces(path: str) -> Iterator[dict[str, Any]]:
     for file, namespace in _loaded():
         if os.path.basename(file) == os.path.basename(path) and os.path.realpath(file) == path:
             yield namespace
-
-
-def own_source_has(word: str) -> bool:
-    """Say whether a word is in the source of one of the user's modules."""
-    return next(own_files_with(word), None) is not None
 
 
 def own_files_with(word: str) -> Iterator[str]:

@@ -46,6 +46,23 @@ def grad_fns(tensors: Iterable[Any]) -> Iterator[tuple[Any, Node]]:
                 yield tensor, node
 
 
+def attached(nodes: Iterable[Node]) -> list[Node]:
+    """Return the Nodes that are part of a graph still.
+
+    The ctx of a custom Function is a Node; one that outlives its graph cannot be asked for
+    anything in torch 2.11, and can in 2.13.
+    """
+    return [node for node in nodes if _is_attached(node)]
+
+
+def _is_attached(node: Node) -> bool:
+    try:
+        node._sequence_nr()
+    except RuntimeError:
+        return False
+    return True
+
+
 def sequence_of(node: Node) -> int:
     """Return a Node's sequence number; at least UNDATED for one that has no date."""
     number: int = node._sequence_nr()

@@ -69,6 +69,7 @@ class Census:
         """
         garbage_bytes = collected_bytes() if collect else 0
         tensors, held, modules, optimizers = self._sieve.sort()
+        held = graph.attached(held)
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
         hooks = count_hooks(modules, optimizers, tensors)
         del modules, optimizers

@@ -270,6 +270,25 @@ class DeviceMeter:
         return None
 
 
+def devices_in_use() -> list[str]:
+    """Return the resources that count what torch's allocators gave out, of each device in use."""
+    return [
+        in_use_at(f"{name}:{index}")
+        for name, backend in _backends()
+        for index in range(_device_count(backend))
+        if _statistics(backend, index)[2]
+    ]
+
+
+def device_reader(resource: str) -> Callable[[], int] | None:
+    """Return a function that reads what a device's allocator gave out (15 us), None for others."""
+    kind, _, index = place_name(resource).partition(":")
+    for name, backend in _backends():
+        if name == kind and index.isdecimal():
+            return lambda: _statistics(backend, int(index))[0]
+    return None
+
+
 def _backends() -> list[tuple[str, ModuleType]]:
     found = ((name, _initialised(f"torch.{name}")) for name in ("cuda", "xpu"))
     return [(name, backend) for name, backend in found if backend is not None]

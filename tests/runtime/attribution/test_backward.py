@@ -8,7 +8,7 @@ import pytest
 
 from leakcheck.model import Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.backward import backward_at
+from leakcheck.runtime.attribution.backward import backward_at, creating_graph
 from tests.holders import held_by
 
 CRITIC = "critic_loss.backward()  # ran\n"
@@ -73,3 +73,15 @@ def test_a_sum_whose_backward_is_the_only_one_is_not(tmp_path):
 
     assert asked(tmp_path, source, "local `kept` in main()") == ""
     assert asked(tmp_path, CRITIC + source, "local `kept` in main()") == "kept.backward()"
+
+
+def test_a_backward_that_creates_a_graph_is_found_in_the_source(tmp_path):
+    path = tmp_path / "penalty.py"
+    path.write_text(
+        "slope, = torch.autograd.grad(y, x, create_graph=True)\n"
+        "first.backward(create_graph=False)\n"
+        "second.backward()\n"
+        "loss.backward(create_graph=True)\n"
+    )
+
+    assert [site.line for site in creating_graph([str(path)])] == [4]

@@ -32,6 +32,8 @@ def place(tmp_path):
         ("state = cell(now, state)", False),  # another of the same size
         ("kept = torch.cat([a, b])", False),
         ("kept.append(x)", False),
+        ("self.seen = self.seen + new", True),
+        ("x = x + bias", False),
     ],
 )
 def test_a_line_that_joins_more_to_what_there_is(place, line, joins):

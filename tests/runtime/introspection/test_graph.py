@@ -80,3 +80,13 @@ def test_looking_at_a_graph_keeps_nothing_alive():
     del value
 
     assert died == [True]
+
+
+def test_a_ctx_that_outlived_its_graph_is_no_node():
+    class Gone:
+        def _sequence_nr(self) -> int:
+            raise RuntimeError("Attribute '_sequence_nr' is invalid for this instance")
+
+    node = chain(1).grad_fn
+
+    assert graph.attached([Gone(), node]) == [node]

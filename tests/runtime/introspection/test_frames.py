@@ -1,0 +1,35 @@
+"""Whose code it is: the program's own, or installed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from leakcheck.runtime.introspection import frames
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder as `pip install --target` leaves it, with a program beside what was installed."""
+    record = tmp_path / "meter-1.0.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("meter/__init__.py,sha256=x,1\nsingle.py,sha256=y,1\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    frames.is_own.cache_clear()
+    yield tmp_path
+    frames.is_own.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("train.py", True),
+        ("meters/mine.py", True),
+        ("meter/__init__.py", False),
+        ("meter/deep/er.py", False),
+        ("single.py", False),
+    ],
+)
+def test_what_was_installed_to_a_folder_is_not_the_programs_own(folder, path, own):
+    assert frames.is_own(str(folder / path)) is own
