@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +68,9 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._earlier_peaks = 0, 0
         self._phase = "forward"
         self._closure_runs = False
+        self._added: int | None = None  # the storage that autograd adds a gradient to
+        # that storage; the sum's storage, its size and site
+        self._sum: tuple[int, int, int, int] | None = None
         self._workspaces: dict[tuple[str, str], int] = {}  # library and thread -> key of the block
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._inputs: list[weakref.ref[torch.Tensor]] = []
@@ -92,11 +95,14 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._follow_phase()
         if name in CONVOLUTIONS and self._on_device(args):
             self.note_once(CUDNN_NOTE)
+        if name == "add" and _engine_adds():
+            self._added = args[0].untyped_storage()._cdata
         out = super().__torch_dispatch__(func, types, args, kwargs)
+        self._added = None
         if name in PRODUCTS and self._on_device(args):  # after its output, as kernels ask for it
             self._open_handle(name, args, kwargs)
         elif self.device_type == DEVICE_TYPE:
-            self._pass_through(scratch.moments(name, args))
+            self._pass_through(scratch.requests(name, args, out, self.profile))
         made_up.follow(name, args, out)
         if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
             self._remember_input(out)
@@ -110,9 +116,31 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if self.takes_pages and now > self._highest[0]:
             self._highest = now, len(self.events)
 
+    def _place(self, key: int, size: int, site: int = -1) -> None:
+        """Give a storage its block; that of a sum of gradients waits, as it may be the old one."""
+        self._settle()
+        if self._added is not None:
+            self._sum, self._added = (self._added, key, size, site), None
+        elif key not in self._live:
+            super()._place(key, size, site)
+
+    def _settle(self) -> None:
+        """Something came first: who holds the old gradient keeps it, and the sum is new."""
+        if self._sum is not None:
+            (_, *sum_of_both), self._sum = self._sum, None
+            super()._place(*sum_of_both)
+
+    def _died(self, key: int) -> None:
+        with self._lock:
+            if self._sum is not None and self._sum[0] == key:
+                self._live[self._sum[1]] = self._live.pop(key)
+                self._sum = None
+            else:
+                self._settle()
+                super()._died(key)
+
     def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
-        elsewhere = scratch.on_the_host(func._schema.name.partition("::")[2], args)
-        return [each for at, each in enumerate(out) if at not in elsewhere] if elsewhere else out
+        return scratch.outputs(func._schema.name.partition("::")[2], args, out)
 
     def _translated(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What asked for CUDA past the functions that are translated (`empty_like`)."""
@@ -204,6 +232,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         return ledger.take(phase, self.steps, inputs=self._live_inputs(), scan=True)
 
     def _take(self, phase: str) -> None:
+        self._settle()
         if self._ledger is not None:
             inputs = self._live_inputs()
             self._phase_ends.append((len(self.events) - 1, phase))
@@ -229,6 +258,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def blocks(self) -> list[LiveBlock]:
         """The live storages and the workspaces."""
         with self._lock:
+            self._settle()
             own = {self._live[key][1] for key in self._workspaces.values()}
             return [replace(each, workspace=each.address in own) for each in super().blocks()]
 
@@ -246,13 +276,20 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if _through_cublaslt(name, args, kwargs):
             self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
 
-    def _pass_through(self, moments: Sequence[scratch.Moment]) -> None:
-        """Ask for what a kernel needs for itself, and give it back."""
-        for sizes in moments:
-            keys = [self._take_block(size) for size in sizes]
-            self._follow_peaks()
-            for key in keys:
-                self._died(key)
+    def _pass_through(self, requests: scratch.Requests) -> None:
+        """Ask for what a kernel needs for itself, and give it back, the last first."""
+        keys: list[int] = []
+        live: list[int] = []
+        for size in requests:
+            if size < 0:
+                live.remove(keys[~size])
+                self._died(keys[~size])
+            else:
+                live.append(self._take_block(size))
+                keys.append(live[-1])
+                self._follow_peaks()
+        for key in reversed(live):
+            self._died(key)
 
     def _take_workspace(self, library: str, size: int) -> None:
         # handles are per thread, and autograd runs backward in a thread of the device
@@ -265,11 +302,9 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def _take_block(self, size: int) -> int:
         """Allocate what is no tensor's storage; returns the key it lives under."""
         with self._lock:
-            self._made += 1
-            address = self.allocator.malloc(size)
-            self.events.append(Event("alloc", self._made, size))
-            self._live[-self._made] = self._made, address, size, -1
-            return -self._made
+            key = -self._made - 1  # no storage has such a key
+            self._place(key, size)
+            return key
 
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:
@@ -295,6 +330,18 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def _live_inputs(self) -> list[torch.Tensor]:
         return [tensor for ref in self._inputs if (tensor := ref()) is not None]
+
+
+def _engine_adds() -> bool:
+    """Whether autograd sums gradients between two nodes; on a device it does so in place.
+
+    input_buffer.cpp adds to the first gradient where nobody else holds it, but never to a tensor
+    subclass, as fake ones are.
+    """
+    if torch._C._current_graph_task_id() == -1 or torch.is_grad_enabled():
+        return False
+    node = torch._C._current_autograd_node()  # the one whose gradients are handed on
+    return not isinstance(node, torch.autograd.function.BackwardCFunction)
 
 
 def _through_cublaslt(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
