@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from leakcheck.memory.autocast import KEY as AUTOCAST_KEY
 from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.releases import at_least
 
 HALF = (torch.float16, torch.bfloat16)
 FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
@@ -59,9 +60,8 @@ def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked:
 
 
 def _prefers_cudnn(profile: DeviceProfile) -> bool:
-    major, minor = torch.__version__.split(".")[:2]
-    told = (int(major), int(minor)) >= CUDNN_SINCE and os.environ.get(NO_CUDNN) != "1"
-    return told and profile.capability in CUDNN_CAPABILITIES
+    preferred = at_least(*CUDNN_SINCE) and os.environ.get(NO_CUDNN) != "1"
+    return preferred and profile.capability in CUDNN_CAPABILITIES
 
 
 def install(device_type: str, profile: DeviceProfile) -> None:
