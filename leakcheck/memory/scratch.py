@@ -25,6 +25,8 @@ _KEYS, _COLUMNS = 64, 64  # the tiles of its backward
 _TILE_HEADER_BYTES: Final = 16
 _MOST_KEY_SPLITS: Final = 200  # over all batches and heads
 
+_PLACE_BYTES, _SORT_BYTES = 8, 5631
+
 # bytes, in order; ~n gives back the request of number n, and at the end all are given back
 Requests = Sequence[int]
 
@@ -46,7 +48,7 @@ def requests(name: str, args: tuple[Any, ...], out: Any, profile: DeviceProfile)
     """Return what an operator asks for after its outputs."""
     if name in REDUCTIONS:
         return _reduction(args, out, REDUCTIONS[name], profile)
-    rule = ATTENTION.get(name)
+    rule = RULES.get(name)
     return rule(args) if rule else ()
 
 
@@ -54,8 +56,10 @@ def outputs(name: str, args: tuple[Any, ...], out: Any) -> Any:
     """Return those outputs that are on the device, in the order in which kernels ask for them.
 
     Efficient attention has seed and offset on the host when it drops nothing out (attention.cu);
-    cuDNN's are made first (MHA.cpp).
+    cuDNN's are made first (MHA.cpp), and so is the mask of a dropout (Dropout.cu).
     """
+    if name == "native_dropout":
+        return out[1], out[0]
     if name == CUDNN:
         return out[6], out[7], out[0], out[1]
     dropout = args[5] if len(args) > 5 else 0.0
@@ -125,6 +129,20 @@ def _efficient_backward(args: tuple[Any, ...]) -> Requests:
     return [*copied, shape.row_bytes, workspace]
 
 
+def _put_sorted(args: tuple[Any, ...]) -> Requests:
+    """Indexing.cu sorts the places before it adds to them; as an H200 did for 4096 of them."""
+    if not (len(args) > 3 and args[3]):
+        return ()
+    places = torch.broadcast_shapes(*(each.shape for each in args[1] if each is not None))
+    one = math.prod(places) * _PLACE_BYTES
+    return [one] * 5 + [2 * one + _SORT_BYTES]
+
+
+def _drawn(args: tuple[Any, ...]) -> Requests:
+    """Without replacement, Distributions.cpp divides by as many random numbers."""
+    return () if len(args) > 2 and args[2] else (_bytes_of(args[0]),)
+
+
 def _tiles_bytes(shape: _Shape, rows: int) -> int:
     """Of one head: the gradient of the queries, in tiles that are locked and counted."""
     tiles = _over(shape.queries, rows) * _over(shape.head_dim, _COLUMNS)
@@ -151,11 +169,13 @@ def _bytes_of(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-ATTENTION: dict[str, Callable[[tuple[Any, ...]], Requests]] = {
+RULES: dict[str, Callable[[tuple[Any, ...]], Requests]] = {
     CUDNN: _cudnn,
     f"{CUDNN}_backward": _cudnn_backward,
     EFFICIENT: _efficient,
     f"{EFFICIENT}_backward": _efficient_backward,
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_"), _put_sorted),
+    "multinomial": _drawn,
 }
 # where the argument is that names the dimensions
 REDUCTIONS = {"sum": 1, "mean": 1, "prod": 1, "amax": 1, "amin": 1, "linalg_vector_norm": 2}
