@@ -137,7 +137,7 @@ def _tell_history(device: SimulatedDevice) -> None:
         return {"segments": [], "device_traces": [entries]}
 
     torch.cuda.memory._record_memory_history = record
-    torch.cuda.memory._snapshot = snapshot  # type: ignore[assignment]
+    torch.cuda.memory._snapshot = snapshot
 
 
 def _made_up_array(device: SimulatedDevice, original: Callable[..., Any]) -> Callable[..., Any]:

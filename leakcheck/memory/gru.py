@@ -16,10 +16,10 @@ _libraries: list[Any] = []
 
 def install() -> None:
     """Register them, once a process: a registration cannot be taken back safely."""
-    library = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
+    library: Any = torch.library.Library("aten", "IMPL", "Meta")  # type: ignore[no-untyped-call]
     _libraries.append(library)
-    library.impl("_thnn_fused_gru_cell", _forward)
-    library.impl("_thnn_fused_gru_cell_backward", _backward)
+    for name, shapes in (("", _forward), ("_backward", _backward)):
+        library.impl(f"_thnn_fused_gru_cell{name}", shapes)
 
 
 def _forward(

@@ -133,8 +133,8 @@ def _put_sorted(args: tuple[Any, ...]) -> Requests:
     """Indexing.cu sorts the places before it adds to them; as an H200 did for 4096 of them."""
     if not (len(args) > 3 and args[3]):
         return ()
-    places = torch.broadcast_shapes(*(each.shape for each in args[1] if each is not None))
-    one = math.prod(places) * _PLACE_BYTES
+    places = max(each.numel() for each in args[1] if each is not None)
+    one = places * _PLACE_BYTES
     return [one] * 5 + [2 * one + _SORT_BYTES]
 
 

@@ -1,50 +1,38 @@
 """A training step on the fake device, followed storage by storage through a simulated allocator.
 
-What torch does not show is added by rule: the workspaces of each thread that multiplies matrices,
-the scratch memory of kernels, and answers to `.item()`, which a tensor without numbers cannot give.
-Every such liberty is noted, so that a prediction can say what it could not honour.
+`device_trace.py` adds what kernels take; this knows phases, steps and pages, and makes up answers
+to `.item()`, which a tensor without numbers cannot give. Every such liberty is noted, so that a
+prediction can say what it could not honour.
 """
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
 
-from leakcheck.memory import made_up, scratch
+from leakcheck.memory import made_up
 from leakcheck.memory.blocks import Allocator
+from leakcheck.memory.device_trace import DeviceTrace
 from leakcheck.memory.fake_device import DEVICE_TYPE
-from leakcheck.memory.ledger import LiveBlock
 from leakcheck.memory.peak import page_at
 from leakcheck.memory.prediction import CUDNN_NOTE
 from leakcheck.memory.profiles import DeviceProfile
-from leakcheck.memory.storages import StorageTrace
 from leakcheck.memory.timeline import Timeline, predicted_timeline
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
-from leakcheck.memory.workspaces import cublas_bytes, cublaslt_bytes, uses_cublaslt
 from leakcheck.model import Category, LedgerPage
 from leakcheck.tracked import instances
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
-MATRIX_PRODUCTS = frozenset(
-    (
-        *("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm"),
-        *("_scaled_mm", "_addmm_activation"),
-    )
-)
-WHOLE_PRODUCTS = frozenset(["linear", "matmul"])  # inference mode does not take them apart
-PRODUCTS = MATRIX_PRODUCTS | WHOLE_PRODUCTS
 CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096
 VALUES_NOTE = "memory does not follow the values that were asked of tensors (.item(), if): made up"
 
 
-class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
+class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
     """Storages, workspaces, phases and pages of one simulated device.
 
     `pages` holds the ledger of the last optimizer step that was watched; `peaks` the highest
@@ -55,9 +43,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def __init__(
         self, profile: DeviceProfile, allocator: Allocator, workspace_bytes: int | None = None
     ) -> None:
-        super().__init__(DEVICE_TYPE, allocator)
-        self.profile = profile
-        self.workspace_bytes = workspace_bytes  # of cuBLAS, None for what the device takes
+        super().__init__(profile, allocator, workspace_bytes)
         self.steps = 0
         self.notes: dict[str, int] = {}
         self.conditions: dict[str, int] = {}
@@ -68,17 +54,12 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._earlier_peaks = 0, 0
         self._phase = "forward"
         self._closure_runs = False
-        self._added: int | None = None  # the storage that autograd adds a gradient to
-        # that storage; the sum's storage, its size and site
-        self._sum: tuple[int, int, int, int] | None = None
-        self._workspaces: dict[tuple[str, str], int] = {}  # library and thread -> key of the block
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._inputs: list[weakref.ref[torch.Tensor]] = []
         self._ledger: Ledger | None = None
         self._watched_from = 0  # the number of the first event of the watched step
         self._phase_ends: list[tuple[int, str]] = []
         self._highest = 0, 0  # allocated bytes of the watched step, and after how many events
-        self._categories: dict[int, Category] = {}
 
     def __torch_dispatch__(
         self,
@@ -87,7 +68,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Run an operator, with the phase it belongs to and the workspace it needs."""
+        """Run an operator, in the phase it belongs to."""
         name = func._schema.name.partition("::")[2]
         kwargs = self._translated(kwargs) if kwargs else {}
         if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
@@ -95,14 +76,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._follow_phase()
         if name in CONVOLUTIONS and self._on_device(args):
             self.note_once(CUDNN_NOTE)
-        if name == "add" and _engine_adds():
-            self._added = args[0].untyped_storage()._cdata
         out = super().__torch_dispatch__(func, types, args, kwargs)
-        self._added = None
-        if name in PRODUCTS and self._on_device(args):  # after its output, as kernels ask for it
-            self._open_handle(name, args, kwargs)
-        elif self.device_type == DEVICE_TYPE:
-            self._pass_through(scratch.requests(name, args, out, self.profile))
         made_up.follow(name, args, out)
         if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
             self._remember_input(out)
@@ -115,32 +89,6 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             self.peaks[self._phase] = now
         if self.takes_pages and now > self._highest[0]:
             self._highest = now, len(self.events)
-
-    def _place(self, key: int, size: int, site: int = -1) -> None:
-        """Give a storage its block; that of a sum of gradients waits, as it may be the old one."""
-        self._settle()
-        if self._added is not None:
-            self._sum, self._added = (self._added, key, size, site), None
-        elif key not in self._live:
-            super()._place(key, size, site)
-
-    def _settle(self) -> None:
-        """Something came first: who holds the old gradient keeps it, and the sum is new."""
-        if self._sum is not None:
-            (_, *sum_of_both), self._sum = self._sum, None
-            super()._place(*sum_of_both)
-
-    def _died(self, key: int) -> None:
-        with self._lock:
-            if self._sum is not None and self._sum[0] == key:
-                self._live[self._sum[1]] = self._live.pop(key)
-                self._sum = None
-            else:
-                self._settle()
-                super()._died(key)
-
-    def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
-        return scratch.outputs(func._schema.name.partition("::")[2], args, out)
 
     def _translated(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What asked for CUDA past the functions that are translated (`empty_like`)."""
@@ -255,70 +203,10 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             if self._closure_runs:
                 self._backward_is_over()
 
-    def blocks(self) -> list[LiveBlock]:
-        """The live storages and the workspaces."""
-        with self._lock:
-            self._settle()
-            own = {self._live[key][1] for key in self._workspaces.values()}
-            return [replace(each, workspace=each.address in own) for each in super().blocks()]
-
-    def drop_workspaces(self) -> None:
-        """Free them, as `torch._C._cuda_clearCublasWorkspaces` does; the next product asks anew."""
-        for key in self._workspaces.values():
-            self._died(key)
-        self._workspaces.clear()
-
-    def _open_handle(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        size = self.workspace_bytes
-        if size is None:
-            size = cublas_bytes(self.profile.capability, os.environ)
-        self._take_workspace("cuBLAS", size)
-        if _through_cublaslt(name, args, kwargs):
-            self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
-
-    def _pass_through(self, requests: scratch.Requests) -> None:
-        """Ask for what a kernel needs for itself, and give it back, the last first."""
-        keys: list[int] = []
-        live: list[int] = []
-        for size in requests:
-            if size < 0:
-                live.remove(keys[~size])
-                self._died(keys[~size])
-            else:
-                live.append(self._take_block(size))
-                keys.append(live[-1])
-                self._follow_peaks()
-        for key in reversed(live):
-            self._died(key)
-
-    def _take_workspace(self, library: str, size: int) -> None:
-        # handles are per thread, and autograd runs backward in a thread of the device
-        thread = "backward" if torch._C._current_graph_task_id() != -1 else "main"
-        if (library, thread) in self._workspaces or size == 0:
-            return
-        self._workspaces[library, thread] = key = self._take_block(size)
-        self._categories[-key] = "workspaces"
-
-    def _take_block(self, size: int) -> int:
-        """Allocate what is no tensor's storage; returns the key it lives under."""
-        with self._lock:
-            key = -self._made - 1  # no storage has such a key
-            self._place(key, size)
-            return key
-
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:
             self.assume(VALUES_NOTE)
         return made_up.scalar(tensor)
-
-    def _on_device(self, args: tuple[Any, ...]) -> bool:
-        for value in args:
-            if isinstance(value, torch.Tensor):
-                if value.device.type == self.device_type:
-                    return True
-            elif isinstance(value, (list, tuple)) and self._on_device(tuple(value)):
-                return True
-        return False
 
     def _is_new_here(self, out: torch.Tensor, args: tuple[Any, ...]) -> bool:
         return out.device.type == self.device_type and not self._on_device(args)
@@ -330,35 +218,6 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def _live_inputs(self) -> list[torch.Tensor]:
         return [tensor for ref in self._inputs if (tensor := ref()) is not None]
-
-
-def _engine_adds() -> bool:
-    """Whether autograd sums gradients between two nodes; on a device it does so in place.
-
-    input_buffer.cpp adds to the first gradient where nobody else holds it, but never to a tensor
-    subclass, as fake ones are.
-    """
-    if torch._C._current_graph_task_id() == -1 or torch.is_grad_enabled():
-        return False
-    node = torch._C._current_autograd_node()  # the one whose gradients are handed on
-    return not isinstance(node, torch.autograd.function.BackwardCFunction)
-
-
-def _through_cublaslt(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    if name == "_scaled_mm":
-        return True
-    if name == "linear":  # inference mode does not take it apart
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
-        weight = args[1].t() if bias is not None and args[1].dim() == 2 else None
-    elif name in ("addmm", "_addmm_activation"):
-        bias, weight = args[0], args[2]
-    else:
-        return False
-    if bias is None or weight is None or bias.dtype.is_complex:
-        return False
-    floating = bias.dtype.is_floating_point
-    beta = kwargs.get("beta", 1)
-    return uses_cublaslt(tuple(bias.shape), tuple(weight.shape), floating=floating, beta=beta)
 
 
 def _modules() -> list[torch.nn.Module]:
