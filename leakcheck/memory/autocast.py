@@ -93,11 +93,11 @@ def _wanted(kind: str, leaves: list[Any], device_type: str) -> torch.dtype:
 def _cast_all(
     args: tuple[Any, ...], kwargs: dict[str, Any], wanted: torch.dtype, device_type: str
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    def cast(value: Any) -> Any:
-        return tree_map_only(torch.Tensor, lambda each: _cast(each, wanted, device_type), value)
+    def cast_each(value: Any) -> Any:
+        return tree_map_only(torch.Tensor, lambda each: cast(each, wanted, device_type), value)
 
-    named = {name: cast(kwargs[name]) for name in reversed(kwargs)}
-    return tuple(reversed([cast(value) for value in reversed(args)])), named
+    named = {name: cast_each(kwargs[name]) for name in reversed(kwargs)}
+    return tuple(reversed([cast_each(value) for value in reversed(args)])), named
 
 
 def _with_dtype(
@@ -111,7 +111,8 @@ def _with_dtype(
     return (args, kwargs) if given is not None else (args[:at], kwargs | {"dtype": torch.float32})
 
 
-def _cast(tensor: torch.Tensor, dtype: torch.dtype, device_type: str) -> torch.Tensor:
+def cast(tensor: torch.Tensor, dtype: torch.dtype, device_type: str) -> torch.Tensor:
+    """Return a tensor of the device as autocast hands it on; a weight's is cached."""
     if tensor.device.type != device_type or not tensor.is_floating_point():
         return tensor
     if tensor.dtype in (dtype, torch.float64):

@@ -95,7 +95,7 @@ def install(device: SimulatedDevice) -> None:
 
 def _tell_statistics(device: SimulatedDevice) -> None:
     def statistics(*_: Any, **__: Any) -> dict[str, int]:
-        simulated, told = device.allocator, {}
+        simulated, told = device.settled(), {}
         for name, now, peak in (
             ("allocated", simulated.allocated_bytes, simulated.peak_allocated_bytes),
             ("active", simulated.allocated_bytes, simulated.peak_allocated_bytes),

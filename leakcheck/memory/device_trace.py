@@ -72,6 +72,11 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
             self._pass_through(scratch.requests(name, args, out, self.profile))
         return out
 
+    def settled(self) -> Allocator:
+        """The allocator, with nothing left open: its counts are those of this moment."""
+        self._settle()
+        return self.allocator
+
     def _follow_peaks(self) -> None:
         """More is allocated than a moment ago."""
 
@@ -84,7 +89,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
             super()._place(key, size, site)
 
     def _settle(self) -> None:
-        """Something came first: who holds the old gradient keeps it, and the sum is new."""
+        """Something else came first: somebody holds the old gradient, and the sum is new."""
         if self._sum is not None:
             (_, *sum_of_both), self._sum = self._sum, None
             super()._place(*sum_of_both)

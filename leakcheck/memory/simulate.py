@@ -108,12 +108,13 @@ class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
     def reset_peaks(self) -> None:
         """Begin the peaks that the program is told anew; those of the prediction go on."""
         self._earlier_peaks = self.highest_bytes
-        self.allocator.reset_peaks()
+        self.settled().reset_peaks()
 
     @property
     def highest_bytes(self) -> tuple[int, int]:
         """The allocated and the reserved peak of the whole run."""
-        now = self.allocator.peak_allocated_bytes, self.allocator.peak_reserved_bytes
+        allocator = self.settled()
+        now = allocator.peak_allocated_bytes, allocator.peak_reserved_bytes
         return max(now[0], self._earlier_peaks[0]), max(now[1], self._earlier_peaks[1])
 
     def count_output(self, tensor: torch.Tensor) -> None:
@@ -157,7 +158,7 @@ class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
 
     def empty_cache(self) -> None:
         """Give cached segments back, as the program asked."""
-        self.allocator.empty_cache()
+        self.settled().empty_cache()
         self.events.append(Event("empty_cache", 0))
 
     def peak_page(self, allocator: Allocator) -> LedgerPage | None:
@@ -176,6 +177,7 @@ class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
 
     def page(self, phase: str) -> LedgerPage:
         """Write a page of this moment, by whoever holds what."""
+        self._settle()
         ledger = Ledger(_modules(), tuple(self._optimizers), self)
         return ledger.take(phase, self.steps, inputs=self._live_inputs(), scan=True)
 
