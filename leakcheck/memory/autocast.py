@@ -2,6 +2,7 @@
 
 `install` registers a cast for every operator of `autocast_ops.toml`. Weight casts are cached until
 the outermost autocast block ends, as on CUDA, and not under inference mode (seen on a real GPU).
+Arguments are cast from the last to the first, as compiled calls do (H200, trace-native.json.gz).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from leakcheck.memory.releases import at_least
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,9 +40,11 @@ def install(device_type: str) -> None:
     _libraries.extend([fallthrough, library])
     with OPERATORS.open("rb") as file:
         lists = tomllib.load(file)
+    since = lists.pop("since")
     for kind, names in lists.items():
         for name in names:
-            _register(library, name, kind, device_type)
+            if at_least(*since.get(name, (0, 0))):
+                _register(library, name, kind, device_type)
     _clear_cache_at_exit()
 
 
@@ -69,14 +74,30 @@ def _kernel(operator: Any, kind: str, device_type: str) -> Callable[..., Any]:
             if kind == "float32_by_default":
                 args, kwargs = _with_dtype(args, kwargs, names, device_type)
             else:
-                lower = kind == "lower_precision"
-                wanted = torch.get_autocast_dtype(device_type) if lower else torch.float32
-                args, kwargs = tree_map_only(
-                    torch.Tensor, lambda tensor: _cast(tensor, wanted, device_type), (args, kwargs)
-                )
+                wanted = _wanted(kind, tree_leaves((args, kwargs)), device_type)
+                args, kwargs = _cast_all(args, kwargs, wanted, device_type)
             return operator(*args, **kwargs)
 
     return run
+
+
+def _wanted(kind: str, leaves: list[Any], device_type: str) -> torch.dtype:
+    dtypes = {leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor)}
+    if kind == "alike" and len(dtypes) > 1:
+        raise RuntimeError(f"expected tensors of one dtype, got {', '.join(map(str, dtypes))}")
+    lower = torch.get_autocast_dtype(device_type)
+    widest = torch.float32 if torch.float32 in dtypes else lower
+    return {"lower_precision": lower, "float32": torch.float32}.get(kind, widest)
+
+
+def _cast_all(
+    args: tuple[Any, ...], kwargs: dict[str, Any], wanted: torch.dtype, device_type: str
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def cast_each(value: Any) -> Any:
+        return tree_map_only(torch.Tensor, lambda each: cast(each, wanted, device_type), value)
+
+    named = {name: cast_each(kwargs[name]) for name in reversed(kwargs)}
+    return tuple(reversed([cast_each(value) for value in reversed(args)])), named
 
 
 def _with_dtype(
@@ -90,7 +111,8 @@ def _with_dtype(
     return (args, kwargs) if given is not None else (args[:at], kwargs | {"dtype": torch.float32})
 
 
-def _cast(tensor: torch.Tensor, dtype: torch.dtype, device_type: str) -> torch.Tensor:
+def cast(tensor: torch.Tensor, dtype: torch.dtype, device_type: str) -> torch.Tensor:
+    """Return a tensor of the device as autocast hands it on; a weight's is cached."""
     if tensor.device.type != device_type or not tensor.is_floating_point():
         return tensor
     if tensor.dtype in (dtype, torch.float64):

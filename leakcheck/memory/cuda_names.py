@@ -191,7 +191,7 @@ def _plain_loaders() -> None:
 
 
 def _answers(device: SimulatedDevice) -> dict[str, Callable[..., Any]]:
-    allocator, profile = device.allocator, device.profile
+    now, profile = device.settled, device.profile
 
     def nothing(*args: Any, **kwargs: Any) -> None:
         return None
@@ -205,13 +205,13 @@ def _answers(device: SimulatedDevice) -> dict[str, Callable[..., Any]]:
         "get_device_capability": lambda *_: profile.capability,
         "get_device_properties": lambda *_: _Properties(profile),
         "is_bf16_supported": lambda *_, **__: True,
-        "memory_allocated": lambda *_: allocator.allocated_bytes,
-        "memory_reserved": lambda *_: allocator.reserved_bytes,
-        "max_memory_allocated": lambda *_: allocator.peak_allocated_bytes,
-        "max_memory_reserved": lambda *_: allocator.peak_reserved_bytes,
+        "memory_allocated": lambda *_: now().allocated_bytes,
+        "memory_reserved": lambda *_: now().reserved_bytes,
+        "max_memory_allocated": lambda *_: now().peak_allocated_bytes,
+        "max_memory_reserved": lambda *_: now().peak_reserved_bytes,
         "reset_peak_memory_stats": lambda *_: device.reset_peaks(),
         "mem_get_info": lambda *_: (
-            profile.memory_bytes - profile.context_bytes - allocator.reserved_bytes,
+            profile.memory_bytes - profile.context_bytes - now().reserved_bytes,
             profile.memory_bytes,
         ),
         "empty_cache": device.empty_cache,

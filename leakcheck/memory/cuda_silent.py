@@ -1,4 +1,4 @@
-"""What of `torch.cuda` has no memory to predict: streams, events, ranges, recording.
+"""What of `torch.cuda` has no memory to predict: streams, events, ranges, what was recorded.
 
 Only ever installed in the predictor's own process.
 """
@@ -85,16 +85,17 @@ def install(device: SimulatedDevice) -> None:
     torch.cuda.nvtx.range = Silent  # type: ignore[assignment]
     # a CPU build has no such function
     torch._C._cuda_clearCublasWorkspaces = device.drop_workspaces
-    for name in ("_record_memory_history", "_dump_snapshot", "set_per_process_memory_fraction"):
+    for name in ("_dump_snapshot", "set_per_process_memory_fraction"):
         setattr(torch.cuda.memory, name, nothing)
     _tell_statistics(device)
+    _tell_history(device)
     torch.Tensor.numpy = _made_up_array(device, torch.Tensor.numpy)  # type: ignore[method-assign]
     torch.Tensor.__deepcopy__ = _copied(device, torch.Tensor.__deepcopy__)  # type: ignore[method-assign]
 
 
 def _tell_statistics(device: SimulatedDevice) -> None:
     def statistics(*_: Any, **__: Any) -> dict[str, int]:
-        simulated, told = device.allocator, {}
+        simulated, told = device.settled(), {}
         for name, now, peak in (
             ("allocated", simulated.allocated_bytes, simulated.peak_allocated_bytes),
             ("active", simulated.allocated_bytes, simulated.peak_allocated_bytes),
@@ -117,6 +118,26 @@ def _tell_statistics(device: SimulatedDevice) -> None:
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
         setattr(torch.cuda.memory, name, answer)
+
+
+def _tell_history(device: SimulatedDevice) -> None:
+    """Let a program that records its allocations see those of the simulated device."""
+    recorded_from: list[int] = []
+
+    def record(enabled: str | None = "all", *_: Any, **__: Any) -> None:
+        recorded_from[:] = [] if enabled is None else [len(device.events)]
+
+    def snapshot(*_: Any, **__: Any) -> dict[str, Any]:
+        events = device.events[recorded_from[0] :] if recorded_from else []
+        actions = {"alloc": "alloc", "free": "free_completed"}
+        entries = [
+            {"action": actions.get(e.kind, e.kind), "addr": e.block, "size": e.size, "stream": 0}
+            for e in events
+        ]
+        return {"segments": [], "device_traces": [entries]}
+
+    torch.cuda.memory._record_memory_history = record
+    torch.cuda.memory._snapshot = snapshot
 
 
 def _made_up_array(device: SimulatedDevice, original: Callable[..., Any]) -> Callable[..., Any]:

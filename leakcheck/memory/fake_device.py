@@ -15,7 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from leakcheck.errors import LeakcheckError
-from leakcheck.memory import autocast, sdpa
+from leakcheck.memory import autocast, gru, sdpa
 from leakcheck.memory.profiles import DeviceProfile
 
 DEVICE_TYPE = "fakegpu"
@@ -92,6 +92,7 @@ def set_up(profile: DeviceProfile) -> None:
     torch.autograd.set_multithreading_enabled(False)
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
     _take_the_foreach_path()
+    gru.install()
     autocast.install(DEVICE_TYPE)
     sdpa.install(DEVICE_TYPE, profile)
 

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from leakcheck.errors import LeakcheckError, UsageError
 from leakcheck.memory import cuda_names, cuda_silent, fake_device, one_process
 from leakcheck.memory.policies import POLICIES
-from leakcheck.memory.prediction import CUDNN_NOTE, Prediction, Request
+from leakcheck.memory.prediction import Prediction, Request
 from leakcheck.memory.profiles import profile
 from leakcheck.memory.simulate import SimulatedDevice
 from leakcheck.memory.targets import Left, run
@@ -75,7 +75,7 @@ def predict_here(request: Request) -> Prediction:
     if steps < request.steps:
         device.note_once(f"only {steps} of {request.steps} optimizer steps were made")
     context_bytes = device_profile.context_bytes
-    if CUDNN_NOTE in device.notes:
+    if device.loads_cudnn:
         context_bytes += device_profile.cudnn_bytes
     peak_allocated, peak_reserved = device.highest_bytes
     return Prediction(

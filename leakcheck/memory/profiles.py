@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from leakcheck.errors import UsageError
+from leakcheck.memory.reductions import Grid
 from leakcheck.memory.workspaces import cublas_bytes
 
 if sys.version_info >= (3, 11):
@@ -18,6 +19,9 @@ else:
 
 DEVICES = Path(__file__).with_name("devices.toml")
 AMPERE = (8, 0)
+# of a multiprocessor: CUDA C++ programming guide, technical specifications per compute capability
+USUAL_THREADS = 2048
+THREADS = {(7, 5): 1024, (8, 6): 1536, (8, 9): 1536, (12, 0): 1536}
 # of a T4, for every device nobody measured: devices.toml names the source
 USUAL_CONTEXT_BYTES, USUAL_CUDNN_BYTES = 137_363_456, 4_063_232
 
@@ -35,6 +39,7 @@ class DeviceProfile:
     capability: tuple[int, int]
     memory_bytes: int
     memory_source: str
+    multiprocessors: int
     context_bytes: int
     context_measured: bool
     cudnn_bytes: int
@@ -43,6 +48,11 @@ class DeviceProfile:
     def workspace_bytes(self) -> int:
         """The cuBLAS workspace of one handle, where the environment says nothing else."""
         return cublas_bytes(self.capability, {})
+
+    @property
+    def grid(self) -> Grid:
+        """How many threads run at once."""
+        return Grid(self.multiprocessors, THREADS.get(self.capability, USUAL_THREADS))
 
     @property
     def native_bf16(self) -> bool:
@@ -79,6 +89,7 @@ def _profile(key: str, table: dict[str, object]) -> DeviceProfile:
         capability=(int(capability[0]), int(capability[1])),
         memory_bytes=int(str(table["memory_bytes"])),
         memory_source=str(table["memory_source"]),
+        multiprocessors=int(str(table["multiprocessors"])),
         context_bytes=int(str(context)) if context else USUAL_CONTEXT_BYTES,
         context_measured=context is not None,
         cudnn_bytes=int(str(table.get("cudnn_bytes", USUAL_CUDNN_BYTES))),

@@ -1,26 +1,34 @@
 """What a kernel asks the allocator for beside its outputs, and gives back when it ends.
 
 Fake tensors show outputs alone. The rules are torch's C++ sources, named at each, and fit what an
-H200 was seen to ask for (tests/data/gpu/attention.json).
+H200 was seen to ask for (tests/data/gpu: attention.json, scratch.json, trace-native.json.gz).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 
+from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.reductions import scratch_bytes
+
 EFFICIENT = "_scaled_dot_product_efficient_attention"
 CUDNN = "_scaled_dot_product_cudnn_attention"
 _HALF = (torch.float16, torch.bfloat16)
 _FLOAT_BYTES: Final = 4
+_CUDNN_BYTES: Final = 256  # beside what grows with the tensors, forward and backward
 _IN_REGISTERS: Final = 128  # the largest head of efficient attention that needs no accumulator
-_QUERIES, _KEYS, _COLUMNS = 128, 64, 64  # the tiles of its backward
+_KEYS, _COLUMNS = 64, 64  # the tiles of its backward
 _TILE_HEADER_BYTES: Final = 16
 _MOST_KEY_SPLITS: Final = 200  # over all batches and heads
 
-Moment = Sequence[int]  # bytes of the requests that live at the same time
+_PLACE_BYTES, _SORT_BYTES = 8, 5631
+
+# bytes, in order; ~n gives back the request of number n, and at the end all are given back
+Requests = Sequence[int]
 
 
 class _Shape(NamedTuple):
@@ -36,43 +44,73 @@ class _Shape(NamedTuple):
         return self.heads * self.queries * _FLOAT_BYTES
 
 
-def moments(name: str, args: tuple[Any, ...]) -> Sequence[Moment]:
-    """Return what an operator asks for, moment by moment, each given back before the next."""
+def requests(name: str, args: tuple[Any, ...], out: Any, profile: DeviceProfile) -> Requests:
+    """Return what an operator asks for after its outputs."""
+    if name in REDUCTIONS:
+        return _reduction(args, out, REDUCTIONS[name], profile)
     rule = RULES.get(name)
     return rule(args) if rule else ()
 
 
-def on_the_host(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return which outputs are on the host, though a fake tensor has them on the device.
+def outputs(name: str, args: tuple[Any, ...], out: Any) -> Any:
+    """Return those outputs that are on the device, in the order in which kernels ask for them.
 
-    Efficient attention keeps seed and offset there when it drops nothing out (attention.cu).
+    Efficient attention has seed and offset on the host when it drops nothing out (attention.cu);
+    cuDNN's are made first (MHA.cpp), and so is the mask of a dropout (Dropout.cu).
     """
+    if name == "native_dropout":
+        return out[1], out[0]
+    if name == CUDNN:
+        return out[6], out[7], out[0], out[1]
     dropout = args[5] if len(args) > 5 else 0.0
-    return (2, 3) if name == EFFICIENT and not dropout else ()
+    return out[:2] if name == EFFICIENT and not dropout else out
 
 
-def _cudnn(args: tuple[Any, ...]) -> Sequence[Moment]:
-    return [[512]]
+def _reduction(
+    args: tuple[Any, ...], out: torch.Tensor, dims_at: int, profile: DeviceProfile
+) -> Requests:
+    """Reduce.cuh; sums are made in float32 at least."""
+    tensor = args[0]
+    if not (isinstance(out, torch.Tensor) and out.numel() and tensor.numel()):
+        return ()
+    reduced = args[dims_at] if len(args) > dims_at else None
+    dims = [reduced] if isinstance(reduced, int) else reduced or range(tensor.dim())
+    known = {dim % max(tensor.dim(), 1) for dim in dims}
+    wide = [dim for dim in range(tensor.dim()) if tensor.size(dim) > 1]
+    if not wide or 0 in (tensor.stride(dim) for dim in wide):
+        return ()
+    fastest = min(wide, key=tensor.stride)
+    return scratch_bytes(
+        out.numel(),
+        tensor.numel() // out.numel(),
+        max(_FLOAT_BYTES, tensor.element_size(), out.element_size()),
+        profile.grid,
+        rows=fastest in known,
+        whole=known.issuperset(wide) and tensor.is_contiguous(),
+    )
 
 
-def _cudnn_backward(args: tuple[Any, ...]) -> Sequence[Moment]:
+def _cudnn(args: tuple[Any, ...]) -> Requests:
+    return (_CUDNN_BYTES,)
+
+
+def _cudnn_backward(args: tuple[Any, ...]) -> Requests:
     """The gradient of the queries and a sum for each row, in float32; MHA.cpp copies `grad`."""
     grad, query, out = args[0], args[1], args[4]
     copied = [] if grad.stride() == out.stride() else [_bytes_of(grad)]
     shape = _shape(query, args[2])
-    return [[*copied, query.numel() * _FLOAT_BYTES + shape.row_bytes + 512]]
+    return [*copied, query.numel() * _FLOAT_BYTES + shape.row_bytes + _CUDNN_BYTES]
 
 
-def _efficient(args: tuple[Any, ...]) -> Sequence[Moment]:
+def _efficient(args: tuple[Any, ...]) -> Requests:
     """A float32 accumulator, where the output is half and a head too large for registers."""
-    value = args[2]
+    query, value = args[0], args[2]
     if value.dtype not in _HALF or value.size(-1) <= _IN_REGISTERS:
         return ()
-    query = args[0]
-    return [[query.numel() // query.size(-1) * value.size(-1) * _FLOAT_BYTES]]
+    return (math.prod(query.shape[:-1]) * value.size(-1) * _FLOAT_BYTES,)
 
 
-def _efficient_backward(args: tuple[Any, ...]) -> Sequence[Moment]:
+def _efficient_backward(args: tuple[Any, ...]) -> Requests:
     """attention_backward.cu, and the workspace of kernel_backward.h.
 
     float32 multiplies `grad` and the output outside the kernel; half accumulates in the workspace.
@@ -80,26 +118,41 @@ def _efficient_backward(args: tuple[Any, ...]) -> Sequence[Moment]:
     grad, query, key = args[:3]
     copied = [] if grad.transpose(1, 2).is_contiguous() else [_bytes_of(grad)]
     shape = _shape(query, key)
-    half = query.dtype in _HALF
-    workspace = shape.heads * _tiles_bytes(shape)
-    if half and shape.head_dim > _IN_REGISTERS:
+    if query.dtype not in _HALF:
+        product = len(copied)
+        workspace = shape.heads * _tiles_bytes(shape, rows=64)
+        rows = shape.row_bytes
+        return [*copied, _bytes_of(grad), rows, rows, ~(product + 1), ~product, workspace]
+    workspace = shape.heads * _tiles_bytes(shape, rows=128)
+    if shape.head_dim > _IN_REGISTERS:
         workspace += shape.heads * 2 * _key_bytes(shape)
-    kernel = [*copied, shape.row_bytes, workspace]
-    if half:
-        return [kernel]
-    return [[*copied, _bytes_of(grad), shape.row_bytes, shape.row_bytes], kernel]
+    return [*copied, shape.row_bytes, workspace]
 
 
-def _tiles_bytes(shape: _Shape) -> int:
+def _put_sorted(args: tuple[Any, ...]) -> Requests:
+    """Indexing.cu sorts the places before it adds to them; as an H200 did for 4096 of them."""
+    if not (len(args) > 3 and args[3]):
+        return ()
+    places = max(each.numel() for each in args[1] if each is not None)
+    one = places * _PLACE_BYTES
+    return [one] * 5 + [2 * one + _SORT_BYTES]
+
+
+def _drawn(args: tuple[Any, ...]) -> Requests:
+    """Without replacement, Distributions.cpp divides by as many random numbers."""
+    return () if len(args) > 2 and args[2] else (_bytes_of(args[0]),)
+
+
+def _tiles_bytes(shape: _Shape, rows: int) -> int:
     """Of one head: the gradient of the queries, in tiles that are locked and counted."""
-    tiles = _over(shape.queries, _QUERIES) * _over(shape.head_dim, _COLUMNS)
-    return tiles * (_TILE_HEADER_BYTES + _QUERIES * _COLUMNS * _FLOAT_BYTES)
+    tiles = _over(shape.queries, rows) * _over(shape.head_dim, _COLUMNS)
+    return tiles * (_TILE_HEADER_BYTES + rows * _COLUMNS * _FLOAT_BYTES)
 
 
 def _key_bytes(shape: _Shape) -> int:
     """Of one head: the gradient of the keys, or of the values, for each split of the keys."""
     splits = max(1, min(_over(shape.keys, _KEYS), _MOST_KEY_SPLITS // shape.heads))
-    columns = _over(shape.head_dim, _QUERIES) * _QUERIES
+    columns = _over(shape.head_dim, 128) * 128
     return splits * _KEYS * columns * _FLOAT_BYTES
 
 
@@ -116,9 +169,13 @@ def _bytes_of(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-RULES: dict[str, Callable[[tuple[Any, ...]], Sequence[Moment]]] = {
+RULES: dict[str, Callable[[tuple[Any, ...]], Requests]] = {
     CUDNN: _cudnn,
     f"{CUDNN}_backward": _cudnn_backward,
     EFFICIENT: _efficient,
     f"{EFFICIENT}_backward": _efficient_backward,
+    **dict.fromkeys(("index_put", "index_put_", "_index_put_impl_"), _put_sorted),
+    "multinomial": _drawn,
 }
+# where the argument is that names the dimensions
+REDUCTIONS = {"sum": 1, "mean": 1, "prod": 1, "amax": 1, "amin": 1, "linalg_vector_norm": 2}

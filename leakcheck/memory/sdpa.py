@@ -14,7 +14,9 @@ import torch
 from torch.nn import functional
 
 from leakcheck.memory.autocast import KEY as AUTOCAST_KEY
+from leakcheck.memory.autocast import cast
 from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.releases import at_least
 
 HALF = (torch.float16, torch.bfloat16)
 FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
@@ -59,9 +61,8 @@ def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked:
 
 
 def _prefers_cudnn(profile: DeviceProfile) -> bool:
-    major, minor = torch.__version__.split(".")[:2]
-    told = (int(major), int(minor)) >= CUDNN_SINCE and os.environ.get(NO_CUDNN) != "1"
-    return told and profile.capability in CUDNN_CAPABILITIES
+    preferred = at_least(*CUDNN_SINCE) and os.environ.get(NO_CUDNN) != "1"
+    return preferred and profile.capability in CUDNN_CAPABILITIES
 
 
 def install(device_type: str, profile: DeviceProfile) -> None:
@@ -87,10 +88,8 @@ def install(device_type: str, profile: DeviceProfile) -> None:
             )  # fmt: skip
         if torch.is_autocast_enabled(device_type):
             lower = torch.get_autocast_dtype(device_type)
-            query, key, value = (
-                each.to(lower) if each.dtype is torch.float32 else each
-                for each in (query, key, value)
-            )
+            attn_mask = None if attn_mask is None else cast(attn_mask, lower, device_type)
+            value, key, query = (cast(each, lower, device_type) for each in (value, key, query))
         if enable_gqa and key.size(-3) != query.size(-3):
             repeats = query.size(-3) // key.size(-3)
             key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))

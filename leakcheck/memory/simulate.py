@@ -1,50 +1,38 @@
 """A training step on the fake device, followed storage by storage through a simulated allocator.
 
-What torch does not show is added by rule: the workspaces of each thread that multiplies matrices,
-the scratch memory of kernels, and answers to `.item()`, which a tensor without numbers cannot give.
-Every such liberty is noted, so that a prediction can say what it could not honour.
+`device_trace.py` adds what kernels take; this knows phases, steps and pages, and makes up answers
+to `.item()`, which a tensor without numbers cannot give. Every such liberty is noted, so that a
+prediction can say what it could not honour.
 """
 
 from __future__ import annotations
 
-import os
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from leakcheck.memory import made_up, scratch
+from leakcheck.memory import made_up
 from leakcheck.memory.blocks import Allocator
+from leakcheck.memory.device_trace import DeviceTrace
 from leakcheck.memory.fake_device import DEVICE_TYPE
-from leakcheck.memory.ledger import LiveBlock
 from leakcheck.memory.peak import page_at
 from leakcheck.memory.prediction import CUDNN_NOTE
 from leakcheck.memory.profiles import DeviceProfile
-from leakcheck.memory.storages import StorageTrace
 from leakcheck.memory.timeline import Timeline, predicted_timeline
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
-from leakcheck.memory.workspaces import cublas_bytes, cublaslt_bytes, uses_cublaslt
 from leakcheck.model import Category, LedgerPage
 from leakcheck.tracked import instances
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
-MATRIX_PRODUCTS = frozenset(
-    (
-        *("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "vdot", "addbmm"),
-        *("_scaled_mm", "_addmm_activation"),
-    )
-)
-WHOLE_PRODUCTS = frozenset(["linear", "matmul"])  # inference mode does not take them apart
-PRODUCTS = MATRIX_PRODUCTS | WHOLE_PRODUCTS
 CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096
 VALUES_NOTE = "memory does not follow the values that were asked of tensors (.item(), if): made up"
 
 
-class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
+class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
     """Storages, workspaces, phases and pages of one simulated device.
 
     `pages` holds the ledger of the last optimizer step that was watched; `peaks` the highest
@@ -55,9 +43,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def __init__(
         self, profile: DeviceProfile, allocator: Allocator, workspace_bytes: int | None = None
     ) -> None:
-        super().__init__(DEVICE_TYPE, allocator)
-        self.profile = profile
-        self.workspace_bytes = workspace_bytes  # of cuBLAS, None for what the device takes
+        super().__init__(profile, allocator, workspace_bytes)
         self.steps = 0
         self.notes: dict[str, int] = {}
         self.conditions: dict[str, int] = {}
@@ -68,14 +54,12 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         self._earlier_peaks = 0, 0
         self._phase = "forward"
         self._closure_runs = False
-        self._workspaces: dict[tuple[str, str], int] = {}  # library and thread -> key of the block
         self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
         self._inputs: list[weakref.ref[torch.Tensor]] = []
         self._ledger: Ledger | None = None
         self._watched_from = 0  # the number of the first event of the watched step
         self._phase_ends: list[tuple[int, str]] = []
         self._highest = 0, 0  # allocated bytes of the watched step, and after how many events
-        self._categories: dict[int, Category] = {}
 
     def __torch_dispatch__(
         self,
@@ -84,7 +68,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Run an operator, with the phase it belongs to and the workspace it needs."""
+        """Run an operator, in the phase it belongs to."""
         name = func._schema.name.partition("::")[2]
         kwargs = self._translated(kwargs) if kwargs else {}
         if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
@@ -93,10 +77,6 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
         if name in CONVOLUTIONS and self._on_device(args):
             self.note_once(CUDNN_NOTE)
         out = super().__torch_dispatch__(func, types, args, kwargs)
-        if name in PRODUCTS and self._on_device(args):  # after its output, as kernels ask for it
-            self._open_handle(name, args, kwargs)
-        elif self.device_type == DEVICE_TYPE:
-            self._pass_through(scratch.moments(name, args))
         made_up.follow(name, args, out)
         if isinstance(out, torch.Tensor) and self._is_new_here(out, args):
             self._remember_input(out)
@@ -109,10 +89,6 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             self.peaks[self._phase] = now
         if self.takes_pages and now > self._highest[0]:
             self._highest = now, len(self.events)
-
-    def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
-        elsewhere = scratch.on_the_host(func._schema.name.partition("::")[2], args)
-        return [each for at, each in enumerate(out) if at not in elsewhere] if elsewhere else out
 
     def _translated(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What asked for CUDA past the functions that are translated (`empty_like`)."""
@@ -132,12 +108,13 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
     def reset_peaks(self) -> None:
         """Begin the peaks that the program is told anew; those of the prediction go on."""
         self._earlier_peaks = self.highest_bytes
-        self.allocator.reset_peaks()
+        self.settled().reset_peaks()
 
     @property
     def highest_bytes(self) -> tuple[int, int]:
         """The allocated and the reserved peak of the whole run."""
-        now = self.allocator.peak_allocated_bytes, self.allocator.peak_reserved_bytes
+        allocator = self.settled()
+        now = allocator.peak_allocated_bytes, allocator.peak_reserved_bytes
         return max(now[0], self._earlier_peaks[0]), max(now[1], self._earlier_peaks[1])
 
     def count_output(self, tensor: torch.Tensor) -> None:
@@ -181,7 +158,7 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def empty_cache(self) -> None:
         """Give cached segments back, as the program asked."""
-        self.allocator.empty_cache()
+        self.settled().empty_cache()
         self.events.append(Event("empty_cache", 0))
 
     def peak_page(self, allocator: Allocator) -> LedgerPage | None:
@@ -200,10 +177,12 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def page(self, phase: str) -> LedgerPage:
         """Write a page of this moment, by whoever holds what."""
+        self._settle()
         ledger = Ledger(_modules(), tuple(self._optimizers), self)
         return ledger.take(phase, self.steps, inputs=self._live_inputs(), scan=True)
 
     def _take(self, phase: str) -> None:
+        self._settle()
         if self._ledger is not None:
             inputs = self._live_inputs()
             self._phase_ends.append((len(self.events) - 1, phase))
@@ -226,64 +205,10 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
             if self._closure_runs:
                 self._backward_is_over()
 
-    def blocks(self) -> list[LiveBlock]:
-        """The live storages and the workspaces."""
-        with self._lock:
-            own = {self._live[key][1] for key in self._workspaces.values()}
-            return [replace(each, workspace=each.address in own) for each in super().blocks()]
-
-    def drop_workspaces(self) -> None:
-        """Free them, as `torch._C._cuda_clearCublasWorkspaces` does; the next product asks anew."""
-        for key in self._workspaces.values():
-            self._died(key)
-        self._workspaces.clear()
-
-    def _open_handle(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        size = self.workspace_bytes
-        if size is None:
-            size = cublas_bytes(self.profile.capability, os.environ)
-        self._take_workspace("cuBLAS", size)
-        if _through_cublaslt(name, args, kwargs):
-            self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
-
-    def _pass_through(self, moments: Sequence[scratch.Moment]) -> None:
-        """Ask for what a kernel needs for itself, and give it back."""
-        for sizes in moments:
-            keys = [self._take_block(size) for size in sizes]
-            self._follow_peaks()
-            for key in keys:
-                self._died(key)
-
-    def _take_workspace(self, library: str, size: int) -> None:
-        # handles are per thread, and autograd runs backward in a thread of the device
-        thread = "backward" if torch._C._current_graph_task_id() != -1 else "main"
-        if (library, thread) in self._workspaces or size == 0:
-            return
-        self._workspaces[library, thread] = key = self._take_block(size)
-        self._categories[-key] = "workspaces"
-
-    def _take_block(self, size: int) -> int:
-        """Allocate what is no tensor's storage; returns the key it lives under."""
-        with self._lock:
-            self._made += 1
-            address = self.allocator.malloc(size)
-            self.events.append(Event("alloc", self._made, size))
-            self._live[-self._made] = self._made, address, size, -1
-            return -self._made
-
     def _made_up_scalar(self, tensor: torch.Tensor) -> bool | int | float:
         if tensor.device.type == self.device_type:
             self.assume(VALUES_NOTE)
         return made_up.scalar(tensor)
-
-    def _on_device(self, args: tuple[Any, ...]) -> bool:
-        for value in args:
-            if isinstance(value, torch.Tensor):
-                if value.device.type == self.device_type:
-                    return True
-            elif isinstance(value, (list, tuple)) and self._on_device(tuple(value)):
-                return True
-        return False
 
     def _is_new_here(self, out: torch.Tensor, args: tuple[Any, ...]) -> bool:
         return out.device.type == self.device_type and not self._on_device(args)
@@ -295,23 +220,6 @@ class SimulatedDevice(StorageTrace):  # type: ignore[no-untyped-call]
 
     def _live_inputs(self) -> list[torch.Tensor]:
         return [tensor for ref in self._inputs if (tensor := ref()) is not None]
-
-
-def _through_cublaslt(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    if name == "_scaled_mm":
-        return True
-    if name == "linear":  # inference mode does not take it apart
-        bias = args[2] if len(args) > 2 else kwargs.get("bias")
-        weight = args[1].t() if bias is not None and args[1].dim() == 2 else None
-    elif name in ("addmm", "_addmm_activation"):
-        bias, weight = args[0], args[2]
-    else:
-        return False
-    if bias is None or weight is None or bias.dtype.is_complex:
-        return False
-    floating = bias.dtype.is_floating_point
-    beta = kwargs.get("beta", 1)
-    return uses_cublaslt(tuple(bias.shape), tuple(weight.shape), floating=floating, beta=beta)
 
 
 def _modules() -> list[torch.nn.Module]:

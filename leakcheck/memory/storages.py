@@ -75,12 +75,14 @@ class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         with self._lock:
             if size == 0 or key in self._live:
                 return
-            self._made += 1
-            site = self._site()
-            address = self.allocator.malloc(size)
-            self.events.append(Event("alloc", self._made, size, site=site))
-            self._live[key] = self._made, address, size, site
+            self._place(key, size, self._site())
         weakref.finalize(storage, self._died, key).atexit = False
+
+    def _place(self, key: int, size: int, site: int = -1) -> None:
+        self._made += 1
+        address = self.allocator.malloc(size)
+        self.events.append(Event("alloc", self._made, size, site=site))
+        self._live[key] = self._made, address, size, site
 
     def mark(self, label: str, step: int = 0) -> None:
         """Note a phase between the events before and after it."""

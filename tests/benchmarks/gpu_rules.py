@@ -1,19 +1,13 @@
 """What a device decides by itself: the kernel of an attention, the dtype under autocast.
 
-    python tests/benchmarks/gpu_rules.py OUT.json     # on a device, or as a predictor's target
-
-The same program runs on a real device and in the predictor, so that both can be compared.
+Sections of gpu_sections.py, which run on a real device and in the predictor alike.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -178,13 +172,3 @@ CALLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "index_put": lambda x: x.clone().index_put((_labels(x),), x),
     "scatter_add": lambda x: x.clone().scatter_add(0, _labels(x)[None], x),
 }
-RULES: dict[str, Callable[[], Any]] = {"attention": attention, "autocast": autocast}
-
-
-def main(path: str) -> None:
-    """Write what every rule answered as JSON."""
-    Path(path).write_text(json.dumps({name: rule() for name, rule in RULES.items()}))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

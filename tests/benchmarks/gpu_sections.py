@@ -1,10 +1,16 @@
-"""What gpu_capture.py records in each section; every function returns data for JSON."""
+"""What gpu_capture.py records in each section; every function returns data for JSON.
+
+    python tests/benchmarks/gpu_sections.py OUT.json peaks attention
+
+writes sections as one file: on a device, or as a predictor's target, so that both can be compared.
+"""
 
 from __future__ import annotations
 
 import gc
 import json
 import platform
+import sys
 import tempfile
 import threading
 import time
@@ -48,24 +54,30 @@ def counts() -> list[int]:
 
 def seeds() -> dict[str, Any]:
     """The printed values of the exact-accounting document, in its own order."""
-    told: dict[str, Any] = {"linear": [], "timeline": {}}
-    model = nn.Linear(256, 250, device="cuda")
-    told["linear"].append(["model", *counts()])
-    x = torch.randn(1, 256, device="cuda")
-    told["linear"].append(["input", *counts()])
-    y = model(x)
-    told["linear"].append(["forward", *counts()])
-    y.sum().backward()
-    told["linear"].append(["backward", *counts()])
-    del model, x, y
-    torch.cuda.empty_cache()
-    told["linear"].append(["deleted", *counts()])
+    told: dict[str, Any] = {"linear": linear(), "timeline": {}}
     told["layers"] = _two_layers()
     small = torch.zeros(800, device="cuda")
     told["rounding"] = [small.nbytes, torch.cuda.memory_allocated()]
     del small  # the timelines explain every byte
     for kind in ("SGD", "Adam"):
         told["timeline"][kind] = _timeline(kind)
+    return told
+
+
+def linear() -> list[list[Any]]:
+    """Allocated and reserved bytes of one linear layer, as it is trained and deleted."""
+    told: list[list[Any]] = []
+    model = nn.Linear(256, 250, device="cuda")
+    told.append(["model", *counts()])
+    x = torch.randn(1, 256, device="cuda")
+    told.append(["input", *counts()])
+    y = model(x)
+    told.append(["forward", *counts()])
+    y.sum().backward()
+    told.append(["backward", *counts()])
+    del model, x, y
+    torch.cuda.empty_cache()
+    told.append(["deleted", *counts()])
     return told
 
 
@@ -215,8 +227,8 @@ def ledgers() -> dict[str, Any]:
     return told
 
 
-def scratch() -> dict[str, Any]:
-    """Requests of single operators that are not their outputs."""
+def scratch(*without: str) -> dict[str, Any]:
+    """Requests of single operators and the bytes of their outputs, but of those named."""
     x, w = torch.randn(512, 1024, device="cuda"), torch.randn(1024, 1024, device="cuda")
     image, kernel = (
         torch.randn(8, 32, 64, 64, device="cuda"),
@@ -246,7 +258,7 @@ def scratch() -> dict[str, Any]:
         "multinomial": lambda: x.softmax(-1).multinomial(2),
         "dropout": lambda: nn.functional.dropout(x),
     }
-    return {name: _requests(operator) for name, operator in operators.items()}
+    return {name: _requests(operators[name]) for name in operators if name not in without}
 
 
 def _requests(operator: Callable[[], Any]) -> dict[str, list[int]]:
@@ -260,6 +272,24 @@ def _requests(operator: Callable[[], Any]) -> dict[str, list[int]]:
         "requests": [e["size"] for e in entries if e["action"] == "alloc"],
         "outputs": [leaf.untyped_storage().nbytes() for leaf in leaves],
     }
+
+
+def requests() -> dict[str, list[int]]:
+    """The bytes of every request of those loops of gpu_traces.py that cuDNN has no part in.
+
+    In the predictor; a device has them in trace-native.json.gz.
+    """
+    told = {}
+    torch._C._cuda_clearCublasWorkspaces()
+    for name in ("mlp", "transformer", "transformer-amp"):
+        torch.cuda.memory._record_memory_history(context=None)
+        model, optimizer = LOOPS[name].make("cuda")
+        for _ in training(LOOPS[name], "cuda", 3, model, optimizer):
+            pass
+        entries = torch.cuda.memory._snapshot()["device_traces"][0]
+        told[name] = [entry["size"] for entry in entries if entry["action"] == "alloc"]
+        del model, optimizer
+    return told
 
 
 def overhead() -> dict[str, Any]:
@@ -364,3 +394,17 @@ CAPTURES: dict[str, Callable[[], Any]] = {
     "scratch": scratch,
     "overhead": overhead,
 }
+# what has no section of its own; operators whose outputs depend on numbers are left out
+PREDICTED: dict[str, Callable[[], Any]] = {
+    **{"linear": linear, "requests": requests, "scratch": partial(scratch, "nonzero", "unique")},
+}
+
+
+def main(path: str, *names: str) -> None:
+    """Write the sections that are named as JSON."""
+    sections = CAPTURES | PREDICTED
+    Path(path).write_text(json.dumps({name: sections[name]() for name in names}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

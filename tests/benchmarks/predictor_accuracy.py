@@ -1,29 +1,33 @@
-"""How well the predictor meets peaks that others measured on a real GPU.
+"""How well the predictor meets peaks that were measured on a real GPU: three tables.
 
     pip install transformers
-    python tests/benchmarks/predictor_accuracy.py           # the six runs in their program's order
-    python tests/benchmarks/predictor_accuracy.py --alone   # each in a process of its own
+    python tests/benchmarks/predictor_accuracy.py           # all three
+    python tests/benchmarks/predictor_accuracy.py t4 --alone   # each run in a process of its own
 
-Six training runs on a Tesla T4 (torch 2.11, cu128; calibration fixtures of torch-preflight 0.5,
-tests/calibration): `max_memory_allocated` and `max_memory_reserved` of the second step under
-bfloat16 autocast with AdamW. bfloat16 is emulated there, so attention takes the math path; the
-model's output lives through backward and the optimizer step.
+`t4`: six training runs that others measured on a Tesla T4 (torch 2.11, cu128; calibration fixtures
+of torch-preflight 0.5, tests/calibration): `max_memory_allocated` and `max_memory_reserved` of the
+second step under bfloat16 autocast with AdamW. bfloat16 is emulated there, so attention takes the
+math path; the model's output lives through backward and the optimizer step.
 
 They were measured one after the other in one process, after five small transformers. What ran
 before is part of the number: cuBLAS workspaces stay where the first step put them, and which block
 a request finds, so how much of it is slop, depends on it. `--run FILE` is that program; it also
 runs on a real device.
+
+`published` and `loops`: the same program, and the loops of gpu_loops.py, as gpu_capture.py recorded
+them on a device (tests/data/gpu).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from time import perf_counter
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -45,7 +49,8 @@ WARMING_UP = (
     (12, 768, 12, 3072, 2, 512, 0.0, False),
     (4, 1024, 16, 4096, 2, 1024, 0.0, True),
 )
-Loss = Callable[[], Iterator[torch.Tensor]]
+CAPTURED = Path(__file__).parents[1] / "data" / "gpu"
+Peaks = dict[str, Any]  # of a run: allocated and reserved bytes
 
 
 class Layer(torch.nn.Module):
@@ -146,42 +151,75 @@ def run(path: str, only: str) -> None:
     Path(path).write_text(json.dumps(peaks))
 
 
-def predicted(alone: bool) -> dict[tuple[str, int, int], tuple[int, int]]:
-    """Let the predictor run the program as a T4 and read what it wrote."""
-    from leakcheck.memory.predict import predict
-    from leakcheck.memory.prediction import Request
-
-    found: dict[tuple[str, int, int], tuple[int, int]] = {}
+def predicted(device: str, alone: bool) -> Peaks:
+    """Let the predictor run the program as a device and read what it wrote."""
     parts = [",".join(map(str, key)) for key in MEASURED_BYTES] if alone else [""]
-    with tempfile.TemporaryDirectory() as folder:
-        for part in parts:
-            path = str(Path(folder, "peaks.json"))
-            predict(Request(__file__, ("--run", path, part), device="t4", steps=1000))
-            for name, (allocated, reserved) in json.loads(Path(path).read_text()).items():
-                kind, batch, length = name.split(",")
-                found[kind, int(batch), int(length)] = allocated, reserved
+    found: Peaks = {}
+    for part in parts:
+        found |= _answer(__file__, device, lambda path, part=part: ("--run", path, part))
     return found
 
 
-def main() -> None:
-    """Predict every point and print the table."""
-    began_s = perf_counter()
-    found = predicted("--alone" in sys.argv)
-    errors: list[tuple[float, float]] = []
-    print(f"{'run':<18}{'predicted':>15}{'measured':>15}{'error':>9}{'reserved error':>17}")
-    for key, measured in MEASURED_BYTES.items():
-        kind, batch, length = key
-        allocated, reserved = (
-            got / told - 1 for got, told in zip(found[key], measured, strict=True)
-        )
-        errors.append((abs(allocated), abs(reserved)))
+def predicted_loops(device: str) -> Peaks:
+    """Let the predictor run the recorded loops as a device."""
+    sections = str(Path(__file__).with_name("gpu_sections.py"))
+    peaks = _answer(sections, device, lambda path: (path, "peaks"))["peaks"]
+    return {name: (each["allocated"], each["reserved"]) for name, each in peaks.items()}
+
+
+def _answer(program: str, device: str, arguments: Callable[[str], tuple[str, ...]]) -> Any:
+    from leakcheck.memory.predict import predict
+    from leakcheck.memory.prediction import Request
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "peaks.json"))
+        prediction = predict(Request(program, arguments(path), device=device, steps=1000), 900)
+        if prediction.mode != "fake":
+            raise SystemExit(f"{program} ran on the host: {prediction.notes[-1]}")
+        return json.loads(Path(path).read_text())
+
+
+def captured(section: str) -> tuple[str, Any]:
+    """The device that a section was recorded on, as the predictor knows it, and the data."""
+    from leakcheck.memory.profiles import profiles
+
+    whole = json.loads((CAPTURED / f"{section}.json").read_text())
+    (device,) = (key for key, each in profiles().items() if each.name == whole["device"])
+    return device, whole["captured"]
+
+
+def compare(title: str, found: Peaks, measured: Peaks) -> None:
+    """Print a table, with the error of each peak."""
+    print(f"{title:<26}{'predicted':>15}{'measured':>15}{'error':>9}{'reserved error':>17}")
+    errors = []
+    for name, (allocated, reserved) in measured.items():
+        got = found[name]
+        errors.append((abs(got[0] / allocated - 1), abs(got[1] / reserved - 1)))
         print(
-            f"{kind + f' {batch}x{length}':<18}{found[key][0]:>15,}{measured[0]:>15,}"
-            f"{allocated:>9.3%}{reserved:>17.3%}"
+            f"{name:<26}{got[0]:>15,}{allocated:>15,}"
+            f"{got[0] / allocated - 1:>9.3%}{got[1] / reserved - 1:>17.3%}"
         )
     for name, column in zip(("allocated", "reserved"), zip(*errors, strict=True), strict=True):
         print(f"{name}: mean error {mean(column):.3%}, worst {max(column):.3%}")
-    print(f"{perf_counter() - began_s:.0f} s")
+    print()
+
+
+def main() -> None:
+    """Predict every point and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tables", nargs="*", default=["t4", "published", "loops"])
+    parser.add_argument("--alone", action="store_true")
+    options = parser.parse_args()
+    if "t4" in options.tables:
+        measured = {",".join(map(str, key)): peaks for key, peaks in MEASURED_BYTES.items()}
+        compare("t4", predicted("t4", options.alone), measured)
+    if "published" in options.tables:
+        device, told = captured("published")
+        compare(device, predicted(device, options.alone), told["peaks"])
+    if "loops" in options.tables:
+        device, told = captured("peaks")
+        measured = {name: (each["allocated"], each["reserved"]) for name, each in told.items()}
+        compare(f"{device}, loops", predicted_loops(device), measured)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,30 @@ SEED = """
         assert torch.cuda.memory_allocated() == before
 """
 
+SUMS = """
+    import torch
+
+    def requests(device, keep):
+        history = torch.cuda.memory
+        x = torch.zeros(1000, device=device, requires_grad=True)
+        hidden = x.exp()
+        first, second = hidden.sin(), hidden.cos()
+        kept = []
+        if keep:
+            second = hidden.view_as(hidden)
+            second.register_hook(kept.append)
+            second = second.cos()
+        total = (first * second).sum()
+        history._record_memory_history()
+        total.backward()
+        entries = history._snapshot()["device_traces"][0]
+        history._record_memory_history(enabled=None)
+        return sum(each["action"] == "alloc" and each["size"] == 4000 for each in entries)
+
+    def sums(device):
+        assert requests(device, keep=True) == requests(device, keep=False) + 1
+"""
+
 TIMELINE = """
     import torch
     from torch import nn
@@ -175,6 +199,12 @@ def on_t4(target: str, **options: object) -> Prediction:
 )
 def test_the_published_byte_counts_are_exact(tmp_path, function):
     prediction = on_t4(f"{program(tmp_path, SEED)}:{function}")
+
+    assert prediction.mode == "fake"
+
+
+def test_gradients_are_added_in_place_unless_somebody_holds_the_first(tmp_path):
+    prediction = on_t4(f"{program(tmp_path, SUMS)}:sums")
 
     assert prediction.mode == "fake"
 
