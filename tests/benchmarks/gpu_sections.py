@@ -324,9 +324,10 @@ def overhead() -> dict[str, Any]:
 
 
 def watching() -> dict[str, Any]:
-    """Microseconds of a step of about 5 ms, watched and not, eight steps in turns.
+    """Microseconds of a step of about 5 ms, in turns of eight steps: bare, watched twice, bare.
 
     Each turn ends with a synchronisation, so that what is measured is all of its steps.
+    `of_alike_us` is the difference of the first and the last, which are alike: the noise.
     """
     loop = replace(LOOPS["transformer"], model=lambda: Attention(layers=5))
     model, optimizer = loop.make("cuda")
@@ -345,8 +346,8 @@ def watching() -> dict[str, Any]:
 
     turn(50, watched=False)
     turn(600, watched=True)  # the first window is over
-    steps = [(turn(8, watched=False), turn(8, watched=True)) for _ in range(150)]
-    bare, watched = (median(times) for times in zip(*steps, strict=True))
+    turns = [[turn(8, watched=each) for each in (False, True, True, False)] for _ in range(75)]
+    firsts, seconds, thirds, lasts = zip(*turns, strict=True)
     sentinel.stop()
     report = sentinel.report()
     meter = DeviceMeter()
@@ -358,9 +359,10 @@ def watching() -> dict[str, Any]:
     for _ in range(100):
         meter.read_slow(readings)
     return {
-        "bare_us": round(bare, 1),
-        "watched_us": round(watched, 1),
-        "median_difference_us": round(median(b - a for a, b in steps), 1),
+        "bare_us": round(median((*firsts, *lasts)), 1),
+        "watched_us": round(median((*seconds, *thirds)), 1),
+        "difference_us": round(median(b + c - a - d for a, b, c, d in turns) / 2, 1),
+        "of_alike_us": round(median(d - a for a, _, _, d in turns), 1),
         "verdict": report.verdict,
         "inside_us": report.overhead.per_step_us,
         "device_reading_us": round(reading_us, 1),
