@@ -34,7 +34,7 @@ def test_only_a_measured_context_says_so():
 def test_where_a_size_of_memory_is_from_is_said():
     sources = {key: each.memory_source for key, each in profiles().items()}
 
-    assert sources["t4"] == "measured"
+    assert sources["t4"] == sources["h200"] == "measured"
     assert sources["b200"] == sources["rtx5090"] == "data sheet"
     assert set(sources.values()) == {"measured", "usual", "data sheet"}
 

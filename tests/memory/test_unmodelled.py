@@ -7,6 +7,7 @@ import pytest
 from leakcheck.errors import LeakcheckError
 from leakcheck.memory.predict import predict
 from leakcheck.memory.prediction import ALLOCATED_ERROR, CUDNN_NOTE, MEASURED_ERRORS, Request
+from leakcheck.memory.releases import at_least
 
 PROGRAM = """
     import torch
@@ -40,6 +41,19 @@ PROGRAM = """
 
         def step():
             model(torch.randn(4, 1, 7, 1, device=device)).sum().backward()
+            optimizer.step()
+
+        return step
+
+    def attention(device):
+        q, k, v = (
+            torch.randn(2, 4, 16, 32, device=device, dtype=torch.bfloat16, requires_grad=True)
+            for _ in range(3)
+        )
+        optimizer = torch.optim.SGD([q, k, v])
+
+        def step():
+            nn.functional.scaled_dot_product_attention(q, k, v).sum().backward()
             optimizer.step()
 
         return step
@@ -88,6 +102,16 @@ def test_what_was_measured_widens_the_interval_by_as_much_and_cudnn_the_context(
     assert prediction.notes == (CUDNN_NOTE,)
     assert prediction.error == ALLOCATED_ERROR + MEASURED_ERRORS[CUDNN_NOTE][0]
     assert prediction.context_bytes == 141_426_688
+
+
+def test_attention_loads_cudnn_where_the_device_prefers_it(program):
+    hopper, ampere = (
+        predict(Request(f"{program}:attention", device=device)) for device in ("h200", "a100")
+    )
+
+    preferred = 16_777_216 if at_least(2, 11) else 0
+    assert hopper.context_bytes - ampere.context_bytes == preferred
+    assert hopper.notes == ampere.notes == ()
 
 
 def test_a_step_that_is_modelled_has_the_narrow_interval(program):
