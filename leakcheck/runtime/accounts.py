@@ -95,7 +95,9 @@ def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tu
         elif resource in rates:
             share = (suspect.objects_per_step or rates[resource]) / rates[resource]
             told += [suspect] if share >= LEAST_SHARE else []
-    return tuple(told)
+    # backward in a thread of its own makes Nodes that no count dates: the tensors were counted
+    undated = [one for one in suspects if one.kind == "graph"] if "tensors" in rates else []
+    return tuple(told or undated)
 
 
 def _weighs(suspect: Suspect, rates: dict[str, float]) -> bool:

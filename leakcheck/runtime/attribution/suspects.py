@@ -17,6 +17,7 @@ from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.readings.meters import devices_in_use
 
 RANKS: tuple[Kind, ...] = (
     "graph",
@@ -177,7 +178,11 @@ def is_unheld(lead: Lead) -> bool:
 def _suspect(lead: Lead) -> Suspect:
     outside = lead.told.trace.root == OUTSIDE and lead.kind in ("graph", "tensor")
     creating = creating_graph(frames.own_files_with(CREATES)) if outside else ()
-    places = _places(lead) or (tuple(map(frames.place, creating)) if len(creating) == 1 else ())
+    places = _places(lead)
+    if len(creating) == 1 and (not places or devices_in_use()):
+        first = frames.place(creating[0])
+        others = (one for one in places if (one.path, one.line) != (first.path, first.line))
+        places = (first, *others)[:MOST_PLACES]
     code = places[0].code if places else ""
     scalar = lead.scalar
     if scalar and places and is_stacked(places[0], lead.told.holder):

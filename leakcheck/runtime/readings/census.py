@@ -9,7 +9,6 @@ Node a step by itself.
 from __future__ import annotations
 
 import gc
-import sys
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.hooks import count_hooks
 from leakcheck.runtime.readings.categories import is_module, is_optimizer, read_categories
-from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.meters import memory_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
@@ -107,17 +106,7 @@ class Census:
 
 def collected_bytes() -> int:
     """Collect garbage and return how many bytes of heap and device memory that freed."""
-    before = _in_use_bytes()
+    in_use = memory_reader() or int
+    before = in_use()
     gc.collect()
-    return max(0, before - _in_use_bytes())
-
-
-def _in_use_bytes() -> int:
-    total = 0
-    heap = heap_reader()
-    if heap is not None:
-        total += heap()
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():
-        total += sum(cuda.memory_allocated(device) for device in range(cuda.device_count()))
-    return total
+    return max(0, before - in_use())

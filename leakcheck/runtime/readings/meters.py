@@ -112,17 +112,20 @@ class HostMeter:
 
 
 class GarbageMeter:
-    """Adds up the heap bytes that garbage collections free: cycles that waited for one."""
+    """Adds up the bytes that garbage collections free: cycles that waited for one.
 
-    def __init__(self, heap: Callable[[], int] | None) -> None:
+    `in_use` reads what is in use, on the heap and on devices; None where nothing tells.
+    """
+
+    def __init__(self, in_use: Callable[[], int] | None) -> None:
         self.step = 0  # the step that runs
         self.measuring = False  # readings are being taken: no time to look at what is freed
         self.ours = False  # what is freed now is leakcheck's own
         self.thread = 0  # that steps: other threads' collections are only added up
         self.guard = Guard()
-        self._heap: Callable[[], int] = heap or int
+        self.in_use: Callable[[], int] = in_use or int
         self._before = 0
-        self.listens = heap is None  # nothing to hear then
+        self.listens = in_use is None  # nothing to hear then
         self.start_over()
         self._listener = self._called
         self._owed: BaseException | None = None
@@ -202,10 +205,10 @@ class GarbageMeter:
         if recurs and here and not self.kinds and self._examined < MOST_EXAMINED:
             self._examined += 1
             self._population = population(named=True)
-        self._before = self._heap()
+        self._before = self.in_use()
 
     def _end(self, collected: int) -> None:
-        freed_bytes = max(0, self._before - self._heap())
+        freed_bytes = max(0, self._before - self.in_use())
         before, self._population = self._population, None
         if freed_bytes < LEAST_FREED_BYTES:
             self._little += 1
@@ -268,6 +271,23 @@ class DeviceMeter:
             if name == kind and hasattr(backend, "mem_get_info"):
                 return int(backend.mem_get_info(int(index))[1])
         return None
+
+
+def memory_reader() -> Callable[[], int] | None:
+    """Return a function that reads what is in use on the heap and on all devices together."""
+    heap = heap_reader()
+    if heap is None:
+        return None
+
+    def read() -> int:
+        devices = (
+            _statistics(backend, index)[0]
+            for _, backend in _backends()
+            for index in range(_device_count(backend))
+        )
+        return heap() + sum(devices)
+
+    return read
 
 
 def devices_in_use() -> list[str]:

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.cycles import Kind
-from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import (
     NEWEST_NODES,
     DeviceMeter,
     GarbageMeter,
     HostMeter,
     is_in_use,
+    memory_reader,
     place_name,
 )
 from leakcheck.runtime.readings.series import GARBAGE, Series
@@ -48,7 +48,7 @@ DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
 CHECKPOINT_SHARE = 0.05
 STEP_BUDGET_US = 30.0
 STEADY_SHARE = 0.0005  # of the time of a steady loop, for its readings
-STEADY_STRIDE = 8  # steps at most between two of them
+STEADY_STRIDE = 32  # steps at most between two of them; cold caches make one take 100 to 400 us
 LARGEST_SHARED_INT = 256  # CPython keeps one of each up to here
 DEVICES_EVERY = 4  # torch's allocator statistics cost 20 us
 OUTSIDE_EVERY = 8  # what is resident outside the heap costs 12 us
@@ -71,7 +71,7 @@ class Watch:
         self._cost_count = 0
         self._host = HostMeter()
         self._devices = DeviceMeter()
-        self._garbage = GarbageMeter(heap_reader())
+        self._garbage = GarbageMeter(memory_reader())
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
@@ -153,9 +153,9 @@ class Watch:
         collected = collect or self.fine
         readings: dict[str, int] = {}
         if collected:
-            before = self._host.read().get("host.heap", 0)
+            before = self._garbage.in_use()
             gc.collect()
-            readings[GARBAGE] = max(0, before - self._host.read().get("host.heap", 0))
+            readings[GARBAGE] = max(0, before - self._garbage.in_use())
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
@@ -277,7 +277,7 @@ class Watch:
 
     @property
     def garbage_bytes(self) -> int:
-        """Heap bytes that garbage collections freed since the warm-up."""
+        """Bytes that garbage collections freed since the warm-up."""
         return self._garbage.freed_bytes
 
     @property

@@ -84,7 +84,7 @@ def test_checkpoints_stay_close_where_every_block_counts(fine, next_step):
 
 @pytest.mark.parametrize(
     ("step_s", "reading_us", "stride"),
-    [(0.02, 12, 1), (0.02, 40, 4), (0.001, 12, 8), (2.0, 100, 1)],
+    [(0.02, 12, 1), (0.02, 40, 4), (0.001, 12, 12), (0.001, 90, 32), (2.0, 100, 1)],
 )
 def test_a_steady_loop_is_read_for_half_a_thousandth_of_its_time(
     watch, monkeypatch, step_s, reading_us, stride
