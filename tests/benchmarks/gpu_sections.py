@@ -30,7 +30,7 @@ from torch import nn
 import leakcheck
 from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.watch import Ledger
-from leakcheck.runtime.readings.meters import DeviceMeter
+from leakcheck.runtime.readings.devices import DeviceMeter
 
 
 def origin() -> dict[str, Any]:

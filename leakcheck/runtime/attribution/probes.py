@@ -12,14 +12,9 @@ from leakcheck.runtime.attribution.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.objects import content_reader
+from leakcheck.runtime.readings.devices import device_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
-from leakcheck.runtime.readings.meters import (
-    ALLOCATED,
-    COUNTED_EXACTLY,
-    device_reader,
-    mapped_bytes,
-    unit_of,
-)
+from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, mapped_bytes, unit_of
 from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the

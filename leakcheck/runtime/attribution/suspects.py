@@ -17,7 +17,7 @@ from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
-from leakcheck.runtime.readings.meters import devices_in_use
+from leakcheck.runtime.readings.devices import devices_in_use
 
 RANKS: tuple[Kind, ...] = (
     "graph",

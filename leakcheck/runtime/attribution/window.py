@@ -27,7 +27,8 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, devices_in_use
+from leakcheck.runtime.readings.devices import devices_in_use
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP
 from leakcheck.source.uses import Use
 
 LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at again

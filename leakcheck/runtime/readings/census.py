@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.hooks import count_hooks
 from leakcheck.runtime.readings.categories import is_module, is_optimizer, read_categories
-from leakcheck.runtime.readings.meters import memory_reader
+from leakcheck.runtime.readings.devices import memory_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096

@@ -1,9 +1,7 @@
-"""One integer a reading: what the process and the devices it uses hold right now.
+"""One integer a reading: what the process holds right now, and the names of all resources.
 
 Quick readings are taken on every step (about 5 us together), some of them every few steps; slow
-ones at checkpoints. Nothing
-here imports torch or touches a device the program has not: a module that is not in `sys.modules`
-or not initialised is not asked.
+ones at checkpoints. What devices hold is read in `devices.py`.
 
 Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
 (resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
@@ -20,7 +18,6 @@ import os
 import sys
 from collections.abc import Callable
 from threading import get_ident
-from types import ModuleType
 
 import psutil
 
@@ -28,7 +25,6 @@ from leakcheck.runtime.guard import Guard, is_of_program
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
-from leakcheck.runtime.readings.nvml import ProcessMeter
 from leakcheck.runtime.readings.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
@@ -219,126 +215,6 @@ class GarbageMeter:
         self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
         if before is not None and self.thread == get_ident():
             self.kinds = freed(before, population(named=False))
-
-
-class DeviceMeter:
-    """Reads torch's allocators on devices the program has used; {} before it uses one."""
-
-    def __init__(self) -> None:
-        self._process = ProcessMeter()
-        self._most_bytes: dict[str, int] = {}  # ever allocated, by device
-
-    def read(self) -> dict[str, int]:
-        """Return allocated and reserved bytes of each device in use."""
-        readings: dict[str, int] = {}
-        for name, backend in _backends():
-            for index in range(_device_count(backend)):
-                allocated, peak, reserved = _statistics(backend, index)
-                if reserved:
-                    device = f"{name}:{index}"
-                    most = self._most_bytes[device] = max(peak, self._most_bytes.get(device, 0))
-                    readings[in_use_at(device)] = allocated
-                    readings[f"{device}.reserved"] = reserved
-                    readings[f"{device}.reserved-allocated"] = reserved - most
-        mps = _initialised("torch.mps")
-        if mps is not None and mps.current_allocated_memory():
-            readings[in_use_at("mps")] = int(mps.current_allocated_memory())
-            readings["mps.reserved"] = int(mps.driver_allocated_memory())
-        return readings
-
-    def read_slow(self, quick: dict[str, int]) -> dict[str, int]:
-        """Return the bytes used on each device outside torch's allocator: needs a context there."""
-        readings: dict[str, int] = {}
-        for name, backend in _backends():
-            for index in range(_device_count(backend)):
-                reserved = quick.get(f"{name}:{index}.reserved")
-                if reserved and hasattr(backend, "mem_get_info"):
-                    free, total = backend.mem_get_info(index)
-                    readings[f"{name}:{index}.external"] = total - free - reserved
-                used = (
-                    self._process.used_bytes(backend, index)
-                    if reserved and name == "cuda"
-                    else None
-                )
-                if reserved and used is not None:
-                    readings[f"{name}:{index}.outside"] = used - reserved
-        return readings
-
-    def capacity_bytes(self, device: str) -> int | None:
-        """Return how much memory the device has in all, if its backend tells."""
-        kind, _, index = device.partition(":")
-        for name, backend in _backends():
-            if name == kind and hasattr(backend, "mem_get_info"):
-                return int(backend.mem_get_info(int(index))[1])
-        return None
-
-
-def memory_reader() -> Callable[[], int] | None:
-    """Return a function that reads what is in use on the heap and on all devices together."""
-    heap = heap_reader()
-    if heap is None:
-        return None
-
-    def read() -> int:
-        devices = (
-            _statistics(backend, index)[0]
-            for _, backend in _backends()
-            for index in range(_device_count(backend))
-        )
-        return heap() + sum(devices)
-
-    return read
-
-
-def devices_in_use() -> list[str]:
-    """Return the resources that count what torch's allocators gave out, of each device in use."""
-    return [
-        in_use_at(f"{name}:{index}")
-        for name, backend in _backends()
-        for index in range(_device_count(backend))
-        if _statistics(backend, index)[2]
-    ]
-
-
-def device_reader(resource: str) -> Callable[[], int] | None:
-    """Return a function that reads what a device's allocator gave out (15 us), None for others."""
-    kind, _, index = place_name(resource).partition(":")
-    for name, backend in _backends():
-        if name == kind and index.isdecimal():
-            return lambda: _statistics(backend, int(index))[0]
-    return None
-
-
-def _backends() -> list[tuple[str, ModuleType]]:
-    found = ((name, _initialised(f"torch.{name}")) for name in ("cuda", "xpu"))
-    return [(name, backend) for name, backend in found if backend is not None]
-
-
-def _initialised(module: str) -> ModuleType | None:
-    backend = sys.modules.get(module)
-    if backend is None:
-        return None
-    if module == "torch.mps":
-        torch = sys.modules["torch"]
-        return backend if torch.backends.mps.is_available() else None
-    return backend if getattr(backend, "is_initialized", bool)() else None
-
-
-def _device_count(backend: ModuleType) -> int:
-    return int(backend.device_count())
-
-
-def _statistics(backend: ModuleType, index: int) -> tuple[int, int, int]:
-    """Return what is allocated, the most that ever was, and what is reserved, in bytes.
-
-    Asked once for all: each of torch's functions for one number makes a dictionary of some 200.
-    """
-    told = backend.memory_stats_as_nested_dict(index)
-    if not told:
-        return 0, 0, 0
-    allocated, reserved = (told[f"{what}_bytes"]["all"] for what in ("allocated", "reserved"))
-    peak = max(allocated["current"], allocated["peak"])
-    return int(allocated["current"]), int(peak), int(reserved["current"])
 
 
 def _count(folder: str) -> int:

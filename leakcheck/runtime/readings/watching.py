@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.cycles import Kind
+from leakcheck.runtime.readings.devices import DeviceMeter, memory_reader
 from leakcheck.runtime.readings.meters import (
     NEWEST_NODES,
-    DeviceMeter,
     GarbageMeter,
     HostMeter,
     is_in_use,
-    memory_reader,
     place_name,
 )
 from leakcheck.runtime.readings.series import GARBAGE, Series
