@@ -23,7 +23,7 @@ _HALF = (torch.float16, torch.bfloat16)
 _FLOAT_BYTES: Final = 4
 _CUDNN_BYTES: Final = 256  # beside what grows with the tensors, forward and backward
 _IN_REGISTERS: Final = 128  # the largest head of efficient attention that needs no accumulator
-_KEYS, _COLUMNS = 64, 64  # the tiles of its backward
+_KEYS: Final = 64  # of its backward, where it accumulates the gradients of keys and values
 _TILE_HEADER_BYTES: Final = 16
 _MOST_KEY_SPLITS: Final = 200  # over all batches and heads
 _FLASH_ROWS, _FLASH_TILE = 128, 64  # of queries: what backward rounds to, and the tile of a split
@@ -52,6 +52,8 @@ def requests(name: str, args: tuple[Any, ...], out: Any, profile: DeviceProfile)
     """Return what an operator asks for after its outputs."""
     if name in REDUCTIONS:
         return _reduction(args, out, REDUCTIONS[name], profile)
+    if any(isinstance(each, torch.Tensor) and not each.numel() for each in args[:3]):
+        return ()  # nothing to run a kernel for
     if name == FLASH:
         return _flash(args, profile.multiprocessors)
     rule = RULES.get(name)
@@ -179,12 +181,12 @@ def _efficient_backward(args: tuple[Any, ...]) -> Requests:
     grad, query, key = args[:3]
     copied = _copies(grad)
     shape = _shape(query, key)
-    if query.dtype not in _HALF:
+    half = query.dtype in _HALF
+    workspace = shape.heads * _tiles_bytes(shape, *_tile(shape.head_dim, half=half))
+    if not half:
         product = len(copied)
-        workspace = shape.heads * _tiles_bytes(shape, rows=64)
         rows = shape.row_bytes
         return [*copied, _bytes_of(grad), rows, rows, ~(product + 1), ~product, workspace]
-    workspace = shape.heads * _tiles_bytes(shape, rows=128)
     if shape.head_dim > _IN_REGISTERS:
         workspace += shape.heads * 2 * _key_bytes(shape)
     return [*copied, shape.row_bytes, workspace]
@@ -204,10 +206,17 @@ def _drawn(args: tuple[Any, ...]) -> Requests:
     return () if len(args) > 2 and args[2] else (_bytes_of(args[0]),)
 
 
-def _tiles_bytes(shape: _Shape, rows: int) -> int:
+def _tile(head_dim: int, *, half: bool) -> tuple[int, int]:
+    """Rows and columns by generate_kernels.py, where shared memory is as large as an H200's."""
+    if head_dim <= 64:
+        return 64, 64
+    return 128, 128 if half and head_dim <= _IN_REGISTERS else 64
+
+
+def _tiles_bytes(shape: _Shape, rows: int, columns: int) -> int:
     """Of one head: the gradient of the queries, in tiles that are locked and counted."""
-    tiles = _over(shape.queries, rows) * _over(shape.head_dim, _COLUMNS)
-    return tiles * (_TILE_HEADER_BYTES + rows * _COLUMNS * _FLOAT_BYTES)
+    tiles = _over(shape.queries, rows) * _over(shape.head_dim, columns)
+    return tiles * (_TILE_HEADER_BYTES + rows * columns * _FLOAT_BYTES)
 
 
 def _key_bytes(shape: _Shape) -> int:

@@ -8,6 +8,7 @@ a TorchFunctionMode aborts the process with non-reentrant checkpointing.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -23,7 +24,7 @@ FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
 CUDNN_CAPABILITIES = ((9, 0), (10, 0))
 CUDNN_SINCE = (2, 11)  # seen there; sdp_utils.cpp of 2.13 says the same
 NO_CUDNN = "TORCH_CUDNN_SDPA_DEPRIORITIZED"
-ENABLED = {
+ENABLED: dict[str, Callable[[], bool]] = {
     "cudnn": torch.backends.cuda.cudnn_sdp_enabled,
     "flash": torch.backends.cuda.flash_sdp_enabled,
     "efficient": torch.backends.cuda.mem_efficient_sdp_enabled,
@@ -58,8 +59,8 @@ def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked:
         "efficient": half or dtype in (torch.float16, torch.float32),
         "math": True,
     }
-    order = sorted(takes, key="cudnn".__eq__, reverse=_prefers_cudnn(profile))
-    for kernel in order:
+    others = "flash", "efficient", "math"
+    for kernel in ("cudnn", *others) if _prefers_cudnn(profile) else (*others, "cudnn"):
         if takes[kernel] and ENABLED[kernel]():
             return kernel
     raise RuntimeError("No available kernel. Aborting execution.")
