@@ -8,6 +8,7 @@ a TorchFunctionMode aborts the process with non-reentrant checkpointing.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -23,6 +24,12 @@ FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
 CUDNN_CAPABILITIES = ((9, 0), (10, 0))
 CUDNN_SINCE = (2, 11)  # seen there; sdp_utils.cpp of 2.13 says the same
 NO_CUDNN = "TORCH_CUDNN_SDPA_DEPRIORITIZED"
+ENABLED: dict[str, Callable[[], bool]] = {
+    "cudnn": torch.backends.cuda.cudnn_sdp_enabled,
+    "flash": torch.backends.cuda.flash_sdp_enabled,
+    "efficient": torch.backends.cuda.mem_efficient_sdp_enabled,
+    "math": torch.backends.cuda.math_sdp_enabled,
+}
 
 
 class Call(NamedTuple):
@@ -40,24 +47,23 @@ class Call(NamedTuple):
 def choose(profile: DeviceProfile, dtype: torch.dtype, head_dim: int, *, masked: bool) -> str:
     """Return "cudnn", "flash", "efficient" or "math" by sdp_utils.cpp's order for the device.
 
-    cuDNN takes half precision, masked or not, on compute capability 9.0 and 10.0; flash takes it
-    from 8.0 on and without a mask; memory-efficient takes float32 and float16 everywhere and
-    bfloat16 from 8.0; what is left is math.
+    Of those that `torch.nn.attention.sdpa_kernel` leaves enabled. From compute capability 8.0 on
+    cuDNN takes half precision, masked or not, and flash takes it without a mask; memory-efficient
+    takes float32 and float16 everywhere and bfloat16 from 8.0. cuDNN comes last, after math, where
+    the device does not prefer it. Raises RuntimeError, as torch does, where none is left.
     """
-    if dtype is torch.bfloat16 and not profile.native_bf16:
-        return "math"
-    if (
-        dtype in HALF
-        and head_dim <= CUDNN_HEAD_DIM
-        and head_dim % 8 == 0
-        and _prefers_cudnn(profile)
-    ):
-        return "cudnn"
-    if dtype in HALF and profile.native_bf16 and not masked and head_dim <= FLASH_HEAD_DIM:
-        return "flash"
-    if dtype in (*HALF, torch.float32):
-        return "efficient"
-    return "math"
+    half = dtype in HALF and profile.native_bf16
+    takes = {
+        "cudnn": half and head_dim <= CUDNN_HEAD_DIM and head_dim % 8 == 0,
+        "flash": half and not masked and head_dim <= FLASH_HEAD_DIM,
+        "efficient": half or dtype in (torch.float16, torch.float32),
+        "math": True,
+    }
+    others = "flash", "efficient", "math"
+    for kernel in ("cudnn", *others) if _prefers_cudnn(profile) else (*others, "cudnn"):
+        if takes[kernel] and ENABLED[kernel]():
+            return kernel
+    raise RuntimeError("No available kernel. Aborting execution.")
 
 
 def _prefers_cudnn(profile: DeviceProfile) -> bool:
@@ -93,6 +99,7 @@ def install(device_type: str, profile: DeviceProfile) -> None:
         if enable_gqa and key.size(-3) != query.size(-3):
             repeats = query.size(-3) // key.size(-3)
             key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
+        attn_mask = _additive(attn_mask, query)
         kernel = choose(profile, query.dtype, query.size(-1), masked=attn_mask is not None)
         run = KERNELS[kernel] if query.dim() == 4 else _math
         # below autocast, as the real operator runs: the math path computes in float32
@@ -122,13 +129,17 @@ def _efficient(call: Call) -> Any:
     return efficient(*tensors, *told, scale=call.scale)[0]
 
 
+def _additive(mask: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor | None:
+    """As attention.cpp does for every kernel: what a boolean mask keeps out becomes -inf."""
+    if mask is None or mask.dtype is not torch.bool:
+        return mask
+    return torch.where(mask, 0.0, query.new_full((), float("-inf")))
+
+
 def _mask(call: Call) -> torch.Tensor | None:
     query, key, mask = call.query, call.key, call.mask
     if mask is None:
         return None
-    if mask.dtype is torch.bool:
-        added = torch.zeros_like(mask, dtype=query.dtype)
-        mask = added.masked_fill_(mask.logical_not(), float("-inf"))
     return mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
 
 

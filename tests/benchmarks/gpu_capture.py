@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "ledgers": {},
     "scratch": {},
     "attention": {},
+    "attention-by-kernel": {},
     "kernels": {},
     "autocast": {},
     "published": {},

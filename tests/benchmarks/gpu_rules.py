@@ -11,11 +11,20 @@ from contextlib import suppress
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 HEAD_DIMS = (32, 64, 80, 128, 256, 512)
 MASKS = ("none", "bool", "float", "causal")
 BATCH, HEADS, LENGTH = 2, 4, 128
+KERNELS = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "math": SDPBackend.MATH,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
+SIZES = ((BATCH, HEADS, LENGTH), (4, 8, 512), (1, 3, 200))  # batch, heads, length
+KERNEL_HEAD_DIMS = (64, 80, 128)
 
 
 def attention() -> dict[str, list[int]]:
@@ -24,18 +33,34 @@ def attention() -> dict[str, list[int]]:
     By "dtype head_dim mask". Which kernel ran shows in what it saves and what backward needs.
     """
     cases = itertools.product(DTYPES, HEAD_DIMS, MASKS)
-    return {f"{d} {h} {m}": _attention(DTYPES[d], h, m) for d, h, m in cases}
+    return {
+        f"{d} {h} {m}": _attention((BATCH, HEADS, LENGTH, h), DTYPES[d], m) for d, h, m in cases
+    }
 
 
-def _attention(dtype: torch.dtype, head_dim: int, mask: str) -> list[int]:
-    start = torch.cuda.memory_allocated()
-    shape = (BATCH, HEADS, LENGTH, head_dim)
+def attention_by_kernel() -> dict[str, list[int]]:
+    """The same of each kernel and of more lengths, by "BxHxL kernel dtype head_dim mask".
+
+    Cases that a kernel refuses are left out; the first matrix product makes a workspace.
+    """
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    told = {}
+    for size, kernel, d, h, m in itertools.product(SIZES, KERNELS, DTYPES, KERNEL_HEAD_DIMS, MASKS):
+        with sdpa_kernel(KERNELS[kernel]), suppress(RuntimeError):
+            name = f"{'x'.join(map(str, size))} {kernel} {d} {h} {m}"
+            told[name] = _attention((*size, h), DTYPES[d], m)
+    return told
+
+
+def _attention(shape: tuple[int, int, int, int], dtype: torch.dtype, mask: str) -> list[int]:
+    start, length = torch.cuda.memory_allocated(), shape[2]
     q, k, v = (torch.randn(shape, device="cuda", dtype=dtype).requires_grad_() for _ in range(3))
     wanted: torch.Tensor | None = None
     if mask == "bool":
-        wanted = torch.ones(LENGTH, LENGTH, dtype=torch.bool, device="cuda")
+        wanted = torch.ones(length, length, dtype=torch.bool, device="cuda")
     if mask == "float":
-        wanted = torch.zeros(LENGTH, LENGTH, dtype=dtype, device="cuda")
+        wanted = torch.zeros(length, length, dtype=dtype, device="cuda")
     told = [torch.cuda.memory_allocated() - start]
     torch.cuda.reset_peak_memory_stats()
     out = F.scaled_dot_product_attention(q, k, v, wanted, is_causal=mask == "causal")

@@ -42,6 +42,7 @@ def origin() -> dict[str, Any]:
         "total_bytes": properties.total_memory,
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
         "python": platform.python_version(),
     }
 
@@ -383,6 +384,7 @@ def published() -> dict[str, Any]:
 
 CAPTURES: dict[str, Callable[[], Any]] = {
     "attention": gpu_rules.attention,
+    "attention-by-kernel": gpu_rules.attention_by_kernel,
     "autocast": gpu_rules.autocast,
     "kernels": gpu_rules.kernels,
     "published": published,

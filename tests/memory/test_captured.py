@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from leakcheck.memory.allocator import round_size
 from leakcheck.memory.predict import predict
@@ -41,7 +42,15 @@ def captured(section: str) -> Any:
 def predicted(tmp_path_factory) -> Any:
     """What the sections answer in the predictor, as the device of the capture."""
     path = tmp_path_factory.mktemp("replay") / "sections.json"
-    names = ("linear", "attention", "autocast", "peaks", "scratch", "requests")
+    names = (
+        "linear",
+        "attention",
+        "attention-by-kernel",
+        "autocast",
+        "peaks",
+        "scratch",
+        "requests",
+    )
     told = captured("peaks")["device"]
     (device,) = (key for key, each in profiles().items() if each.name == told)
 
@@ -84,18 +93,10 @@ def test_the_captured_seed_values_follow_from_the_rules():
     ]
 
 
-def test_the_captured_pages_leave_no_byte_unexplained():
-    loops = captured("ledgers")["captured"]
-
-    unexplained = [
-        row["size_bytes"]
-        for rows in loops.values()
-        for _, page in rows
-        for row in page["rows"]
-        if row["category"] == "unexplained"
-    ]
-
-    assert sum(unexplained) == 0
+def test_the_captured_pages_leave_nothing_unexplained():
+    for rows in captured("ledgers")["captured"].values():
+        for _, page in rows:
+            assert "unexplained" not in {row["category"] for row in page["rows"]}
 
 
 def test_the_predictor_tells_the_bytes_of_a_linear_layer(predicted):
@@ -104,6 +105,21 @@ def test_the_predictor_tells_the_bytes_of_a_linear_layer(predicted):
 
 def test_attention_saves_and_needs_what_the_device_was_seen_to(predicted):
     assert predicted["attention"] == captured("attention")["captured"]
+
+
+def test_every_kernel_of_attention_needs_what_the_device_was_seen_to_at_every_length(predicted):
+    assert predicted["attention-by-kernel"] == captured("attention-by-kernel")["captured"]
+
+
+def test_an_attention_takes_a_kernel_that_is_left_enabled_or_refuses():
+    device = profiles()["a100"]  # prefers flash
+
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        assert choose(device, torch.float16, 64, masked=False) == "cudnn"
+    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+        assert choose(device, torch.float16, 64, masked=True) == "math"
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(RuntimeError, match="No available"):
+        choose(device, torch.float32, 64, masked=False)
 
 
 def test_the_kernel_of_every_attention_is_the_one_the_device_chose():
