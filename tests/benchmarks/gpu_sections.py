@@ -24,10 +24,10 @@ from typing import Any
 
 import gpu_rules
 import torch
-from gpu_loops import LOOPS, Attention, Loop, training
+import watched_turns
+from gpu_loops import LOOPS, Loop, training
 from torch import nn
 
-import leakcheck
 from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.watch import Ledger
 from leakcheck.runtime.readings.devices import DeviceMeter
@@ -325,50 +325,21 @@ def overhead() -> dict[str, Any]:
 
 
 def watching() -> dict[str, Any]:
-    """Microseconds of a step of about 5 ms, in turns of eight steps: bare, watched twice, bare.
-
-    Each turn ends with a synchronisation, so that what is measured is all of its steps.
-    `of_alike_us` is the difference of the first and the last, which are alike: the noise.
-    """
-    loop = replace(LOOPS["transformer"], model=lambda: Attention(layers=5))
-    model, optimizer = loop.make("cuda")
-    sentinel = leakcheck.Sentinel()
-
-    def turn(steps: int, *, watched: bool) -> float:
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        for _ in range(steps):
-            for _ in training(loop, "cuda", 1, model, optimizer):
-                pass
-            if watched:
-                sentinel.step()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - began) * 1e6 / steps
-
-    turn(50, watched=False)
-    turn(600, watched=True)  # the first window is over
-    turns = [[turn(8, watched=each) for each in (False, True, True, False)] for _ in range(75)]
-    firsts, seconds, thirds, lasts = zip(*turns, strict=True)
-    sentinel.stop()
-    report = sentinel.report()
+    """What watching adds to a step, and what one reading of the device's allocator takes."""
+    told = watched_turns.measure("cuda")
     meter = DeviceMeter()
-    began = time.perf_counter()
-    for _ in range(1000):
-        readings = meter.read()
-    reading_us = (time.perf_counter() - began) * 1e3
-    began = time.perf_counter()
-    for _ in range(100):
-        meter.read_slow(readings)
-    return {
-        "bare_us": round(median((*firsts, *lasts)), 1),
-        "watched_us": round(median((*seconds, *thirds)), 1),
-        "difference_us": round(median(b + c - a - d for a, b, c, d in turns) / 2, 1),
-        "of_alike_us": round(median(d - a for a, _, _, d in turns), 1),
-        "verdict": report.verdict,
-        "inside_us": report.overhead.per_step_us,
-        "device_reading_us": round(reading_us, 1),
-        "slow_device_reading_us": round((time.perf_counter() - began) * 1e4, 1),
+    readings = meter.read()
+    return told | {
+        "device_reading_us": _microseconds(meter.read),
+        "slow_device_reading_us": _microseconds(lambda: meter.read_slow(readings)),
     }
+
+
+def _microseconds(read: Callable[[], object], times: int = 500) -> float:
+    began = time.perf_counter()
+    for _ in range(times):
+        read()
+    return round((time.perf_counter() - began) * 1e6 / times, 1)
 
 
 def published() -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""What watching adds to a step of about 5 ms, measured in turns of one process.
+
+    python tests/benchmarks/watched_turns.py [cpu | cuda]
+
+A turn of steps is not watched, two are, one is not; the difference of the first and the last, which
+are alike, is the noise. Each turn ends with a synchronisation, so that what is measured is all of
+its steps. In a steady loop quick readings are 32 steps apart, so a turn has as many.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from statistics import median
+from typing import Any
+
+import torch
+from gpu_loops import Attention, Loop, tokens, training
+
+import leakcheck
+
+TURN_STEPS, TURNS = 32, 40
+LOOPS = {  # about 5 ms a step on either
+    "cuda": Loop(lambda: Attention(layers=5), tokens(8, 128)),
+    "cpu": Loop(lambda: Attention(32, layers=5, heads=4), tokens(2, 16)),
+}
+
+
+def measure(device: str) -> dict[str, Any]:
+    """Return medians in microseconds a step, and what the sentinel says itself."""
+    loop = LOOPS[device]
+    model, optimizer = loop.make(device)
+    sentinel = leakcheck.Sentinel()
+
+    def turn(steps: int, *, watched: bool) -> float:
+        _synchronise(device)
+        began = time.perf_counter()
+        for _ in range(steps):
+            for _ in training(loop, device, 1, model, optimizer):
+                pass
+            if watched:
+                sentinel.step()
+        _synchronise(device)
+        return (time.perf_counter() - began) * 1e6 / steps
+
+    turn(50, watched=False)
+    turn(600, watched=True)  # the first window is over, and the loop steady
+    order = (False, True, True, False)
+    turns = [[turn(TURN_STEPS, watched=each) for each in order] for _ in range(TURNS)]
+    firsts, seconds, thirds, lasts = zip(*turns, strict=True)
+    sentinel.stop()
+    report = sentinel.report()
+    return {
+        "bare_us": round(median((*firsts, *lasts)), 1),
+        "watched_us": round(median((*seconds, *thirds)), 1),
+        "difference_us": round(median((b + c - a - d) / 2 for a, b, c, d in turns), 1),
+        "of_alike_us": round(median(d - a for a, _, _, d in turns), 1),
+        "verdict": report.verdict,
+        "inside_us": round(report.overhead.per_step_us, 1),
+    }
+
+
+def _synchronise(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1] if len(sys.argv) > 1 else "cpu"), indent=1))
