@@ -15,6 +15,7 @@ from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import in_use_at, place_name
 from leakcheck.runtime.readings.nvml import ProcessMeter
 
+PINNED = "host.pinned"
 ASK_ALL_EVERY = 16  # times: a node has eight devices, and most programs use one
 
 
@@ -94,8 +95,13 @@ class DeviceMeter:
         return readings
 
     def read_slow(self, quick: dict[str, int]) -> dict[str, int]:
-        """Return the bytes used on each device outside torch's allocator: needs a context there."""
+        """Return the bytes used on each device outside torch's allocator: needs a context there.
+
+        And those of pinned host memory that torch has given out.
+        """
         readings: dict[str, int] = {}
+        if pinned := _pinned_bytes():
+            readings[PINNED] = pinned
         for device in _devices():
             reserved = quick.get(f"{device.name}.reserved")
             if not reserved:
@@ -114,6 +120,12 @@ class DeviceMeter:
         infos = (device.info() for device in _devices() if device.name == name)
         info = next(infos, None)
         return None if info is None else info[1]
+
+
+def _pinned_bytes() -> int:
+    ask = getattr(_initialised("torch.cuda"), "host_memory_stats_as_nested_dict", None)
+    told = ask() if ask is not None else {}  # not in torch 2.4
+    return int(told.get("active_bytes", {}).get("current", 0))
 
 
 def memory_reader() -> Callable[[], int] | None:

@@ -5,10 +5,11 @@ ones at checkpoints. What devices hold is read in `devices.py`.
 
 Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
 (resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
-host.children, python.blocks, descriptors, threads, processes, and for each device such as cuda:0
-`<device>.allocated`, `<device>.reserved`, `<device>.reserved-allocated` (reserved beyond the most
-that was ever allocated), `<device>.external` (used on the device, not by torch's allocator, other
-processes included) and `<device>.outside` (that part of this process alone, where NVML tells it).
+host.children, python.blocks, descriptors, threads, processes, host.pinned (pages that devices copy
+from), and for each device such as cuda:0 `<device>.allocated`, `<device>.reserved`,
+`<device>.reserved-allocated` (reserved beyond the most that was ever allocated),
+`<device>.external` (used on the device, not by torch's allocator, other processes included) and
+`<device>.outside` (that part of this process alone, where NVML tells it).
 """
 
 from __future__ import annotations

@@ -89,3 +89,13 @@ def test_what_lies_outside_the_allocator_is_told_of_devices_in_use(cuda):
     assert slow["cuda:0.external"] == (40 << 20) - (2 << 20)
     assert not any(name.startswith(("cuda:1", "cuda:2")) for name in slow)
     assert meter.capacity_bytes("cuda:0") == 100 << 20
+
+
+def test_pinned_memory_that_is_in_use_is_told_where_torch_counts_it(cuda, monkeypatch):
+    meter = DeviceMeter()
+    assert "host.pinned" not in meter.read_slow(meter.read())
+
+    told = {"active_bytes": {"current": 4096, "peak": 8192}}
+    monkeypatch.setattr(cuda, "host_memory_stats_as_nested_dict", lambda: told, raising=False)
+
+    assert meter.read_slow(meter.read())["host.pinned"] == 4096
