@@ -117,7 +117,7 @@ def summary(report: Report) -> str:
 
 
 def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
-    freed_bytes = course.watch.garbage_bytes
+    freed_bytes = sum(course.watch.garbage)
     per_step = freed_bytes / max(1, steps)
     if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
         return ()

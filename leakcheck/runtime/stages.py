@@ -81,7 +81,7 @@ class Course:
             found = self._looks.in_doubt(found)
         sure = inquiry is not None and len(inquiry.taken) > 1
         seen = self.span.seen(self.watch.quick.last_step)
-        waits = not sure and is_garbage(found, self.watch.garbage_bytes, seen)
+        waits = not sure and is_garbage(found, self.watch.garbage, seen)
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
 

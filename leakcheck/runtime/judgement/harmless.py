@@ -11,7 +11,7 @@ from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, is_in_use
+from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, Garbage
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -256,18 +256,28 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
     return None
 
 
-def is_garbage(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
+def is_garbage(grown: list[Reading], freed: Garbage, steps: int) -> bool:
     """Say whether growth is garbage that waits: as much a step was freed, or waits, all along.
 
-    `freed_bytes`: by collections in so many `steps`. What leaks beside garbage was not freed with
-    it, and makes the heap gain more a step than that comes to.
+    `freed`: by collections in so many `steps`. What leaks beside garbage was not freed with it, and
+    makes the heap, or the device, gain more a step than that comes to.
     """
-    plain = all(
-        (one.resource in PLAIN or is_in_use(one.resource)) and one.stairs is None for one in grown
+    on_heap = [one for one in grown if one.resource in PLAIN]
+    on_devices = [one for one in grown if one.resource.endswith(ALLOCATED)]
+    if not grown or len(on_heap) + len(on_devices) < len(grown):
+        return False
+    return all(
+        _was_freed(group, freed_bytes, steps)
+        for group, freed_bytes in zip((on_heap, on_devices), freed, strict=True)
+        if group
     )
+
+
+def _was_freed(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
     waiting = sum(_in_bytes(one.resource, one.values[-1] - one.values[0]) for one in grown)
-    known = freed_bytes > 0 and bool(grown)
-    return plain and known and plain_bytes(grown) * steps <= AS_MUCH * (freed_bytes + waiting)
+    even = all(one.stairs is None for one in grown)
+    gained = plain_bytes(grown) * steps
+    return even and freed_bytes > 0 and gained <= AS_MUCH * (freed_bytes + waiting)
 
 
 def plain_bytes(grown: list[Reading]) -> float:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.hooks import count_hooks
 from leakcheck.runtime.readings.categories import is_module, is_optimizer, read_categories
-from leakcheck.runtime.readings.devices import memory_reader
+from leakcheck.runtime.readings.devices import devices_reader
+from leakcheck.runtime.readings.heap import heap_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
@@ -106,7 +107,7 @@ class Census:
 
 def collected_bytes() -> int:
     """Collect garbage and return how many bytes of heap and device memory that freed."""
-    in_use = memory_reader() or int
-    before = in_use()
+    in_use = heap_reader() or int, devices_reader()
+    before = sum(read() for read in in_use)
     gc.collect()
-    return max(0, before - in_use())
+    return max(0, before - sum(read() for read in in_use))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import in_use_at, place_name
 from leakcheck.runtime.readings.nvml import ProcessMeter
 
@@ -128,12 +127,10 @@ def _pinned_bytes() -> int:
     return int(told.get("active_bytes", {}).get("current", 0))
 
 
-def memory_reader() -> Callable[[], int] | None:
-    """Return a function that reads what is in use on the heap and on all devices together."""
-    heap, devices = heap_reader(), UsedDevices()
-    if heap is None:
-        return None
-    return lambda: heap() + sum(told.allocated for _, told in devices)
+def devices_reader() -> Callable[[], int]:
+    """Return a function that reads what is in use on all devices together."""
+    devices = UsedDevices()
+    return lambda: sum(told.allocated for _, told in devices)
 
 
 def devices_in_use() -> list[str]:

@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable
 from threading import get_ident
+from typing import NamedTuple
 
 import psutil
 
@@ -108,21 +109,31 @@ class HostMeter:
         return int(self._process.memory_info().rss)
 
 
+class Garbage(NamedTuple):
+    """What garbage collections freed, in bytes."""
+
+    on_heap: int
+    on_devices: int
+
+
 class GarbageMeter:
     """Adds up the bytes that garbage collections free: cycles that waited for one.
 
-    `in_use` reads what is in use, on the heap and on devices; None where nothing tells.
+    `heap` and `devices` read what is in use there; no heap where nothing tells.
     """
 
-    def __init__(self, in_use: Callable[[], int] | None) -> None:
+    def __init__(
+        self, heap: Callable[[], int] | None, devices: Callable[[], int] | None = None
+    ) -> None:
         self.step = 0  # the step that runs
         self.measuring = False  # readings are being taken: no time to look at what is freed
         self.ours = False  # what is freed now is leakcheck's own
         self.thread = 0  # that steps: other threads' collections are only added up
         self.guard = Guard()
-        self.in_use: Callable[[], int] = in_use or int
-        self._before = 0
-        self.listens = in_use is None  # nothing to hear then
+        self._heap: Callable[[], int] = heap or int
+        self._devices: Callable[[], int] = devices or int
+        self._before = Garbage(0, 0)
+        self.listens = heap is None  # nothing to hear then
         self.start_over()
         self._listener = self._called
         self._owed: BaseException | None = None
@@ -131,7 +142,7 @@ class GarbageMeter:
         """Forget what was freed so far."""
         self.left_to_us = True  # no collection was any but ours
         self._freed = Series(64)
-        self._freed_bytes = 0
+        self._freed_so_far = Garbage(0, 0)
         self._little = 0  # collections that freed few bytes
         self._few = 0  # objects, the most that one of them collected
         self._passed_over = False
@@ -140,18 +151,23 @@ class GarbageMeter:
         self._population: Population | None = None
         self.kinds: tuple[Kind, ...] = ()  # that one of these collections freed
 
+    def in_use(self) -> Garbage:
+        """Read what is in use, of which a collection may free some."""
+        return Garbage(self._heap(), self._devices())
+
     @property
-    def freed_bytes(self) -> int:
-        """What collections free over and over; 0 if it was now and then, as after an import."""
+    def freed(self) -> Garbage:
+        """What collections free over and over; none if it was now and then, as after an import."""
         middle = (self._origin + self.step) / 2
         steps, freed = self._freed.column("freed")
         early = max(
             (sum_ for step, sum_ in zip(steps, freed, strict=True) if step <= middle), default=0
         )
-        if len(steps) < FEWEST_COLLECTIONS or not self._freed_bytes:
-            return 0
-        recurs = LEAST_HALF <= early / self._freed_bytes <= 1 - LEAST_HALF
-        return self._freed_bytes if recurs else 0
+        freed_bytes = sum(self._freed_so_far)
+        if len(steps) < FEWEST_COLLECTIONS or not freed_bytes:
+            return Garbage(0, 0)
+        recurs = LEAST_HALF <= early / freed_bytes <= 1 - LEAST_HALF
+        return self._freed_so_far if recurs else Garbage(0, 0)
 
     def listen(self) -> None:
         """Listen to the collector from now on.
@@ -205,15 +221,17 @@ class GarbageMeter:
         self._before = self.in_use()
 
     def _end(self, collected: int) -> None:
-        freed_bytes = max(0, self._before - self.in_use())
+        pairs = zip(self._before, self.in_use(), strict=True)
+        newest = Garbage(*(max(0, before - now) for before, now in pairs))
+        freed_bytes = sum(newest)
         before, self._population = self._population, None
         if freed_bytes < LEAST_FREED_BYTES:
             self._little += 1
             self._few = max(self._few, collected)
             return
         self._little = self._few = 0
-        self._freed_bytes += freed_bytes
-        self._freed.append(self.step, 0.0, {"freed": self._freed_bytes})
+        self._freed_so_far = Garbage(*map(sum, zip(self._freed_so_far, newest, strict=True)))
+        self._freed.append(self.step, 0.0, {"freed": sum(self._freed_so_far)})
         if before is not None and self.thread == get_ident():
             self.kinds = freed(before, population(named=False))
 

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.cycles import Kind
-from leakcheck.runtime.readings.devices import DeviceMeter, memory_reader
+from leakcheck.runtime.readings.devices import DeviceMeter, devices_reader
+from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import (
     NEWEST_NODES,
+    Garbage,
     GarbageMeter,
     HostMeter,
     is_in_use,
@@ -70,7 +72,7 @@ class Watch:
         self._cost_count = 0
         self._host = HostMeter()
         self._devices = DeviceMeter()
-        self._garbage = GarbageMeter(memory_reader())
+        self._garbage = GarbageMeter(heap_reader(), devices_reader())
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
@@ -152,9 +154,9 @@ class Watch:
         collected = collect or self.fine
         readings: dict[str, int] = {}
         if collected:
-            before = self._garbage.in_use()
+            before = sum(self._garbage.in_use())
             gc.collect()
-            readings[GARBAGE] = max(0, before - self._garbage.in_use())
+            readings[GARBAGE] = max(0, before - sum(self._garbage.in_use()))
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
@@ -275,9 +277,9 @@ class Watch:
         return self._devices.capacity_bytes(device)
 
     @property
-    def garbage_bytes(self) -> int:
-        """Bytes that garbage collections freed since the warm-up."""
-        return self._garbage.freed_bytes
+    def garbage(self) -> Garbage:
+        """What garbage collections freed since the warm-up."""
+        return self._garbage.freed
 
     @property
     def garbage_kinds(self) -> tuple[Kind, ...]:

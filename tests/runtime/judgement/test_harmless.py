@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from leakcheck.runtime.judgement.harmless import (
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.readings.meters import Garbage
 from leakcheck.runtime.readings.series import GARBAGE, Series
 from tests.holders import held_by
 
@@ -246,7 +248,9 @@ def reading(resource: str, per_step: int) -> Reading:
     return Reading(resource, steps, values, line)
 
 
-def sawtooth(leaked: int, steps: int = 591, collected: int = 392) -> tuple[list[Reading], int, int]:
+def sawtooth(
+    leaked: int, steps: int = 591, collected: int = 392, resource: str = "host.heap"
+) -> tuple[list[Reading], Garbage, int]:
     """Return growth since the last collection, what was freed, and in how many steps.
 
     35 KB of garbage a step, and `leaked` bytes beside them.
@@ -256,23 +260,35 @@ def sawtooth(leaked: int, steps: int = 591, collected: int = 392) -> tuple[list[
     values = [(garbage + leaked) * (step - collected) for step in at]
     line = fit(at, values)
     assert line is not None
-    return [Reading("host.heap", at, values, line)], garbage * collected, steps
+    freed = (garbage * collected, 0) if resource == "host.heap" else (0, garbage * collected)
+    return [Reading(resource, at, values, line)], Garbage(*freed), steps
 
 
-def test_what_collections_free_at_the_same_rate_waits_for_the_next_one():
-    grown, freed_bytes, steps = sawtooth(leaked=0)
+@pytest.mark.parametrize("resource", ["host.heap", "cuda:0.allocated"])
+def test_what_collections_free_at_the_same_rate_waits_for_the_next_one(resource):
+    grown, freed, steps = sawtooth(leaked=0, resource=resource)
 
-    assert is_garbage(grown, freed_bytes, steps)
-    assert not is_garbage([*grown, reading("tensors", 1)], freed_bytes, steps)
-    assert not is_garbage([], freed_bytes, steps)
+    assert is_garbage(grown, freed, steps)
+    assert not is_garbage([*grown, reading("tensors", 1)], freed, steps)
+    assert not is_garbage([], freed, steps)
 
 
-def test_what_leaks_beside_garbage_gains_more_than_collections_free():
-    assert not is_garbage(*sawtooth(leaked=4000))
-    assert not is_garbage([reading("host.heap", 10_000)], 0, 592)
+@pytest.mark.parametrize("resource", ["host.heap", "cuda:0.allocated"])
+def test_what_leaks_beside_garbage_gains_more_than_collections_free(resource):
+    assert not is_garbage(*sawtooth(leaked=4000, resource=resource))
+    assert not is_garbage([reading(resource, 10_000)], Garbage(0, 0), 592)
+
+
+def test_what_was_freed_on_a_device_is_not_what_leaks_on_the_heap():
+    grown, freed, steps = sawtooth(leaked=0, resource="cuda:0.allocated")
+
+    assert not is_garbage([reading("host.heap", 3000)], freed, steps)
+    assert not is_garbage([*grown, reading("host.heap", 3000)], freed, steps)
 
 
 def test_what_rises_in_stairs_is_no_garbage():
     stairs = Stairs(1 << 20, 300, first=300, last=600, count=2, spread=0)
 
-    assert not is_garbage([replace(reading("host.heap", 3500), stairs=stairs)], 23_000 * 592, 592)
+    assert not is_garbage(
+        [replace(reading("host.heap", 3500), stairs=stairs)], Garbage(23_000 * 592, 0), 592
+    )
