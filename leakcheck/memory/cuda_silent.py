@@ -85,7 +85,7 @@ def install(device: SimulatedDevice) -> None:
     torch.cuda.nvtx.range = Silent  # type: ignore[assignment]
     # a CPU build has no such function
     torch._C._cuda_clearCublasWorkspaces = device.drop_workspaces
-    for name in ("_dump_snapshot", "set_per_process_memory_fraction"):
+    for name in ("_dump_snapshot", "_set_memory_metadata", "set_per_process_memory_fraction"):
         setattr(torch.cuda.memory, name, nothing)
     _tell_statistics(device)
     _tell_history(device)

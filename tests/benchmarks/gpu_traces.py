@@ -18,6 +18,7 @@ from leakcheck.memory.trace import Trace
 from leakcheck.memory.trace_file import write_traces
 
 MIB = 1 << 20
+LENGTHS = (64, 96, 320, 128, 288, 80)  # of the sequences that the collector's program trains on
 TRACED_LOOPS = ("mlp", "cnn", "transformer", "transformer-amp", "lstm")
 
 
@@ -74,7 +75,12 @@ def _limit(size: int) -> None:
 
 def _with_collector() -> None:
     _limit(640 * MIB)
-    for length in (64, 96, 320, 128, 288, 80):
+    train_lengths()
+
+
+def train_lengths() -> None:
+    """Train a model on each length."""
+    for length in LENGTHS:
         _train(Loop(Attention, tokens(8, length)), 2)
 
 

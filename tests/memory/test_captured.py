@@ -50,6 +50,7 @@ def predicted(tmp_path_factory) -> Any:
         "peaks",
         "scratch",
         "requests",
+        "lengths",
     )
     told = captured("peaks")["device"]
     (device,) = (key for key, each in profiles().items() if each.name == told)
@@ -163,6 +164,14 @@ def test_every_request_of_a_loop_is_one_that_the_device_saw(predicted):
     for name, sizes in predicted["requests"].items():
         starts = range(len(seen) - len(sizes) + 1)
         assert any(seen[at : at + len(sizes)] == sizes for at in starts), name
+
+
+def test_a_program_of_which_no_rule_was_made_asks_for_what_the_device_saw_in_order(predicted):
+    (trace,) = read_traces(FOLDER / "trace-gc.json.gz")
+    seen = [event.size for event in trace.events if event.kind == "alloc"]
+
+    assert len(seen) == 4077
+    assert predicted["lengths"] == seen
 
 
 def test_operators_ask_for_what_the_device_was_seen_to(predicted):
