@@ -101,13 +101,15 @@ class LineTracer:
         for frame in filter(None, map(frames.suspended_frame, suspended)):
             frame.f_trace_lines = True
 
-    def watch(self, key: str, probe: Probe) -> None:
-        """Credit every change of `probe()` from now on under `key`."""
+    def watch(self, key: str, probe: Probe, cost_s: float = 0.0) -> None:
+        """Credit every change of `probe()` from now on under `key`.
+
+        `cost_s`: what one reading takes, if that is much beside the event.
+        """
         if self._on and key not in self._probes:
             self.credits[key] = Counter()
-            began_s = perf_counter()
             self._probes = {**self._probes, key: (probe, probe())}
-            self._event_s += perf_counter() - began_s  # a device's memory takes ten times the rest
+            self._event_s += cost_s
 
     def settle(self) -> None:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""
