@@ -18,7 +18,7 @@ from leakcheck.memory.blocks import Allocator
 from leakcheck.memory.fake_device import DEVICE_TYPE
 from leakcheck.memory.ledger import LiveBlock
 from leakcheck.memory.profiles import DeviceProfile
-from leakcheck.memory.storages import StorageTrace
+from leakcheck.memory.storages import StorageTrace, operator_name
 from leakcheck.memory.workspaces import cublas_bytes, cublaslt_bytes, uses_cublaslt
 from leakcheck.model import Category
 
@@ -30,9 +30,8 @@ MATRIX_PRODUCTS = frozenset(
 )
 WHOLE_PRODUCTS = frozenset(["linear", "matmul"])  # inference mode does not take them apart
 PRODUCTS = MATRIX_PRODUCTS | WHOLE_PRODUCTS
-_USES_CUDNN = frozenset(
-    ("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru", scratch.CUDNN)
-)
+CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
+_USES_CUDNN = CONVOLUTIONS | {scratch.CUDNN}
 
 
 class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
@@ -59,7 +58,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run an operator, then ask for what its kernel needs after its outputs."""
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         here = self._on_device(args)
         self.loads_cudnn |= here and name in _USES_CUDNN
         if name == "add" and here and _engine_adds():
@@ -104,7 +103,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
                 super()._died(key)
 
     def _seen(self, func: Any, args: tuple[Any, ...], out: Any) -> Any:
-        return scratch.outputs(func._schema.name.partition("::")[2], args, out)
+        return scratch.outputs(operator_name(func), args, out)
 
     def blocks(self) -> list[LiveBlock]:
         """The live storages and the workspaces."""

@@ -45,16 +45,16 @@ def scratch_bytes(
     if whole and inputs > _THREADS // _VECTOR:
         across //= _VECTOR
     width, height = _block(across, down, _THREADS // vector)
-    values = _over(inputs, width) if rows else inputs
+    values = over(inputs, width) if rows else inputs
     if values < min(height * _FEW_VALUES, _MANY_VALUES):
         return ()  # the threads of a block have outputs of their own
-    values = _over(values, height)
-    columns = _over(outputs // vector, 1 if rows else width)
+    values = over(values, height)
+    columns = over(outputs // vector, 1 if rows else width)
     at_once = grid.blocks(width * height)
     if values < _MANY_VALUES or columns > at_once:
         return ()
-    parts = min(_over(at_once, columns), _over(values, _FEW_VALUES))
-    parts = max(parts, _over(values, _MANY_VALUES))
+    parts = min(over(at_once, columns), over(values, _FEW_VALUES))
+    parts = max(parts, over(values, _MANY_VALUES))
     if parts <= 1:
         return ()
     lanes = 1 if rows else width * vector
@@ -72,5 +72,6 @@ def _power(size: int) -> int:
     return 1 << max(size, 1).bit_length() - 1
 
 
-def _over(size: int, tile: int) -> int:
+def over(size: int, tile: int) -> int:
+    """How many tiles cover a size."""
     return -(-size // tile)

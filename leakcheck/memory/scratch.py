@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from leakcheck.memory.profiles import DeviceProfile
-from leakcheck.memory.reductions import scratch_bytes
+from leakcheck.memory.reductions import over, scratch_bytes
 
 FLASH = "_scaled_dot_product_flash_attention"
 EFFICIENT = "_scaled_dot_product_efficient_attention"
@@ -103,8 +103,8 @@ def _flash(args: tuple[Any, ...], multiprocessors: int) -> Requests:
     shape = _shape(args[0], args[1])
     dropout = args[3] if len(args) > 3 else 0.0
     keys = 256 if shape.head_dim <= 64 else 128 if shape.head_dim <= 128 else 64
-    blocks = shape.heads * _over(shape.queries, _FLASH_TILE)
-    splits = _flash_splits(blocks, 2 * multiprocessors, _over(shape.keys, keys))
+    blocks = shape.heads * over(shape.queries, _FLASH_TILE)
+    splits = _flash_splits(blocks, 2 * multiprocessors, over(shape.keys, keys))
     if dropout or splits == 1:
         return ()
     rows = splits * shape.row_bytes
@@ -121,7 +121,7 @@ def _flash_splits(blocks: int, at_once: int, key_tiles: int) -> int:
         return waves / math.ceil(waves)
 
     most = min(_MOST_FLASH_SPLITS, at_once, key_tiles)
-    tiles = {_over(key_tiles, splits): splits for splits in range(most, 0, -1)}
+    tiles = {over(key_tiles, splits): splits for splits in range(most, 0, -1)}
     able = sorted(tiles.values())  # of as many tiles in a part, the fewest parts
     enough = 0.85 * max(map(use, able))
     return next(splits for splits in able if use(splits) >= enough)
@@ -215,13 +215,13 @@ def _tile(head_dim: int, *, half: bool) -> tuple[int, int]:
 
 def _tiles_bytes(shape: _Shape, rows: int, columns: int) -> int:
     """Of one head: the gradient of the queries, in tiles that are locked and counted."""
-    tiles = _over(shape.queries, rows) * _over(shape.head_dim, columns)
+    tiles = over(shape.queries, rows) * over(shape.head_dim, columns)
     return tiles * (_TILE_HEADER_BYTES + rows * columns * _FLOAT_BYTES)
 
 
 def _key_bytes(shape: _Shape) -> int:
     """Of one head: the gradient of the keys, or of the values, for each split of the keys."""
-    splits = max(1, min(_over(shape.keys, _KEYS), _MOST_KEY_SPLITS // shape.heads))
+    splits = max(1, min(over(shape.keys, _KEYS), _MOST_KEY_SPLITS // shape.heads))
     columns = _rounded(shape.head_dim, 128)
     return splits * _KEYS * columns * _FLOAT_BYTES
 
@@ -236,12 +236,8 @@ def _copies(*tensors: torch.Tensor) -> list[int]:
     return [_bytes_of(each) for each in tensors if not each.transpose(1, 2).is_contiguous()]
 
 
-def _over(size: int, tile: int) -> int:
-    return -(-size // tile)
-
-
 def _rounded(size: int, tile: int) -> int:
-    return _over(size, tile) * tile
+    return over(size, tile) * tile
 
 
 def _bytes_of(tensor: torch.Tensor) -> int:

@@ -15,11 +15,12 @@ import torch
 
 from leakcheck.memory import made_up
 from leakcheck.memory.blocks import Allocator
-from leakcheck.memory.device_trace import DeviceTrace
+from leakcheck.memory.device_trace import CONVOLUTIONS, DeviceTrace
 from leakcheck.memory.fake_device import DEVICE_TYPE
 from leakcheck.memory.peak import page_at
 from leakcheck.memory.prediction import CUDNN_NOTE
 from leakcheck.memory.profiles import DeviceProfile
+from leakcheck.memory.storages import operator_name
 from leakcheck.memory.timeline import Timeline, predicted_timeline
 from leakcheck.memory.trace import Event
 from leakcheck.memory.watch import Ledger
@@ -27,7 +28,6 @@ from leakcheck.model import Category, LedgerPage
 from leakcheck.tracked import instances
 
 AFTER_FORWARD, AFTER_BACKWARD, AFTER_STEP = "after forward", "after backward", "after step"
-CONVOLUTIONS = frozenset(("convolution", "convolution_backward", "_cudnn_rnn", "lstm", "gru"))
 MOST_INPUTS = 4096
 VALUES_NOTE = "memory does not follow the values that were asked of tensors (.item(), if): made up"
 
@@ -69,7 +69,7 @@ class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run an operator, in the phase it belongs to."""
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         kwargs = self._translated(kwargs) if kwargs else {}
         if name == "_local_scalar_dense" and self.device_type == DEVICE_TYPE:
             return self._made_up_scalar(args[0])

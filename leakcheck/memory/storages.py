@@ -29,6 +29,12 @@ from leakcheck.memory.trace import Event, Mark, Trace
 _OWN = str(Path(__file__).parents[1])  # frames of this package are nobody's allocation site
 
 
+def operator_name(func: Any) -> str:
+    """The name of an operator without its namespace and overload."""
+    name: str = func._schema.name.partition("::")[2]
+    return name
+
+
 class StorageTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records storages of one device type as allocation events and as live blocks."""
 

@@ -1,6 +1,6 @@
 """Whole programs whose tensors are counted as a device's: verdicts are as right as on the host.
 
-Each of these was misjudged on a real device, where the heap does not show what tensors do.
+Most of these were misjudged on a real device, where the heap does not show what tensors do.
 """
 
 from __future__ import annotations

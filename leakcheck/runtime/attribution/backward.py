@@ -41,13 +41,12 @@ def creating_graph(paths: Iterable[str]) -> tuple[Site, ...]:
         for path in paths
         for node in _backwards(parsed(path))
         for given in node.keywords
-        if given.arg == CREATES and not is_false(given.value) and name_of(node.func) != "grad"
+        if given.arg == CREATES and not _is_false(given.value) and name_of(node.func) != "grad"
     }
     return tuple(sorted(found))
 
 
-def is_false(node: ast.expr) -> bool:
-    """Say whether an expression is written `False`."""
+def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
 
 

@@ -38,7 +38,7 @@ from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.introspection.timers import is_due_in_time
-from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, HEAP, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, is_of_device, unit_of
 from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
@@ -367,12 +367,8 @@ class Inquest:
     def _memory_culprit(self, per_step: float) -> Counter[Site]:
         """Return the line that gains so much of a device's memory a step, or else of the heap."""
         steps = self._growth.steps
-        for resource in (*filter(_is_of_device, self._credits.resources), HEAP):
+        for resource in (*filter(is_of_device, self._credits.resources), HEAP):
             expected = per_step * traced_steps(resource, steps)
             if lines := self._credits.culprit(resource, expected):
                 return lines
         return Counter()
-
-
-def _is_of_device(resource: str) -> bool:
-    return resource.endswith(ALLOCATED)

@@ -14,7 +14,7 @@ from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.objects import content_reader
 from leakcheck.runtime.readings.devices import device_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
-from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, mapped_bytes, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, is_of_device, mapped_bytes, unit_of
 from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
 DEVICE_READING_S = 16e-6
@@ -39,7 +39,7 @@ def of_resource(resource: str) -> Probe | None:
     """Return a quick reading of a resource of the process, None if there is none."""
     if resource == "host.heap":
         return exact_heap_reader()
-    if resource.endswith(ALLOCATED):
+    if is_of_device(resource):
         return device_reader(resource)
     if resource == "host.rss-heap" and os.path.exists("/proc/self/statm"):
         return mapped_bytes
@@ -54,7 +54,7 @@ def of_resource(resource: str) -> Probe | None:
 
 def cost_s(resource: str) -> float:
     """Return what one reading of a resource takes, if that is much: 16 us on an H200's host."""
-    return DEVICE_READING_S if resource.endswith(ALLOCATED) else 0.0
+    return DEVICE_READING_S if is_of_device(resource) else 0.0
 
 
 _KINDS: dict[str, tuple[Kind, str]] = {
@@ -97,7 +97,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
     """
     found = []
     growing = without_few_blocks(growing) if alone else growing
-    devices = {name: _OF_DEVICE for name in growing if name.endswith(ALLOCATED)}
+    devices = dict.fromkeys(filter(is_of_device, growing), _OF_DEVICE)
     for resource, (kind, what) in (_KINDS | devices).items():
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:

@@ -11,7 +11,7 @@ from leakcheck.model import Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import ALLOCATED, COUNTED_EXACTLY, Garbage
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, Garbage, is_of_device
 from leakcheck.runtime.readings.series import Series
 from leakcheck.units import format_bytes
 
@@ -263,7 +263,7 @@ def is_garbage(grown: list[Reading], freed: Garbage, steps: int) -> bool:
     makes the heap, or the device, gain more a step than that comes to.
     """
     on_heap = [one for one in grown if one.resource in PLAIN]
-    on_devices = [one for one in grown if one.resource.endswith(ALLOCATED)]
+    on_devices = [one for one in grown if is_of_device(one.resource)]
     if not grown or len(on_heap) + len(on_devices) < len(grown):
         return False
     return all(

@@ -51,7 +51,12 @@ def unit_of(resource: str) -> str:
 
 def is_in_use(resource: str) -> bool:
     """Say whether a resource counts bytes in use: the heap's, or what a device's allocator gave."""
-    return resource == HEAP or resource.endswith(ALLOCATED)
+    return resource == HEAP or is_of_device(resource)
+
+
+def is_of_device(resource: str) -> bool:
+    """Say whether a resource counts what a device's allocator gave out."""
+    return resource.endswith(ALLOCATED)
 
 
 def place_name(resource: str) -> str:
