@@ -9,7 +9,7 @@ from leakcheck.model import LedgerPage
 
 # twelve device peaks, six of a T4 and six of an H200 (tests/benchmarks/predictor_accuracy.py): mean
 # error 0.07 %, worst 0.25 % of the allocated peak when what the process did before is predicted
-# too, 0.14 % and 0.37 % without; of the reserved peak 0.9 % and 4.6 %. What the cards between them
+# too, 0.14 % and 0.37 % without; of the reserved peak 0.8 % and 4.6 %. What the cards between them
 # do nobody measured, so the intervals stay as wide as they were with an older predictor.
 ALLOCATED_ERROR = 0.0075
 RESERVED_ERROR = 0.07
