@@ -19,6 +19,7 @@ from leakcheck.experiments import (
     Observation,
 )
 from leakcheck.model import Report, Suspect, Trend, fingerprint
+from leakcheck.report.reasons import said
 
 # of the larger rate, that two rates may differ by and be the same: a heap's allocator rounds
 NOTICEABLE = 0.05
@@ -32,7 +33,7 @@ def observed(report: Report | None, failed: str = "") -> Observation:
         return Observation("unclear", failed or "no report came back")
     steps = report.run.steps if report.run is not None else 0
     leaks = tuple(map(_leak, report.suspects))
-    return Observation(report.verdict, report.reason, steps, report.trends, leaks)
+    return Observation(report.verdict, said(report.reason), steps, report.trends, leaks)
 
 
 def _leak(suspect: Suspect) -> Leak:

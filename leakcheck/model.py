@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
 
@@ -258,10 +258,26 @@ class KnownLeak:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why growth is judged as it is, as a code with its fields; `report.reasons` has the words."""
+    """Why something is judged as it is, as a code with its fields; `report.reasons` has the words.
+
+    So that what was found can be compared, counted and translated without reading sentences.
+    """
 
     code: str
-    fields: tuple[tuple[str, str | int], ...] = ()
+    fields: tuple[tuple[str, Field], ...] = ()
+
+    @classmethod
+    def of(cls, code: str, /, **fields: Field) -> Reason:
+        """Return a reason with its fields by name."""
+        return cls(code, tuple(fields.items()))
+
+    def get(self, name: str) -> Field:
+        """Return a field, None if there is none of that name."""
+        return dict(self.fields).get(name)
+
+
+# an amount has its unit in its name, or beside it; a reason is a part of the sentence
+Field: TypeAlias = str | int | float | Reason | tuple[str | Reason, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,10 +349,14 @@ class Retained:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something worth a line that is no leak, e.g. garbage that each collection frees."""
+    """Something worth a line that is no leak, e.g. garbage that each collection frees.
+
+    `step`: at which growth was seen that will end, or that nobody minds; 0 for all of the run.
+    """
 
     kind: NoticeKind
-    message: str
+    reason: Reason
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,7 +509,7 @@ class Report:
     unreadable: tuple[Unreadable, ...] = ()
     checked_files: int = 0
     verdict: Verdict | None = None
-    reason: str = ""
+    reason: Reason | None = None
     trends: tuple[Trend, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -25,7 +25,7 @@ import pytest
 from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, Settings, Watched
 
 if TYPE_CHECKING:
-    from leakcheck.model import Report
+    from leakcheck.model import Reason, Report
     from leakcheck.released import Expectation
 
 MARKER = (
@@ -210,7 +210,7 @@ def _watching(item: pytest.Item, phase: str = "") -> Iterator[None]:
         if report is not None:
             _judge(item, report, phase, passed=not failed)
         elif not (phase or failed):
-            _tell_unclear(item, "no steps seen")
+            _tell_unclear(item)
 
 
 def _settings_for(item: pytest.Item, phase: str) -> Settings | None:
@@ -250,10 +250,14 @@ def _judge(item: pytest.Item, report: Report, phase: str, *, passed: bool) -> No
         _tell_unclear(item, report.reason)
 
 
-def _tell_unclear(item: pytest.Item, reason: str) -> None:
+def _tell_unclear(item: pytest.Item, reason: Reason | None = None) -> None:
+    """Tell who asked for a verdict why there is none: by default because there was no step."""
     if not (_is_marked(item) or _WATCHER in item.stash):
         return
-    message = f"leakcheck: unclear: {reason}"
+    from leakcheck.model import Reason
+    from leakcheck.report.reasons import said
+
+    message = f"leakcheck: unclear: {said(reason or Reason('no-steps'))}"
     if item.config.getini("leakcheck_unclear") == "fail":
         item.config.stash[_PHASES].told.append(message)
     if item.config.getini("leakcheck_unclear") == "warn":

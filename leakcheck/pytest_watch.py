@@ -90,15 +90,15 @@ class LeakSentinel:
 
         The next step begins another. `cut_short`: the loop did not come to its own end.
         """
-        from leakcheck.model import Report
+        from leakcheck.model import Reason, Report
 
         self._judged = True
         try:
             self._sentinel.stop(cut_short=cut_short)
             return self._sentinel.report()
         except Exception as error:
-            reason = f"leakcheck failed: {type(error).__name__}: {error}"
-            return Report(verdict="unclear", reason=reason)
+            told = f"{type(error).__name__}: {error}"
+            return Report(verdict="unclear", reason=Reason.of("failed", error=told))
 
     def _begin(self) -> None:
         if self._judged:

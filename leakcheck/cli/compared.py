@@ -46,12 +46,16 @@ class _Run(msgspec.Struct, frozen=True):
     steps: int = 0
 
 
+class _Reason(msgspec.Struct, frozen=True):
+    said: str = ""
+
+
 class _Report(msgspec.Struct, frozen=True):
     """The parts of a JSON report that are compared."""
 
     format: int
     verdict: Verdict | None = None
-    reason: str = ""
+    reason: _Reason | None = None
     trends: tuple[Trend, ...] = ()
     suspects: tuple[_Suspect, ...] = ()
     run: _Run | None = None
@@ -108,7 +112,13 @@ def _of_json(path: Path) -> Observation:
         for one in report.suspects
     )
     steps = report.run.steps if report.run is not None else 0
-    return Observation(report.verdict, report.reason, steps, report.trends, tuple(leaks))
+    return Observation(
+        report.verdict,
+        report.reason.said if report.reason else "",
+        steps,
+        report.trends,
+        tuple(leaks),
+    )
 
 
 @contextmanager

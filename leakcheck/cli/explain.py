@@ -131,7 +131,7 @@ def topic_page(name: str) -> str:
 
 def _decisions() -> str:
     """Return the table that decides what is to come of growth, a row each as the code has it."""
-    from leakcheck.report.reasons import table
+    from leakcheck.report.decisions import table
     from leakcheck.runtime.outlook import TABLE, Evidence
 
     outlooks = ((row.code, row.outlook(Evidence())) for row in TABLE)

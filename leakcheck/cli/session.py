@@ -24,7 +24,7 @@ from leakcheck.errors import (
     UsageError,
     WriteError,
 )
-from leakcheck.model import Ended, Notice, Report
+from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
 from leakcheck.runtime.clock import loaders, ticks
@@ -44,15 +44,6 @@ from leakcheck.writing import replace_file
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
 SERVES_ON = "leakcheck: growing: {told}; the server goes on, the report comes at its end"
-NO_STEPS = (
-    "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, "
-    "or pass --every-seconds 1"
-)
-NO_STEPS_HERE = (
-    "no steps seen in {program}: its child processes did most of the work, and they are not "
-    "watched; use leakcheck.Sentinel() in the function that they run, or start them with "
-    "torchrun -m leakcheck run"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +183,15 @@ class Session:
         if self._recorder is None:
             return report
         self._recorder.finish(report)
-        if not self._recorder.failed:
+        if self._recorder.failed is None:
             return report
         return replace(report, notices=(*report.notices, Notice("note", self._recorder.failed)))
 
     def _tell_of_rank(self, recorder: Recorder) -> None:
-        if recorder.failed:
-            self._stderr.tell(f"leakcheck: rank {_rank()}: {recorder.failed}")
+        if recorder.failed is not None:
+            from leakcheck.report.reasons import said
+
+            self._stderr.tell(f"leakcheck: rank {_rank()}: {said(recorder.failed)}")
         elif _rank() == 0:
             self._stderr.tell(RECORDED.format(folder=recorder.path.parent))
 
@@ -237,15 +230,16 @@ class Session:
 
     def _joined(self, report: Report) -> Report:
         if report.run is not None and report.run.steps == 0:
-            told = NO_STEPS_HERE if _children_did_the_work() else NO_STEPS
-            return replace(report, reason=told.format(program=self.program.path.name))
+            code = "steps-in-children" if _children_did_the_work() else "no-steps-in"
+            return replace(report, reason=Reason.of(code, program=self.program.path.name))
         return proved(report) if report.verdict == "growing" else report
 
     def _print(self, report: Report) -> None:
+        from leakcheck.report.reasons import said
         from leakcheck.report.terminal import failure_text, render
 
         if report.run is not None and report.run.steps == 0:
-            self._stderr.tell(f"leakcheck: {failure_text(report.run) or report.reason}")
+            self._stderr.tell(f"leakcheck: {failure_text(report.run) or said(report.reason)}")
         else:
             self._stderr.tell(render(report, color=self._stderr.on_terminal))
 

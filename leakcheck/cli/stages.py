@@ -17,6 +17,7 @@ from leakcheck.cli.isolated import Notes, Order
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import StageRun
 from leakcheck.model import Report
+from leakcheck.report.reasons import said
 from leakcheck.runtime.isolation.experiment import (
     AS_IT_IS,
     NOT_APPLICABLE,
@@ -198,4 +199,4 @@ def _judge(stage: str, report: Report | None, notes: Notes) -> StageRun:
         return StageRun(stage, "unclear", f"{changed}the program failed: {why}", report)
     if report.run is not None and not report.run.steps and stage in STAGES and notes.changed:
         return StageRun(stage, "unclear", "changed like this, it makes no steps", report)
-    return StageRun(stage, report.verdict, report.reason, report)
+    return StageRun(stage, report.verdict, said(report.reason), report)

@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 from leakcheck.experiments import Attempt, AttemptOutcome, Difference, Results, Trial
 from leakcheck.model import Report, Suspect, Trend
+from leakcheck.report.reasons import said
 
 PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
 TIME_NOISE = 1.1
@@ -42,7 +43,7 @@ def outcome(
     if report.verdict == "growing" and not _is_gone(before, after, suspect):
         return "stays", ""
     if report.verdict not in ("growing", "steady"):
-        return "unclear", report.reason
+        return "unclear", said(report.reason)
     if before.results == Results():
         return "unclear", NOTHING_TO_COMPARE
     if any(not each.written for each in differences):

@@ -11,6 +11,7 @@ from typing import Any
 from leakcheck import __version__
 from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Revision, Trial
 from leakcheck.model import Report, Trend
+from leakcheck.report.reasons import said
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
@@ -69,7 +70,7 @@ def _head(cure: Cure) -> Iterator[str]:
     if report is None:
         yield f"could not tell: {cure.before.error}"
     elif report.verdict != "growing":
-        told = report.reason if report.verdict != "steady" else "there is nothing to fix"
+        told = said(report.reason) if report.verdict != "steady" else "there is nothing to fix"
         yield f"{report.verdict}: {cure.command}: {told}"
     elif cure.chosen is None:
         yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried"

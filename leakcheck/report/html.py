@@ -19,6 +19,7 @@ from leakcheck.report import terminal
 from leakcheck.report.charts import Chart, charts_of, is_beside
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import escape
+from leakcheck.report.reasons import said, told
 from leakcheck.report.terminal import (
     TITLES,
     cost_text,
@@ -147,7 +148,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _notice(notice: Notice) -> str:
-    return f'<p class="panel">{_marked(notice.message)}</p>'
+    return f'<p class="panel">{_marked(told(notice))}</p>'
 
 
 def _trends(trends: tuple[Trend, ...]) -> str:
@@ -212,11 +213,12 @@ def _rank_row(number: int, rank: Report) -> str:
     grows = (t for t in rank.trends if t.verdict == "growing" and not is_beside(t.resource))
     ids = ", ".join(f"<code>{suspect.fingerprint}</code>" for suspect in rank.suspects)
     verdict = rank.verdict or "unclear"
-    told = ", ".join(f"{trend.resource} {rate_text(trend)}" for trend in grows)
+    what = ", ".join(f"{trend.resource} {rate_text(trend)}" for trend in grows)
+    what = what or said(rank.reason) or "nothing"
     return (
         f'<tr><td>{_rank_number(number, rank)}</td><td class="{verdict}">{verdict}</td>'
         f"<td>{format_count(rank.run.steps) if rank.run else ''}</td>"
-        f'<td class="reason">{_marked(told or rank.reason or "nothing")}</td><td>{ids}</td></tr>'
+        f'<td class="reason">{_marked(what)}</td><td>{ids}</td></tr>'
     )
 
 

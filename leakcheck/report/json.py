@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from leakcheck import __version__
-from leakcheck.model import Finding, Reason, Report, Suspect
-from leakcheck.report.reasons import said
+from leakcheck.model import Field, Finding, Notice, Reason, Report, Suspect
+from leakcheck.report.reasons import said, told
 
 FORMAT = 1
 
@@ -33,10 +33,10 @@ def as_json(report: Report) -> Json:
         "unreadable": [asdict(each) for each in report.unreadable],
         "checked_files": report.checked_files,
         "verdict": report.verdict,
-        "reason": report.reason,
+        "reason": _reason(report.reason),
         "trends": [asdict(trend) for trend in report.trends],
         "suspects": [_suspect(suspect) for suspect in report.suspects],
-        "notices": [asdict(notice) for notice in report.notices],
+        "notices": [_notice(notice) for notice in report.notices],
         "run": asdict(report.run) if report.run else None,
         "overhead": asdict(report.overhead) if report.overhead else None,
     }
@@ -74,9 +74,31 @@ def _suspect(suspect: Suspect) -> Json:
         "root": trace.root if trace else None,
         "trace": [asdict(link) for link in trace.links] if trace else [],
         "fingerprint": suspect.fingerprint,
-        "reason": _reason(suspect.reason) if suspect.reason else None,
+        "reason": _reason(suspect.reason),
     }
 
 
-def _reason(reason: Reason) -> Json:
-    return {"code": reason.code, "fields": dict(reason.fields), "said": said(reason)}
+def _notice(notice: Notice) -> Json:
+    return {
+        "kind": notice.kind,
+        "step": notice.step,
+        "code": notice.reason.code,
+        "fields": _fields(notice.reason),
+        "said": told(notice),
+    }
+
+
+def _reason(reason: Reason | None) -> Json:
+    if reason is None:
+        return None
+    return {"code": reason.code, "fields": _fields(reason), "said": said(reason)}
+
+
+def _fields(reason: Reason) -> Json:
+    return {name: _field(value) for name, value in reason.fields}
+
+
+def _field(value: Field) -> Json:
+    if isinstance(value, Reason):
+        return _reason(value)
+    return [_field(each) for each in value] if isinstance(value, tuple) else value

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 from leakcheck.model import Finding, Report
 from leakcheck.report import terminal
+from leakcheck.report.reasons import said
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -56,7 +57,7 @@ def _run_cases(report: Report) -> list[ET.Element]:
     if report.verdict == "steady":
         return [ET.Element("testcase", name="steady", classname=_clean(command))]
     if report.verdict != "growing":
-        return [_case("unclear", command, "error", report.reason, "")]
+        return [_case("unclear", command, "error", said(report.reason), "")]
     text = terminal.render(report)
     if not report.suspects:
         return [_case("growing", command, "failure", terminal.headline(report), text)]

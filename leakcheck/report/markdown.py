@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Finding, Report, Suspect
 from leakcheck.report.plain import one_line
+from leakcheck.report.reasons import told
 from leakcheck.report.terminal import (
     TITLES,
     failure_text,
@@ -33,7 +34,7 @@ def render(report: Report, *, color: bool = False) -> str:
             f"| {_cell(trend.resource)} | {trend.verdict} | {_escape(slope_text(trend))} |"
             for trend in report.trends
         ]
-    lines += ["", *(f"- {_escape(notice.message)}" for notice in report.notices)]
+    lines += ["", *(f"- {_escape(told(notice))}" for notice in report.notices)]
     failed = failure_text(report.run) if report.run else ""
     lines += [f"- {failed}"] if failed else []
     lines += [

@@ -1,12 +1,15 @@
-"""The words for the reasons of an outlook: one sentence a code, filled with its fields."""
+"""The words for reasons and notices: one sentence a code, filled with its fields."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from string import Formatter
+from typing import Any
 
-from leakcheck.model import Reason
+from leakcheck.model import Notice, Reason
+from leakcheck.units import format_bytes, format_count
 
-_SAID = {
+# why what grows is judged as it is: the codes of the table of outlooks
+_OF_GROWTH = {
     "due-in-time": "the event loop lets go of it when its time comes",
     "lasting-graph": "a graph of past steps is kept, and no backward is to free it",
     "over-its-limit": "it has {length} elements, more than the {most} that it is to hold",
@@ -21,72 +24,149 @@ _SAID = {
     "emptied-now-and-then": "`{code}` ({path}:{line}) is to empty it now and then",
     "emptied-at-a-turn": "`{code}` ({path}:{line}) is to empty it when the loop turns",
     "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
-    "gathered": "`{code}` ({path}:{line}) uses it after the loop",
+    "gathered": "`{code}` ({path}:{line}) uses it after the loop: it may be gathered on purpose",
     "memo": "`{code}` ({path}:{line}) adds only what is new",
     "keyed": "it finds things by key, and may be a cache that fills up",
     "held-by-nothing-known": "nothing that is known holds it",
     "grows": "nothing takes it away",
 }
-# the same as conditions, for a table of what decides
-CONDITIONS = {
-    "due-in-time": "timers of an event loop, due within the hour or cancelled",
-    "lasting-graph": "a graph of past steps, and no backward that has not run yet takes it",
-    "over-its-limit": "a quarter longer than its limit",
-    "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
-    "left-by-some-requests": "each request takes away its own entry by key, and nothing else does",
-    "came-down": "its length has come down",
-    "stands": "its length stands",
-    "published": "a known leak of a library, and nothing that takes away has run",
-    "fills-to-a-number": "a limit is known, and it is below",
-    "fills-to-a-limit": "a ring, added below n, or cut above n, and n is not known",
-    "emptied-now-and-then": "taken, replaced or cut at each n-th step",
-    "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
-    "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
-    "gathered": "after a loop over something joined or saved, or used where no optimizer steps",
-    "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
-    "keyed": "found by key",
-    "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
-    "grows": "otherwise",
+# why a run has no verdict
+_OF_VERDICTS = {
+    "failed": "leakcheck failed, and no report could be made: {error}",
+    "stopped-watching": "leakcheck failed and stopped watching: {error}",
+    "no-steps": "no steps seen",
+    "no-steps-in": "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, or "
+    "pass --every-seconds 1",
+    "steps-in-children": "no steps seen in {program}: its child processes did most of the work, "
+    "and they are not watched; use leakcheck.Sentinel() in the function that they run, or start "
+    "them with torchrun -m leakcheck run",
+    "too-few-steps": "only {steps} steps were seen; {needed} are needed",
+    "too-few-recorded": "only {steps} steps were recorded",
+    "nothing-judged": "nothing that can be judged was recorded",
+    "cut-off": "{resources: and } grew, and the run was cut off before that was confirmed",
+    "unconfirmed": "{resources} seemed to grow{held}; the run ended before that was confirmed",
+    "cycles-pile-up": "reference cycles pile up: gc.disable() was called, and without leakcheck "
+    "nothing would collect them",
+    "not-full-yet": "{limit}, and the run ended before it was full",
+    "goes-on-yet": "{limit}, and the run ended before that did",
+    "rose": "{resources} rose at each of the last looks; {steps} steps are too few to say",
+    "climbs": "{resource} still climbs{rate}, not regularly",
+    "children-grow": "child processes grow {per_step:B} a step together, and are not watched; with "
+    "num_workers=0, or a sentinel of their own, the line can be told",
+    "crept": "host.rss crept up by {gained_bytes:B} in all, and nothing that counts did",
+    "once-a-training": "{resources:grow}{held}, once each time that training begins anew with "
+    "another optimizer: a leak, or its results",
+    "too-few-rises": "{resource} rises by {rise:{unit}} every {apart_steps} steps{held}: too few "
+    "times to be sure that it goes on",
+    "may-be-taken": "{resources:grow}{held}; {removal}",
+    "loop-may-release": "{resources:grow}{held}; the loop around the steps may still release it",
+    "no-graph": "{resources:grow}{held}, in a loop that makes no autograd graph: a leak, or data "
+    "gathered",
+    "did-not-go-on": "{holders} had grown, and did not go on",
+    "too-few-requests": "{holders} had grown, and too few requests came later to see it go on",
 }
-_KINDS = {
-    "leak": "a leak",
-    "fills": "it fills up",
-    "emptied": "it is emptied",
-    "memo": "it slows down",
-    "unsure": "nothing is known",
+# what is worth a line and no leak
+_OF_NOTICES = {
+    "grew-no-more": "{resources} had grown, and grew no more",
+    "grew-no-more-in-the-long-run": "{resources} had grown, and grew no more in the long run",
+    "grew-no-more-between-turns": "{resources} had grown, and grew no more from one turn of the "
+    "enclosing loop to the next",
+    "grew-no-more-once-emptied": "{resources} had grown, and grew no more as what holds it was "
+    "emptied",
+    "released-at-turns": "{resources} grow inside the enclosing loop and are released at its end",
+    "released": "tensors grow in number, but those of past steps are released",
+    "little-a-step": "plain objects grow about {per_step:B} a step, below the tolerance of "
+    "{tolerance_bytes:B} a step",
+    "log": "{holders}: a log of numbers, below the tolerance of {tolerance_bytes:B} a step",
+    "library-log": "{holders}: a library's log of numbers, below the tolerance of "
+    "{tolerance_bytes:B} a step",
+    "flight-recorder": "the heap grew while the flight recorder of torch.distributed filled up",
+    "holds": "{inside}{holder} holds {length} of at most {most}{full}",
+    "holds-keys": "{inside}{holder} holds {length} of about {most} possible keys{full}",
+    "limited": "{names} grows, limited at {limits}",
+    "moves": "{moves:; }",
+    "graph-lengthens": "the graph of one step grows, and the heap with it",
+    "tensors-lengthen": "the tensors of one step grow, and {memory} with them",
+    "slows": "{holders} gains ever less, as what is filled by key does",
+    "gathered-by-loop": "{holder} gathered {gained_bytes:B} in {steps:,} steps, and `{code}` "
+    "({path}:{line}) uses it after the loop: no leak",
+    "passed-its-limit": "{holder} has {length} elements, more than the {most} that its source "
+    "states",
+    "cycles-freed": "reference cycles{kinds} wait for the garbage collector, which freed "
+    "{freed_bytes:B} ({per_step:B} a step): not a leak",
+    "cycles-freed-by-us": "reference cycles{kinds} wait for the garbage collector, which the "
+    "program switched off: only leakcheck freed {freed_bytes:B} ({per_step:B} a step)",
+    "no-holder": "its holder could not be found: {error}",
+    "device-unread": "what grew on the device could not be read: {error}",
+    "recording-cut-off": "the recording was cut off; it is judged by its samples",
+    "recording-stopped": "recording stopped at step {step}: {path}: {error}",
+    "ranks": "{verdicts:; }",
+    "ranks-diverge": "ranks diverge, growing on {count} of {ranks}: {rates}",
 }
-_VERDICTS = {"look again": "looked at again"}
-_WAITS = {
-    "due-in-time": "the end of the run",
-    "fills-to-a-number": "half as long again as it seems to need",
-    "fills-to-a-limit": "{steps:,} steps, then twice as long",
-    "gathered": "the end of the run",
-    "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
+# what the sentences above have in common
+_PARTS = {
+    "held": ", held by {holder}",
+    "held-at": ", held by {holder} ({path}:{line})",
+    "rate": " {per_step:{unit}} a step",
+    "inside": "a {kind} in ",
+    "of": " of {kinds}",
+    "full-in": " and is full in {steps} steps",
+    "full": " and is full now",
+    "limit": "{path}:{line} ({code})",
+    "takes-in": "{holder} takes in what {pool} gives up",
+    "the-heap": "the heap",
+    "rank": "rank {ranks} {verdict}",
+    "several-ranks": "ranks {ranks} {verdict}",
+    "rank-failed": "the program failed on rank {ranks}",
+    "ranks-failed": "the program failed on ranks {ranks}",
+    "up-to": "{resource} up to {per_step:{unit}} a step",
 }
-_HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
+SAID = {**_OF_GROWTH, **_OF_VERDICTS, **_OF_NOTICES, **_PARTS}
 
 
-def said(reason: Reason) -> str:
-    """Return a reason as a sentence."""
-    return _SAID[reason.code].format(**dict(reason.fields))
+def said(reason: Reason | None) -> str:
+    """Return a reason as a sentence, "" if there is none."""
+    if reason is None:
+        return ""
+    return _WORDS.vformat(SAID[reason.code], (), dict(reason.fields))
 
 
-def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
-    """Return in Markdown what decides: of each row its code, outlook, steps and verdict."""
-    rows = [_HEAD]
-    rows += [
-        (CONDITIONS[code], _KINDS[kind], _waited(code, steps), _VERDICTS.get(verdict, verdict))
-        for code, kind, steps, verdict in decisions
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_row(row, widths) for row in rows]
-    rule = "|".join("-" * (width + 2) for width in widths)
-    return "\n".join((lines[0], f"|{rule}|", *lines[1:]))
+def told(notice: Notice) -> str:
+    """Return a notice as a sentence, with the step at which it was seen."""
+    sentence = said(notice.reason)
+    return f"at step {notice.step:,}: {sentence}" if notice.step else sentence
 
 
-def _waited(code: str, steps: int) -> str:
-    return _WAITS.get(code, "{steps:,} steps" if steps else "").format(steps=steps)
+class _Words(Formatter):
+    """Writes fields: `B` is for bytes, another unit for what is counted; of several a separator."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Write one field."""
+        if value is None:
+            return ""
+        if isinstance(value, Reason):
+            return said(value)
+        if isinstance(value, tuple):
+            return _listed(value, format_spec)
+        if isinstance(value, (int, float)) and format_spec.strip(","):
+            return _amount(value, format_spec)
+        return format(value, format_spec)
 
 
-def _row(cells: Iterable[str], widths: list[int]) -> str:
-    return "| " + " | ".join(map(str.ljust, cells, widths)) + " |"
+_WORDS = _Words()
+
+
+def _listed(values: tuple[str | Reason, ...], separator: str) -> str:
+    words = [said(each) if isinstance(each, Reason) else each for each in values]
+    if separator == "grow":
+        return f"{', '.join(words)} {'grow' if _are_several(words) else 'grows'}"
+    return (separator or ", ").join(words)
+
+
+def _are_several(resources: list[str]) -> bool:
+    """Say whether resources are spoken of as several: host.heap grows, graph.nodes grow."""
+    return len(resources) > 1 or (resources[0][-1] == "s" and not resources[0].endswith("rss"))
+
+
+def _amount(value: float, unit: str) -> str:
+    return format_bytes(value) if unit == "B" else f"{format_count(value)} {unit}"

@@ -25,6 +25,7 @@ from leakcheck.model import (
 )
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
+from leakcheck.report.reasons import said, told
 from leakcheck.units import format_bytes, format_count, format_duration
 
 WIDTH = 80
@@ -63,7 +64,7 @@ def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     for memory in report.memory:
         lines += ["", *memory_lines(memory)] if memory.unexpected_per_step else []
     for notice in report.notices:
-        lines += _wrapped(notice.message, "note: ", width)
+        lines += _wrapped(told(notice), "note: ", width)
     lines += _footer(report, width) if report.run else []
     text = "\n".join(map(one_line, lines))
     return _styled(text, report) if color else text
@@ -77,7 +78,7 @@ def headline(report: Report) -> str:
         count = len(report.suspects)
         what = f"{count} leaks" if count > 1 else "1 leak" if count else "memory grows"
         return f"leakcheck: growing: {what}{where}"
-    reason = f": {report.reason}" if report.reason else ""
+    reason = f": {said(report.reason)}" if report.reason else ""
     return f"leakcheck: {report.verdict or 'unclear'}{where}{reason}"
 
 

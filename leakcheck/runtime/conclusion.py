@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspect, Trend, Verdict
-from leakcheck.runtime.accounts import amount_of, told_suspects
+from leakcheck.runtime.accounts import told_suspects
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
@@ -20,7 +21,6 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read_known,
 )
-from leakcheck.runtime.prospects import LIMITED_AT
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
@@ -28,12 +28,6 @@ from leakcheck.runtime.readings.series import GARBAGE
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
-NOT_WATCHED = "not watched; with num_workers=0, or a sentinel of their own, the line can be told"
-COLLECTOR_IS_OFF = "gc.disable() was called, and without leakcheck nothing would collect them"
-ON_PURPOSE = "it may be gathered on purpose"
-ONCE_A_TRAINING = (
-    "once each time that training begins anew with another optimizer: a leak, or its results"
-)
 LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
 MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
@@ -121,99 +115,115 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
     per_step = freed_bytes / max(1, steps)
     if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
         return ()
-    amount, rate = format_bytes(freed_bytes), format_bytes(per_step)
-    kinds = course.watch.garbage_kinds
-    of = f" of {', '.join(map(str, kinds))}" if kinds else ""
-    told = f"reference cycles{of} wait for the garbage collector"
-    freed = f"which freed {amount} ({rate} a step): not a leak"
-    if course.watch.garbage_stays:
-        freed = f"which the program switched off: only leakcheck freed {amount} ({rate} a step)"
-    return (Notice("cyclic-garbage", f"{told}, {freed}"),)
+    kinds = tuple(map(str, course.watch.garbage_kinds))
+    code = "cycles-freed-by-us" if course.watch.garbage_stays else "cycles-freed"
+    freed = Reason.of(
+        code,
+        kinds=Reason.of("of", kinds=kinds) if kinds else None,
+        freed_bytes=freed_bytes,
+        per_step=per_step,
+    )
+    return (Notice("cyclic-garbage", freed),)
 
 
 def _verdict(
     course: Course, steps: int, broken: str, children: Reading | None
-) -> tuple[Verdict, str]:
+) -> tuple[Verdict, Reason | None]:
     if course.stage == "growing":
-        return "growing", ""
+        return "growing", None
+    doubt = _unseen(steps, broken) or _doubt(course, steps, children)
+    return ("unclear", doubt) if doubt is not None else ("steady", None)
+
+
+def _unseen(steps: int, broken: str) -> Reason | None:
+    """Return why too little was seen to judge."""
     if broken:
-        return "unclear", f"leakcheck failed and stopped watching: {broken}"
+        return Reason.of("stopped-watching", error=broken)
     if steps == 0:
-        return "unclear", "no steps seen"
+        return Reason("no-steps")
     if steps < FEWEST_STEPS:
-        return "unclear", f"only {steps} steps were seen; {FEWEST_STEPS} are needed"
+        return Reason.of("too-few-steps", steps=steps, needed=FEWEST_STEPS)
+    return None
+
+
+def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | None:
     if course.stage in ("waiting", "attributing"):
-        return "unclear", _in_doubt(course)
+        return _in_doubt(course)
     if course.watch.garbage_stays and _garbage_notices(course, steps):
-        return "unclear", f"reference cycles pile up: {COLLECTOR_IS_OFF}"
+        return Reason("cycles-pile-up")
     if course.pending:
-        names = ", ".join(reading.resource for reading in course.pending)
-        held = _held_by(course.held)
-        return "unclear", f"{names} seemed to grow{held}; the run ended before that was confirmed"
-    limited = None if course.stage == "steady" else course.excuses.limited
-    if limited is not None and limited.goes_on(course.watch.sources):
-        end = "it was full" if LIMITED_AT in limited.told else "that did"
-        return "unclear", f"{limited.told}, and the run ended before {end}"
-    rising = counters_that_rise(course.watch.slow, short=steps < SHORT_RUN_STEPS)
-    rising = [name for name in rising if not course.excuses.hold_for(name)]
-    if course.stage != "steady" and rising:
-        return (
-            "unclear",
-            f"{', '.join(rising)} rose at each of the last looks; {steps} steps are too few to say",
-        )
-    if course.stage != "steady":
-        climbing = course.excuses.still_climbing(
-            course.watch.sources, course.tolerance.per_step_bytes
-        )
-        for reading in climbing:
-            unit, climbs = unit_of(reading.resource), reading.line.second_half
-            by = f" {amount_of(climbs, unit)} a step" if climbs >= LEAST_TOLD else ""
-            return "unclear", f"{reading.resource} still climbs{by}, not regularly"
+        names = _names(course.pending)
+        return Reason.of("unconfirmed", resources=names, held=_held_by(course.held))
+    if course.stage != "steady" and (doubt := _rises(course, steps)) is not None:
+        return doubt
     if children is not None:
-        rate = amount_of(children.line.per_step, "B")
-        return "unclear", f"child processes grow {rate} a step together, and are {NOT_WATCHED}"
+        return Reason.of("children-grow", per_step=children.line.per_step)
     if not course.excuses.hold_for("host.heap"):
-        total_bytes = creep_per_step(course.watch.quick, course.span.origin) * steps
-        if total_bytes > course.tolerance.total_bytes:
-            gained = amount_of(total_bytes, "B")
-            return "unclear", f"host.rss crept up by {gained} in all, and nothing that counts did"
-    return "steady", ""
+        gained_bytes = creep_per_step(course.watch.quick, course.span.origin) * steps
+        if gained_bytes > course.tolerance.total_bytes:
+            return Reason.of("crept", gained_bytes=gained_bytes)
+    return None
 
 
-def _in_doubt(course: Course) -> str:
-    names = ", ".join(reading.resource for reading in course.established)
-    alone = len(course.established) == 1 and unit_of(names) == "B"
-    grow = f"{names} {'grows' if alone else 'grow'}{_held_by(course.suspects)}"
+def _rises(course: Course, steps: int) -> Reason | None:
+    """Return what went on to the end, though nothing was confirmed to grow."""
+    limited, watch = course.excuses.limited, course.watch
+    if limited is not None and limited.goes_on(watch.sources):
+        code = "not-full-yet" if limited.told.code == "limited" else "goes-on-yet"
+        return Reason.of(code, limit=limited.told)
+    rising = counters_that_rise(watch.slow, short=steps < SHORT_RUN_STEPS)
+    rising = [name for name in rising if not course.excuses.hold_for(name)]
+    if rising:
+        return Reason.of("rose", resources=tuple(rising), steps=steps)
+    climbing = course.excuses.still_climbing(watch.sources, course.tolerance.per_step_bytes)
+    return _climbs(climbing[0]) if climbing else None
+
+
+def _climbs(reading: Reading) -> Reason:
+    climbs, unit = reading.line.second_half, unit_of(reading.resource)
+    rate = Reason.of("rate", per_step=climbs, unit=unit) if climbs >= LEAST_TOLD else None
+    return Reason.of("climbs", resource=reading.resource, rate=rate)
+
+
+def _in_doubt(course: Course) -> Reason:
+    names, held = _names(course.established), _held_by(course.suspects)
+    rare = next((one for one in course.established if one.stairs is not None), None)
     if course.per_training:
-        return f"{grow}, {ONCE_A_TRAINING}"
-    for reading in course.established:
-        if (known := reading.stairs) is not None:
-            by = f"{amount_of(known.rise, unit_of(reading.resource))} every {known.apart} steps"
-            held = _held_by(course.suspects)
-            return f"{names} rises by {by}{held}: too few times to be sure that it goes on"
-    if course.trusted and course.removal is not None:
-        return f"{grow}; {_to_come(course.removal.reason)}"
-    if course.trusted:
-        return f"{grow}; the loop around the steps may still release it"
-    return f"{grow}, in a loop that makes no autograd graph: a leak, or data gathered"
+        return Reason.of("once-a-training", resources=names, held=held)
+    if rare is not None:
+        return _too_few_rises(rare, held)
+    if not course.trusted:
+        return Reason.of("no-graph", resources=names, held=held)
+    if course.removal is not None:
+        removal = course.removal.reason
+        return Reason.of("may-be-taken", resources=names, held=held, removal=removal)
+    return Reason.of("loop-may-release", resources=names, held=held)
 
 
-def _to_come(reason: Reason) -> str:
-    if reason.code == "due-in-time":
-        return "the event loop lets go of it when its time comes"
-    fields = dict(reason.fields)
-    at = f"`{fields['code']}` ({fields['path']}:{fields['line']})"
-    if reason.code == "gathered":
-        return f"{at} uses it after the loop: {ON_PURPOSE}"
-    return f"{at} may still take it away"
+def _too_few_rises(reading: Reading, held: Reason | None) -> Reason:
+    assert reading.stairs is not None
+    return Reason.of(
+        "too-few-rises",
+        resource=reading.resource,
+        rise=reading.stairs.rise,
+        unit=unit_of(reading.resource),
+        apart_steps=reading.stairs.apart,
+        held=held,
+    )
 
 
-def _held_by(suspects: tuple[Suspect, ...]) -> str:
+def _names(readings: Iterable[Reading]) -> tuple[str, ...]:
+    return tuple(reading.resource for reading in readings)
+
+
+def _held_by(suspects: Iterable[Suspect]) -> Reason | None:
     for one in suspects:
+        if one.holder and one.locations:
+            at = one.locations[0]
+            return Reason.of("held-at", holder=str(one.holder), path=at.path, line=at.line)
         if one.holder:
-            at = f" ({one.locations[0].path}:{one.locations[0].line})" if one.locations else ""
-            return f", held by {one.holder}{at}"
-    return ""
+            return Reason.of("held", holder=str(one.holder))
+    return None
 
 
 def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from time import thread_time
 
-from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
@@ -28,7 +28,6 @@ from leakcheck.runtime.judgement.trend import jumps_apart
 from leakcheck.runtime.prospects import NO_PROSPECTS, PLAIN_STEPS, Prospects, prospects_of
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
-from leakcheck.units import format_bytes
 
 WINDOW_STEPS = 24
 LOOKS_S = 2.5  # of processor time, for a window's looks and lines; its end takes half a second more
@@ -45,8 +44,6 @@ LONGER_WINDOW_STEPS = 72  # once a window has found nothing
 UNEVEN = 0.1  # of a rate, for its interval to be wider than that of steps that are alike
 _OF_LIBRARIES = ("native", "fragmentation")
 LEAST_SHARE = 0.2  # of what is gained, for a suspect to account for it
-LOG = "{holders}: a log of numbers, below the tolerance of {limit} a step"
-LIBRARY_LOG = "{holders}: a library's log of numbers, below the tolerance of {limit} a step"
 # of the Nodes gained, that one suspect has, for a few steps to be enough: those that accumulate
 # gradients have no date and are not counted in a window
 LEAST_EXPLAINED, MOST_EXPLAINED = 0.5, 1.05
@@ -131,12 +128,12 @@ class Findings:
         logs = logs_of_libraries(self.suspects, numbers_bytes)
         own = () if tolerance_bytes else tuple(filter(is_log_of_numbers, self.suspects))
         if own and sum(one.bytes_per_step or 0.0 for one in own) < numbers_bytes:
-            return self._without(own, LOG, numbers_bytes)
-        return self._without(logs, LIBRARY_LOG, numbers_bytes) if logs else self
+            return self._without(own, "log", numbers_bytes)
+        return self._without(logs, "library-log", numbers_bytes) if logs else self
 
-    def _without(self, logs: Sequence[Suspect], words: str, tolerance_bytes: int) -> Findings:
-        holders, limit = ", ".join(str(log.holder) for log in logs), format_bytes(tolerance_bytes)
-        told = words.format(holders=holders, limit=limit)
+    def _without(self, logs: Sequence[Suspect], code: str, tolerance_bytes: int) -> Findings:
+        holders = tuple(str(log.holder) for log in logs)
+        told = Reason.of(code, holders=holders, tolerance_bytes=tolerance_bytes)
         return replace(
             self,
             suspects=tuple(one for one in self.suspects if one not in logs),
@@ -157,8 +154,8 @@ class Findings:
         """The suspects, unless a longer window may yet tell what it is that grows."""
         return () if self.doubtful else self.suspects
 
-    def limits(self, inquiry: Confirmation | None, tolerance_bytes: int) -> str:
-        """Say what ends all that grows, as far as is known; "" if something is beyond any limit.
+    def limits(self, inquiry: Confirmation | None, tolerance_bytes: int) -> Reason | None:
+        """Say what ends all that grows, as far as is known; None if something is beyond any limit.
 
         What the `inquiry` before saw grow with the size of one step ends as steps grow no more.
         """
@@ -166,15 +163,17 @@ class Findings:
         if self.limited.each and not large:  # a log beside a window that fills
             return self.limited.limits
         if large and all(one.holder in self.taken for one in large):
-            return "; ".join(
-                f"{one.holder} takes in what {self.taken[one.holder]} gives up" for one in large
+            moves = (
+                Reason.of("takes-in", holder=str(one.holder), pool=self.taken[one.holder])
+                for one in large
             )
+            return Reason.of("moves", moves=tuple(moves))
         heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
         joined = any(
             joins_itself(place.path, place.line) for one in self.suspects for place in one.locations
         )
         unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
-        lengthening = inquiry.lengthening if inquiry is not None and unheld else ""
+        lengthening = inquiry.lengthening if inquiry is not None and unheld else None
         return lengthening or self.prospects.limits
 
     @property

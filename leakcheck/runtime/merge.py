@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from leakcheck.model import Notice, Report, Suspect, Trend, Verdict
+from leakcheck.model import Notice, Reason, Report, Suspect, Trend, Verdict
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import PLAIN, excuse
 from leakcheck.runtime.judgement.judge import (
@@ -20,10 +20,9 @@ from leakcheck.runtime.judgement.judge import (
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.recording import Recording
-from leakcheck.units import format_bytes, format_count
 
 DIVERGES_FROM = 1.5  # ranks whose rates differ by more than this factor are told apart
-CUT_OFF = Notice("note", "the recording was cut off; it is judged by its samples")
+CUT_OFF = Notice("note", Reason("recording-cut-off"))
 WORST_FIRST: tuple[Verdict, ...] = ("growing", "unclear", "steady")
 
 
@@ -72,18 +71,19 @@ def judged(recording: Recording) -> Report:
     )
 
 
-def _verdict_of_cut_off(recording: Recording, trends: tuple[Trend, ...]) -> tuple[Verdict, str]:
-    growing = [trend.resource for trend in trends if trend.verdict == "growing"]
+def _verdict_of_cut_off(
+    recording: Recording, trends: tuple[Trend, ...]
+) -> tuple[Verdict, Reason | None]:
+    growing = tuple(trend.resource for trend in trends if trend.verdict == "growing")
     if growing and PLAIN.issuperset(growing):  # a cache that fills grows like this
-        names = " and ".join(growing)
-        return "unclear", f"{names} grew, and the run was cut off before that was confirmed"
+        return "unclear", Reason.of("cut-off", resources=growing)
     if growing:
-        return "growing", ""
+        return "growing", None
     if recording.run.steps < FEWEST_STEPS:
-        return "unclear", f"only {recording.run.steps} steps were recorded"
+        return "unclear", Reason.of("too-few-recorded", steps=recording.run.steps)
     if not any(judge_of(trend.resource) for trend in trends):
-        return "unclear", "nothing that can be judged was recorded"
-    return "steady", ""
+        return "unclear", Reason("nothing-judged")
+    return "steady", None
 
 
 def _rank(report: Report) -> int:
@@ -113,19 +113,19 @@ def _distinct_suspects(reports: Sequence[Report]) -> tuple[Suspect, ...]:
 
 
 def _notices(reports: Sequence[Report]) -> tuple[Notice, ...]:
-    told = []
-    for verdict in WORST_FIRST:
-        ranks = [str(_rank(report)) for report in reports if report.verdict == verdict]
-        if ranks:
-            noun = "rank" if len(ranks) == 1 else "ranks"
-            told.append(f"{noun} {', '.join(ranks)} {verdict}")
-    failed = [
-        str(_rank(report)) for report in reports if report.run and report.run.ended == "failed"
+    verdicts = [
+        _of_ranks("rank", "several-ranks", ranks, verdict)
+        for verdict in WORST_FIRST
+        if (ranks := [report for report in reports if report.verdict == verdict])
     ]
-    if failed:
-        noun = "rank" if len(failed) == 1 else "ranks"
-        told.append(f"the program failed on {noun} {', '.join(failed)}")
-    return (Notice("note", "; ".join(told)), *_divergence(reports))
+    if failed := [each for each in reports if each.run and each.run.ended == "failed"]:
+        verdicts.append(_of_ranks("rank-failed", "ranks-failed", failed))
+    return (Notice("note", Reason.of("ranks", verdicts=tuple(verdicts))), *_divergence(reports))
+
+
+def _of_ranks(one: str, several: str, reports: Sequence[Report], verdict: str = "") -> Reason:
+    ranks = tuple(str(_rank(report)) for report in reports)
+    return Reason.of(one if len(ranks) == 1 else several, ranks=ranks, verdict=verdict)
 
 
 def _divergence(reports: Sequence[Report]) -> tuple[Notice, ...]:
@@ -134,15 +134,18 @@ def _divergence(reports: Sequence[Report]) -> tuple[Notice, ...]:
         for trend in report.trends:
             if trend.verdict == "growing":
                 rates.setdefault(trend.resource, []).append(trend)
-    told: dict[int, list[str]] = {}
+    by_count: dict[int, list[Reason]] = {}
     for resource, trends in rates.items():
         fastest = max(trend.per_step for trend in trends)
         typical = median([trend.per_step for trend in trends])
         if len(trends) == len(reports) and fastest <= DIVERGES_FROM * typical:
             continue
-        write = format_bytes if trends[0].unit == "B" else format_count
-        told.setdefault(len(trends), []).append(f"{resource} up to {write(fastest)} a step")
+        rate = Reason.of("up-to", resource=resource, per_step=fastest, unit=trends[0].unit)
+        by_count.setdefault(len(trends), []).append(rate)
     return tuple(
-        Notice("note", f"ranks diverge, growing on {count} of {len(reports)}: {', '.join(names)}")
-        for count, names in told.items()
+        Notice(
+            "note",
+            Reason.of("ranks-diverge", count=count, ranks=len(reports), rates=tuple(each)),
+        )
+        for count, each in by_count.items()
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leakcheck.known import leak_of
-from leakcheck.model import Holder, Notice, Place, Suspect
+from leakcheck.model import Holder, Notice, Place, Reason, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
@@ -16,18 +16,11 @@ from leakcheck.runtime.outlook import Evidence, Outlook, Wait, outlook_of
 from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
-from leakcheck.units import format_bytes
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
 FEWEST_ASKED = 16
 MOST_UNTOLD = 2.0  # times what is known of it, that memory may gain with what is gathered
 AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what is around it
-LIMITED_AT = "grows, limited at"
-_PASSED = "{holder} has {length} elements, more than the {most} that its source states"
-_GATHERED = (
-    "{holder} gathered {amount} in {steps:,} steps, and `{code}` ({path}:{line}) uses it after the "
-    "loop: no leak"
-)
 _TO_BE_CALLED = (
     "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
 )
@@ -100,14 +93,20 @@ class Prospects:
         return next(iter((*leaks, *others)), None)
 
     @property
-    def limits(self) -> str:
-        """Say which limits the program sets to everything that grows; "" if one has none."""
+    def limits(self) -> Reason | None:
+        """Say which limits the program sets to everything that grows; None if one has none."""
         if not self.each or not all(one.is_bounded for one in self.each):
-            return ""
-        told = sorted({_told(one.limit) for one in self.each if one.limit is not None})
+            return None
+        places = {_place_of(one.limit) for one in self.each if one.limit is not None}
+        if not places:
+            return None
         named = (one.suspect for one in self.each)
         names = (one.what if one.holder.kind == "outside" else str(one.holder) for one in named)
-        return f"{', '.join(names)} {LIMITED_AT} {', '.join(told)}" if told else ""
+        limits = (
+            Reason.of("limit", path=at.path, line=at.line, code=at.code)
+            for at in sorted(places, key=lambda at: (at.path, at.line))
+        )
+        return Reason.of("limited", names=tuple(names), limits=tuple(limits))
 
     @property
     def removal(self) -> Removal | None:
@@ -150,18 +149,18 @@ class Prospects:
 
     def told_of_gathered(self, steps: int) -> tuple[Notice, ...]:
         """Tell what so many steps gathered, and where it is used."""
-        gained = ((one, (one.suspect.bytes_per_step or 0.0) * steps) for one in self.each)
         return tuple(
             Notice(
                 "gathered",
-                _GATHERED.format(
-                    holder=one.suspect.holder,
-                    amount=format_bytes(gained_bytes),
+                Reason.of(
+                    "gathered-by-loop",
+                    holder=str(one.suspect.holder),
+                    gained_bytes=(one.suspect.bytes_per_step or 0.0) * steps,
                     steps=steps,
                     **dict(one.outlook.reason.fields),
                 ),
             )
-            for one, gained_bytes in gained
+            for one in self.each
         )
 
     @property
@@ -213,11 +212,18 @@ class Prospects:
     @property
     def passed(self) -> tuple[Notice, ...]:
         """Tell of limits that what grows has passed."""
-        over = [one for one in self.each if one.outlook.reason.code == "over-its-limit"]
-        fields = [(one.suspect.holder, dict(one.outlook.reason.fields)) for one in over]
+        over = (one for one in self.each if one.outlook.reason.code == "over-its-limit")
         return tuple(
-            Notice("note", _PASSED.format(holder=holder, length=told["length"], most=told["most"]))
-            for holder, told in fields
+            Notice(
+                "note",
+                Reason.of(
+                    "passed-its-limit",
+                    holder=str(one.suspect.holder),
+                    length=one.outlook.reason.get("length"),
+                    most=one.outlook.reason.get("most"),
+                ),
+            )
+            for one in over
         )
 
 
@@ -311,12 +317,11 @@ def _is_mostly_found(one: Prospect, steps: int) -> bool:
     return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
 
 
-def _told(use: Use | None) -> str:
-    if use is None:
-        return ""
-    code = use.guard.test if use.guard.test else use.code
-    path, line = (use.guard.path, use.guard.line) if use.guard.test else (use.path, use.line)
-    return f"{path}:{line} ({code})"
+def _place_of(limit: Use) -> Place:
+    """Return the condition that limits, or the statement where there is none."""
+    if limit.guard.test:
+        return Place(limit.guard.path, limit.guard.line, limit.guard.test)
+    return Place(limit.path, limit.line, limit.code)
 
 
 def _at(use: Use) -> tuple[str, int]:

@@ -24,7 +24,7 @@ from typing import TypeVar
 import msgspec
 
 from leakcheck.errors import RecordingError
-from leakcheck.model import Report, Run, Sample
+from leakcheck.model import Reason, Report, Run, Sample
 from leakcheck.runtime.judgement.tolerance import DEFAULT_TOLERANCE_BYTES
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.writing import Descriptor, reason_of
@@ -51,7 +51,7 @@ class Recording:
 class Recorder:
     """Writes one rank's file; what fails once it is made ends the recording, and nothing else.
 
-    `failed` says then in one line where it ended and why. RecordingError when it cannot be made,
+    `failed` says then where it ended and why. RecordingError when it cannot be made,
     and `required`.
     """
 
@@ -66,7 +66,7 @@ class Recorder:
         required: bool = True,
     ) -> None:
         self.path = folder / f"rank-{rank:05d}.jsonl"
-        self.failed = ""
+        self.failed: Reason | None = None
         self._step = 0
         self._next_step = 1
         self._file: Descriptor | None = None
@@ -118,7 +118,9 @@ class Recorder:
             self.close()
 
     def _fail(self, error: OSError) -> None:
-        self.failed = f"recording stopped at step {self._step}: {self.path}: {reason_of(error)}"
+        self.failed = Reason.of(
+            "recording-stopped", step=self._step, path=str(self.path), error=reason_of(error)
+        )
 
 
 def read_recording(path: Path) -> Recording:

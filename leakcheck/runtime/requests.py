@@ -15,7 +15,7 @@ from contextvars import ContextVar, Token
 from dataclasses import replace
 from types import TracebackType
 
-from leakcheck.model import Entries, Load, Report, Suspect
+from leakcheck.model import Entries, Load, Reason, Report, Suspect
 from leakcheck.runtime.attribution.entries import entries_of
 from leakcheck.runtime.clock.in_flight import LEARNT_FROM, QuietMoments
 from leakcheck.runtime.conclusion import summary
@@ -177,14 +177,13 @@ def _in_doubt(report: Report, *, few: bool) -> Report:
 
     `few`: too few requests came later to tell.
     """
-    names = ", ".join(str(one.holder) for one in report.suspects)
+    holders = tuple(str(one.holder) for one in report.suspects)
     trends = (
         replace(one, verdict="unclear") if one.verdict == "growing" else one
         for one in report.trends
     )
-    goes_on = "too few requests came later to see it go on" if few else "did not go on"
-    told = f"{names} had grown, and {goes_on}"
-    return replace(report, verdict="unclear", reason=told, suspects=(), trends=tuple(trends))
+    reason = Reason.of("too-few-requests" if few else "did-not-go-on", holders=holders)
+    return replace(report, verdict="unclear", reason=reason, suspects=(), trends=tuple(trends))
 
 
 class request:

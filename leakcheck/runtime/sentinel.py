@@ -24,7 +24,7 @@ from threading import get_ident
 from time import perf_counter
 from types import CodeType, TracebackType
 
-from leakcheck.model import Holder, Report, Sample
+from leakcheck.model import Holder, Reason, Report, Sample
 from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.attribution.way import Way
@@ -47,7 +47,6 @@ from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
-FAILED = "leakcheck failed, and no report could be made: {error}"
 DEFAULT_STEPS = 1000
 
 
@@ -386,7 +385,7 @@ class Sentinel:
                     report = self.completes(report)
         except Exception as error:  # ours, and the program must not pay for it
             self._break(error)
-            return Report(verdict="unclear", reason=FAILED.format(error=self.broken))
+            return Report(verdict="unclear", reason=Reason.of("failed", error=self.broken))
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report
         return self.previous if self._course.span.seen(self._step) < FEWEST_STEPS else report

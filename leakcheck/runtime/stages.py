@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Literal
 
-from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.guard import is_of_program
@@ -39,7 +39,7 @@ from leakcheck.runtime.prospects import NO_PROSPECTS
 from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
-EMPTIED = "as what holds it was emptied"
+EMPTIED = "once-emptied"
 Stage = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
 
 
@@ -476,8 +476,8 @@ class Course:
         self._drop_attribution()
         if is_of_program(error):
             raise error
-        told = f"its holder could not be found: {type(error).__name__}: {error}"
-        self._add(Notice("note", told), step=step)
+        told = f"{type(error).__name__}: {error}"
+        self._add(Notice("note", Reason.of("no-holder", error=told)), step=step)
         self._wait_or_establish(step, ())
 
     def _finish_attribution(self, step: int, *, at_end: bool = False) -> None:
@@ -513,7 +513,8 @@ class Course:
             self._open_window(step, self.established, period + 2)
             return
         limits = limits or self.excuses.slowing(suspects, findings.rates)
-        if until := self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph):
+        until = self.excuses.limit(limits, findings.rates, step, graph=findings.of_graph)
+        if limits is not None and until:
             self._add(Notice("bounded", limits), step=step)
             self._excuse_until(step, until)
             return

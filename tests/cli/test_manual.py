@@ -22,7 +22,7 @@ from leakcheck.config import Config
 from leakcheck.memory.profiles import profiles
 from leakcheck.model import Ended, Kind, NoticeKind, Verdict
 from leakcheck.report.charts import is_beside
-from leakcheck.report.reasons import CONDITIONS
+from leakcheck.report.decisions import CONDITIONS
 from leakcheck.runtime import accounts
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.outlook import TABLE

@@ -23,7 +23,7 @@ def test_tensors_gathered_by_a_program_that_failed_meanwhile_are_unclear(run, tm
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
-    assert report["reason"] == (
+    assert report["reason"]["said"] == (
         "tensors grow, held by global `rows` (program.py:4), in a loop that makes no autograd "
         "graph: a leak, or data gathered"
     )
@@ -91,7 +91,7 @@ def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, 
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], done.returncode) == ("unclear", 2), done.stderr
-    assert "graph.nodes" in report["reason"]
+    assert "graph.nodes" in report["reason"]["said"]
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_what_is_kept_of_each_fold_is_named_and_not_accused(run, tmp_path, of, r
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
     # who holds it a window tells in which one was added: not one that begins after the fourth
     unheld = reason.replace(", held by global `results` (program.py:16)", "")
-    assert report["reason"] in (reason, unheld)
+    assert report["reason"]["said"] in (reason, unheld)
 
 
 GATHERING = """\

@@ -15,6 +15,7 @@ from leakcheck.model import (
     Notice,
     Overhead,
     Place,
+    Reason,
     Report,
     Run,
     Sample,
@@ -22,6 +23,8 @@ from leakcheck.model import (
     Trend,
     Unreadable,
 )
+
+FREED = Reason.of("cycles-freed", kinds=None, freed_bytes=3.5 * (1 << 20), per_step=3670)
 
 
 @pytest.fixture
@@ -65,7 +68,7 @@ def growing_run() -> Report:
                 evidence="live Nodes at 12 checkpoints",
             ),
         ),
-        notices=(Notice("cyclic-garbage", "each collection frees 3.5 MiB of cyclic garbage"),),
+        notices=(Notice("cyclic-garbage", FREED),),
         run=Run(
             "train.py",
             1000,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leakcheck.model import Holder, Notice, Report, Sample
+from leakcheck.model import Holder, Notice, Reason, Report, Sample
 from leakcheck.report import render, terminal
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def test_ranks_are_drawn_beside_each_other(growing_run):
 
 
 def test_what_stands_between_backticks_is_drawn_as_code(growing_run):
-    notice = Notice("note", "`<kept>` grows, as does `b`")
+    notice = Notice("note", Reason.of("no-holder", error="`<kept>` grows, as does `b`"))
 
     page, _, _ = render(replace(growing_run, notices=(notice,)), "html").partition("<details>")
 
-    assert '<p class="panel"><code>&lt;kept&gt;</code> grows, as does <code>b</code></p>' in page
+    assert "<code>&lt;kept&gt;</code> grows, as does <code>b</code></p>" in page
     assert "local <code>total_loss</code> in main()" in page
     body = page[page.index("<main>") :]
     assert "`" not in body

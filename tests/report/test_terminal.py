@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from leakcheck.model import Holder, Overhead, Report, Run, Suspect
+from leakcheck.model import Holder, Overhead, Reason, Report, Run, Suspect
 from leakcheck.report import terminal
 
 GROWING = """\
@@ -24,7 +24,8 @@ leak (graph): the autograd graph of past steps stays reachable
 
 graph.nodes  growing  +11 a step (95 %: 11 to 11) over 960 steps, 39,600/h
 tensors      steady   34 all the way
-note: each collection frees 3.5 MiB of cyclic garbage
+note: reference cycles wait for the garbage collector, which freed 3.5 MiB (3.6
+      KiB a step): not a leak
 watched 1,000 steps (40 of warm-up, optimizer step)
   cost     9 us a step
   ended    stopped: the verdict is certain"""
@@ -54,11 +55,16 @@ def test_long_texts_stay_within_eighty_columns(growing_run):
 
 def test_an_unclear_run_says_why_first():
     run = Run("train.py", 12, 1.0)
-    report = Report(run=run, verdict="unclear", reason="12 steps are too few to judge")
+    report = Report(
+        run=run, verdict="unclear", reason=Reason.of("too-few-steps", steps=12, needed=30)
+    )
 
     first = terminal.render(report).split("\n")[0]
 
-    assert first == "leakcheck: unclear in 12 steps of train.py: 12 steps are too few to judge"
+    assert (
+        first
+        == "leakcheck: unclear in 12 steps of train.py: only 12 steps were seen; 30 are needed"
+    )
 
 
 def test_control_characters_of_the_program_never_reach_the_terminal(growing_run):

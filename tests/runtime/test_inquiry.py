@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Notice, Place, Reason, Suspect
+from leakcheck.report.reasons import said
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
@@ -219,7 +220,7 @@ def test_a_window_is_longer_once_one_has_found_nothing(attribution):
 
 def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
     monkeypatch.setattr(inquiry, "logs_of_libraries", lambda suspects, limit: (HELD,))
-    told = f"{HELD.holder}: a library's log of numbers, below the tolerance of 1.0 KiB a step"
+    told = Reason.of("library-log", holders=(str(HELD.holder),), tolerance_bytes=1024)
 
     harmless, both = findings(HELD), findings(HELD, GRAPH)
 
@@ -244,12 +245,13 @@ def test_what_another_container_gives_up_is_a_limit():
     taken = replace(findings(HELD), taken={HELD.holder: "global `pool`"})
     both = replace(taken, suspects=(HELD, UNHELD))
 
-    assert taken.limits(None, 1024) == "global `kept` takes in what global `pool` gives up"
-    assert both.limits(None, 1024) == ""
+    told = "global `kept` takes in what global `pool` gives up"
+    assert said(taken.limits(None, 1024)) == told
+    assert both.limits(None, 1024) is None
 
 
 def test_what_fills_beside_a_leak_is_known_by_its_bytes():
-    full = Notice("bounded", "a deque holds 9 of at most 200")
+    full = Notice("bounded", Reason("holds"))
 
     assert findings(GRAPH).fills_beside is None
     assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).fills_beside == 900.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.model import Holder, Place, Reason, Suspect
+from leakcheck.report.reasons import told
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
@@ -46,7 +47,7 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
     found = prospects_of([suspect], Sources({}), {}, uses, Evidence(trains=False))
 
     assert found.explain([heap]) is explain
-    assert [notice.message for notice in found.gathered.told_of_gathered(1000)] == [
+    assert [told(notice) for notice in found.gathered.told_of_gathered(1000)] == [
         "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses "
         "it after the loop: no leak"
     ]

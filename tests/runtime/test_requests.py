@@ -8,6 +8,7 @@ import pytest
 
 import leakcheck
 from leakcheck.model import Holder, Report, Suspect
+from leakcheck.report.reasons import said
 from leakcheck.runtime import requests
 from leakcheck.runtime.requests import Requests
 from leakcheck.runtime.sentinel import Sentinel
@@ -188,7 +189,7 @@ def test_what_was_not_seen_to_go_on_is_not_accused(clock, lengths, reason):
         Report(verdict="growing", suspects=(Suspect("object", "dict", 1.0, holder=states),))
     )
 
-    assert report.reason == reason
+    assert said(report.reason) == reason
     assert report.verdict == ("unclear" if reason else "growing")
     assert bool(report.suspects) == (not reason)
 

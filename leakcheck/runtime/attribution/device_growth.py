@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leakcheck.model import DeviceMemory, Notice, Place
+from leakcheck.model import DeviceMemory, Notice, Place, Reason
 
 if TYPE_CHECKING:
     from leakcheck.memory.window import GrowthWindow
@@ -65,8 +65,8 @@ class DeviceGrowth:
     def _note(self, error: Exception) -> None:
         if self.notices:
             return
-        told = f"what grew on the device could not be read: {type(error).__name__}: {error}"
-        self.notices = (Notice("note", told),)
+        told = f"{type(error).__name__}: {error}"
+        self.notices = (Notice("note", Reason.of("device-unread", error=told)),)
 
 
 def place_of(memory: DeviceMemory) -> tuple[Place, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leakcheck.model import Holder, Notice, Suspect
+from leakcheck.model import Holder, Notice, Reason, Suspect
 from leakcheck.runtime.attribution.following import Found, fits, weighed
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.sources import Sources
@@ -82,12 +82,17 @@ class Filling:
         self._told.add(id(container))
         if length < limit and objects.length_reader(type(container)) is not None:
             self.bytes_per_step += per_step * weighed(container)[1].in_bytes
-        full = f" and is full in {steps} steps" if steps else ""
-        full = full if length < limit else " and is full now"
-        most = f"about {limit} possible keys" if found.about else f"at most {limit}"
-        inner = f"a {name_of(type(container))} in " if _is_inner(container, found) else ""
-        held = f"{inner}{found.told.holder} holds {length} of {most}"
-        notice = Notice("bounded", f"{held}{full}")
+        full = Reason.of("full-in", steps=steps) if steps else None
+        inner = Reason.of("inside", kind=name_of(type(container)))
+        holds = Reason.of(
+            "holds-keys" if found.about else "holds",
+            inside=inner if _is_inner(container, found) else None,
+            holder=str(found.told.holder),
+            length=length,
+            most=limit,
+            full=full if length < limit else Reason("full"),
+        )
+        notice = Notice("bounded", holds)
         if not of_library:
             self.notices.append(notice)
         elif length < limit and steps:

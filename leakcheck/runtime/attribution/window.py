@@ -17,7 +17,7 @@ from contextlib import closing
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Holder, Notice, Suspect
+from leakcheck.model import Holder, Notice, Reason, Suspect
 from leakcheck.runtime.attribution import exits, probes
 from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.inquest import Grown, Inquest
@@ -37,7 +37,7 @@ FEWEST_RARE_STEPS = 65  # apart, for what was added last to be no evidence
 MOST_PROBES = 24
 MOST_BLOCKS_EACH = 16  # of Python's allocator, in what a container gains at once: a record
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
-RENEWED = "tensors grow in number, but those of past steps are released"
+RENEWED = Notice("bounded", Reason("released"))
 
 
 class Window:
@@ -166,7 +166,7 @@ class Window:
         graph_grows = "graph.nodes" in self._growing
         released = inquest.renewed or (not graph_grows and inquest.tensors_are_released())
         if not leads and released and not fills_up:  # what is full now keeps those of past steps
-            notices = [*notices, Notice("bounded", RENEWED)]
+            notices = [*notices, RENEWED]
         explained = any(lead.kind != "object" for lead in leads)  # not by a log beside it
         if not explained and not notices and "tensors" in self._growing:
             leads = [*leads, *inquest.doubtful]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import sqrt
 from statistics import median
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Reason
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience, rare
 from leakcheck.runtime.judgement.harmless import stopped
@@ -152,21 +152,21 @@ class Confirmation:
         return [one for one in self.along if self._went_on(one, watch, beside=True)]
 
     @property
-    def lengthening(self) -> str:
-        """Say what grew of one single step, as with longer sequences or larger batches; or "".
+    def lengthening(self) -> Reason | None:
+        """Say what grew of one single step, as with longer sequences or larger batches.
 
         A step ends while its graph is alive: of such memory nobody can say what else grew.
         """
         if self._risen(NEWEST_NODES):
-            return "the graph of one step grows, and the heap with it"
+            return Reason("graph-lengthens")
         if self._risen("tensors") > 0:
-            return ""
+            return None
         for resource in filter(is_in_use, self.taken.resources):
             gained, temporaries = map(self._risen, (resource, _temporaries_beside(resource)))
             if temporaries >= LEAST_OF_ONE_STEP * gained > 0:
-                memory = "the heap" if resource == HEAP else resource
-                return f"the tensors of one step grow, and {memory} with them"
-        return ""
+                memory = Reason("the-heap") if resource == HEAP else resource
+                return Reason.of("tensors-lengthen", memory=memory)
+        return None
 
     def _risen(self, resource: str) -> int:
         """Return what a resource gained, 0 if it fell meanwhile."""

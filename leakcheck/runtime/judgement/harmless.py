@@ -7,21 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, Garbage, is_of_device
 from leakcheck.runtime.readings.series import Series
-from leakcheck.units import format_bytes
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
-STOPPED = "had grown, and grew no more"
+STOPPED = "grew-no-more"  # what grew and stopped: this code, and those that begin with it
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 _OF_NUMBERS = re.compile(r" of (float|int|bool)$")
-_NUMBER = re.compile(r"[\d.,]+")
 AS_MUCH = 1.05  # the garbage of the newest step is in no reading yet, and first steps make less
 PLAIN = frozenset({"python.blocks", "host.heap"})
 
@@ -30,7 +28,7 @@ PLAIN = frozenset({"python.blocks", "host.heap"})
 class Limited:
     """Growth that the program itself limits: how fast it was, and how long it may go on."""
 
-    told: str
+    told: Reason
     since: int  # steps
     until: int
     rates: Mapping[str, float]  # by resource, a step
@@ -97,14 +95,16 @@ class Excuses:
         """Let `resources` grow until the step `until`."""
         self._until |= dict.fromkeys(resources, until)
 
-    def limit(self, told: str, rates: Mapping[str, float], step: int, *, graph: bool) -> int:
+    def limit(
+        self, told: Reason | None, rates: Mapping[str, float], step: int, *, graph: bool
+    ) -> int:
         """Note a limit that the program sets; returns until when growth may go on, 0 if no more.
 
         Who sets one by bytes or by the clock may mean it to be reached after hours, so the wait
-        is doubled each time. `told`: which limit, "" if there is none; `graph`: it keeps a graph,
-        which nobody means to.
+        is doubled each time. `told`: which limit, if there is one; `graph`: it keeps a graph, which
+        nobody means to.
         """
-        if not told:
+        if told is None:
             return 0
         known = self.limited
         if known is None or known.told != told:
@@ -120,15 +120,15 @@ class Excuses:
         if holders := _holders(held):
             self._slower[holders] = rates
 
-    def slowing(self, suspects: Sequence[Suspect], rates: Mapping[str, float]) -> str:
-        """Say that what had slowed gains less again; "" if it does not. It is asked once."""
+    def slowing(self, suspects: Sequence[Suspect], rates: Mapping[str, float]) -> Reason | None:
+        """Say that what had slowed gains less again; None if it does not. It is asked once."""
         holders = _holders(suspects)
         known = self._slower.get(holders, {})
         shares = [rate / known[name] for name, rate in rates.items() if known.get(name, 0) > 0]
         if not shares or max(shares) >= SLOWER:
-            return ""
+            return None
         self._slower[holders] = rates
-        return f"{holders} gains ever less, as what is filled by key does"
+        return Reason.of("slows", holders=holders)
 
     def has_slowed(self, held: Sequence[Suspect]) -> bool:
         """Say whether what these hold grew faster before."""
@@ -194,22 +194,29 @@ def _holders(suspects: Sequence[Suspect]) -> str:
 
 
 def stopped(resources: Iterable[str], seen: str = "") -> Notice:
-    """Tell that something grew and stopped, and where that was `seen`."""
-    return Notice("bounded", " ".join(filter(None, (", ".join(resources), STOPPED, seen))))
+    """Tell that something grew and stopped, and where that was `seen`: "once-emptied"."""
+    code = f"{STOPPED}-{seen}" if seen else STOPPED
+    return Notice("bounded", Reason.of(code, resources=tuple(resources)))
 
 
 def without_contradicted(
     notices: tuple[Notice, ...], resources: Iterable[str], suspects: Iterable[Suspect] = ()
 ) -> tuple[Notice, ...]:
     """Leave out that something had stopped, or would be full, which was then found to grow."""
-    names = tuple(resources)
-    filling = tuple(f"{one.holder} holds" for one in suspects if one.holder)
+    growing = set(resources)
+    holders = {str(one.holder) for one in suspects if one.holder}
     return tuple(
         notice
         for notice in notices
-        if not (STOPPED in notice.message and any(name in notice.message for name in names))
-        and not (notice.kind == "bounded" and any(each in notice.message for each in filling))
+        if growing.isdisjoint(_that_stopped(notice))
+        and not (notice.kind == "bounded" and notice.reason.get("holder") in holders)
     )
+
+
+def _that_stopped(notice: Notice) -> tuple[object, ...]:
+    stopped = notice.reason.code.startswith(STOPPED)
+    names = notice.reason.get("resources") if stopped else ()
+    return names if isinstance(names, tuple) else ()
 
 
 def is_below(suspect: Suspect, tolerance_bytes: int) -> bool:
@@ -227,12 +234,18 @@ def dated(notice: Notice, step: int) -> Notice:
     """Tell of growth that will end, or that nobody minds, when it was seen: a run may go on."""
     if notice.kind not in ("bounded", "below-tolerance"):
         return notice
-    return replace(notice, message=f"at step {step:,}: {notice.message}")
+    return replace(notice, step=step)
 
 
 def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Return each notice once, as it was told last: what fills up is told again as it goes on."""
-    return tuple({(one.kind, _NUMBER.sub("", one.message)): one for one in notices}.values())
+    return tuple({_but_for_numbers(one): one for one in notices}.values())
+
+
+def _but_for_numbers(notice: Notice) -> tuple[object, ...]:
+    reason = notice.reason
+    named = ((name, one) for name, one in reason.fields if not isinstance(one, (int, float)))
+    return notice.kind, reason.code, *named
 
 
 def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True) -> Notice | None:
@@ -247,12 +260,12 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
     bytes_per_step = plain_bytes(grown)
     plain = "python.blocks" in rates or not confirmed
     if plain and bytes_per_step < tolerance_bytes:
-        amount, limit = format_bytes(bytes_per_step), format_bytes(tolerance_bytes)
-        told = f"plain objects grow about {amount} a step, below the tolerance of {limit} a step"
-        return Notice("below-tolerance", told)
+        little = Reason.of(
+            "little-a-step", per_step=bytes_per_step, tolerance_bytes=tolerance_bytes
+        )
+        return Notice("below-tolerance", little)
     if flight_recorder.filling():
-        told = "the heap grew while the flight recorder of torch.distributed filled up"
-        return Notice("bounded", told)
+        return Notice("bounded", Reason("flight-recorder"))
     return None
 
 

@@ -26,9 +26,9 @@ TIMES_TO_END = 1.5  # as many, for what gains nothing in the last third of them:
 FARTHER = 1.5  # times the step of a look, the step of the next
 ASK_EVERY_STEPS = 16  # for what comes once in hundreds: all readings take 0.3 ms
 GONE_BELOW = 0.25  # of what would be there
-GONE = "in the long run"
+GONE = "in-the-long-run"
 # a cache that is full, or what each epoch gathers and the next one lets go of
-FROM_TURN_TO_TURN = "from one turn of the enclosing loop to the next"
+FROM_TURN_TO_TURN = "between-turns"
 
 
 class Removal(NamedTuple):
@@ -112,7 +112,7 @@ class Release:
                 newest = {one.resource: values[-1]}
                 shares.append(self._grown_share(one, steps[-1], newest, None))
         rates = {one.resource: one.line.per_step for one in self._judged}
-        goes_on = Limited("", self.since_step, 0, rates).goes_on(sources)
+        goes_on = Limited(Reason("grows"), self.since_step, 0, rates).goes_on(sources)
         last = max((series.last_step for series in sources), default=0)
         ended = at_end and not goes_on and last >= self.since_step + TIMES_TO_END * took
         gone = bool(shares) and (not goes_on or max(shares) <= GONE_BELOW)
@@ -157,12 +157,10 @@ class Release:
         if share >= AGREES_FROM:
             self.kept_at = depth
             return "kept" if depth >= outermost else "ask again"
-        resources = [one.resource for one in self._established]
+        resources = tuple(one.resource for one in self._established)
         if share > RELEASED_WITHIN or base is not None:
             return stopped(resources, FROM_TURN_TO_TURN if base is not None else "")
-        names = ", ".join(resources)
-        told = f"{names} grow inside the enclosing loop and are released at its end"
-        return Notice("epoch-sawtooth", told)
+        return Notice("epoch-sawtooth", Reason.of("released-at-turns", resources=resources))
 
     def _grown_share(
         self,

@@ -10,6 +10,7 @@ from leakcheck.model import (
     MemoryGrowth,
     Notice,
     Place,
+    Reason,
     Report,
 )
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth, place_of
@@ -68,7 +69,7 @@ def test_what_fails_is_told_once_and_the_window_is_closed(monkeypatch):
     growth.step(2)
 
     assert growth.close() == ()
-    told = "what grew on the device could not be read: RuntimeError: the context is gone"
+    told = Reason.of("device-unread", error="RuntimeError: the context is gone")
     assert growth.notices == (Notice("note", told),)
     assert opened[0].ended == 1
 

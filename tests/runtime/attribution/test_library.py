@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.model import Place, Suspect
+from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.prospects import prospects_of
@@ -40,7 +41,7 @@ def limit_of(tmp_path, monkeypatch):
         places = (Place(str(tmp_path / "program.py"), 1, "ring.add(x)"),)
         holder = f"attribute `{name}.data`, from local `ring` in main()"
         suspect = Suspect("tensor", "", holder=held_by(holder), locations=places)
-        return prospects_of([suspect], Sources({}), {}, {}).limits
+        return said(prospects_of([suspect], Sources({}), {}, {}).limits)
 
     return limit_of
 

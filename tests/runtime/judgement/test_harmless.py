@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.model import Notice, Suspect
+from leakcheck.model import Notice, Reason, Suspect
 from leakcheck.runtime.judgement.harmless import (
     Excuses,
     Limited,
@@ -26,7 +26,7 @@ from leakcheck.runtime.readings.meters import Garbage
 from leakcheck.runtime.readings.series import GARBAGE, Series
 from tests.holders import held_by
 
-LIMITED = Limited("global `kept` grows, limited at train.py:3", 100, 1100, {"tensors": 1.0})
+LIMITED = Limited(Reason.of("limited", names=("global `kept`",)), 100, 1100, {"tensors": 1.0})
 
 
 def tensors(full_at: int, until: int, every: int = 100) -> list[Series]:
@@ -130,11 +130,11 @@ def test_what_slowed_and_gains_less_again_is_filled_by_key():
     excuses = Excuses()
     excuses.note_slower((TABLE,), {"tensors": 0.9})
 
-    told = "global `table` gains ever less, as what is filled by key does"
+    told = Reason.of("slows", holders="global `table`")
     assert excuses.has_slowed((TABLE,))
     assert not excuses.has_slowed((QUEUE,))
     assert excuses.slowing((TABLE,), {"tensors": 0.3}) == told
-    assert excuses.slowing((TABLE,), {"tensors": 0.28}) == ""  # as fast as when it was asked last
+    assert excuses.slowing((TABLE,), {"tensors": 0.28}) is None  # as fast as when it was asked last
     assert excuses.slowing((TABLE,), {"tensors": 0.1}) == told
 
 
@@ -143,37 +143,43 @@ def test_what_goes_on_as_fast_or_never_slowed_is_not_filled_by_key():
     excuses.note_slower((TABLE,), {"tensors": 0.9})
     excuses.note_slower((), {"tensors": 5.0})
 
-    assert excuses.slowing((TABLE,), {"tensors": 0.8}) == ""
-    assert excuses.slowing((TABLE,), {"host.heap": 10.0}) == ""
-    assert excuses.slowing((QUEUE,), {"tensors": 0.1}) == ""
-    assert excuses.slowing((), {"tensors": 0.1}) == ""
+    assert excuses.slowing((TABLE,), {"tensors": 0.8}) is None
+    assert excuses.slowing((TABLE,), {"host.heap": 10.0}) is None
+    assert excuses.slowing((QUEUE,), {"tensors": 0.1}) is None
+    assert excuses.slowing((), {"tensors": 0.1}) is None
 
 
 def test_what_has_no_limit_is_not_waited_for():
-    assert Excuses().limit("", {}, 100, graph=False) == 0
+    assert Excuses().limit(None, {}, 100, graph=False) == 0
+
+
+AT_A, AT_B = (
+    Reason.of("limited", limits=(Reason.of("limit", path=path, line=line),))
+    for path, line in (("a.py", 3), ("b.py", 9))
+)
 
 
 def test_a_limit_is_waited_for_twice_as_long_each_time():
     excuses = Excuses()
 
-    assert excuses.limit("limited at a.py:3", {}, 100, graph=False) == 1100
-    assert excuses.limit("limited at a.py:3", {}, 700, graph=False) == 1100  # the same one
-    assert excuses.limit("limited at a.py:3", {}, 1100, graph=False) == 3100
-    assert excuses.limit("limited at a.py:3", {}, 3300, graph=False) == 9700
+    assert excuses.limit(AT_A, {}, 100, graph=False) == 1100
+    assert excuses.limit(AT_A, {}, 700, graph=False) == 1100  # the same one
+    assert excuses.limit(AT_A, {}, 1100, graph=False) == 3100
+    assert excuses.limit(AT_A, {}, 3300, graph=False) == 9700
 
 
 def test_a_limit_of_what_keeps_a_graph_is_waited_for_once_and_not_as_long():
     excuses = Excuses()
 
-    assert excuses.limit("limited at b.py:9", {}, 1200, graph=True) == 1400
-    assert excuses.limit("limited at b.py:9", {}, 1400, graph=True) == 0
+    assert excuses.limit(AT_B, {}, 1200, graph=True) == 1400
+    assert excuses.limit(AT_B, {}, 1400, graph=True) == 0
 
 
 def test_a_limit_is_in_force_until_then():
     excuses = Excuses()
     assert not excuses.is_limited(100)
 
-    excuses.limit("limited at a.py:3", {}, 100, graph=True)
+    excuses.limit(AT_A, {}, 100, graph=True)
 
     assert [excuses.is_limited(step) for step in (100, 299, 300)] == [True, True, False]
 
@@ -186,14 +192,14 @@ def test_what_plain_objects_gain_is_tolerated_and_no_more_than_that():
 
     excuses = Excuses()
     log, leak = reading("host.heap", 300), reading("host.heap", 8208)
-    excuses.tolerate([Notice("below-tolerance", "plain objects grow")], 1024)
+    excuses.tolerate([Notice("below-tolerance", Reason("little-a-step"))], 1024)
 
     assert excuses.without([log, leak, reading("tensors", 1)]) == [leak, reading("tensors", 1)]
     assert excuses.without([reading("python.blocks", 4), reading("python.blocks", 400)]) == [
         reading("python.blocks", 400)
     ]
 
-    excuses.tolerate([Notice("below-tolerance", "a library's log")], 1024, {"tensors": 1})
+    excuses.tolerate([Notice("below-tolerance", Reason("library-log"))], 1024, {"tensors": 1})
 
     assert excuses.without([reading("tensors", 1), reading("tensors", 2)]) == [
         reading("tensors", 2)
@@ -207,9 +213,13 @@ def test_that_something_had_stopped_is_not_told_of_what_grows():
     assert without_contradicted((heap, tensors_), []) == (heap, tensors_)
 
 
+def holds(holder: str, length: int, most: int, *, step: int) -> Notice:
+    return Notice("bounded", Reason.of("holds", holder=holder, length=length, most=most), step)
+
+
 def test_that_a_container_would_be_full_is_not_told_of_one_that_leaks():
-    filling = Notice("bounded", "at step 96: global `cache` holds 768 of about 803 possible keys")
-    other = Notice("bounded", "at step 96: global `window` holds 7 of at most 9")
+    filling = holds("global `cache`", 768, 803, step=96)
+    other = holds("global `window`", 7, 9, step=96)
     leak = Suspect("tensor", "dict of Tensor", holder=held_by("global `cache`"))
 
     assert without_contradicted((filling, other), ["tensors"], [leak]) == (other,)
@@ -232,9 +242,9 @@ def test_however_full_it_became_in_the_first_third_it_has_stopped(full_at: int, 
 
 def test_what_is_told_again_as_it_goes_on_is_told_once_as_it_is_now():
     told = [
-        Notice("bounded", "at step 107: global `replay` holds 106 of at most 20000"),
-        Notice("bounded", "at step 107: global `bank` holds 106 of at most 300"),
-        Notice("bounded", "at step 1,757: global `replay` holds 1756 of at most 20000"),
+        holds("global `replay`", 106, 20_000, step=107),
+        holds("global `bank`", 106, 300, step=107),
+        holds("global `replay`", 1756, 20_000, step=1757),
     ]
 
     assert newest(told) == (told[2], told[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.model import Notice
+from leakcheck.model import Notice, Reason
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Hope, Release
 from leakcheck.runtime.judgement.trend import fit
@@ -14,14 +14,12 @@ STEPS = list(range(10, 70, 5))
 GROWING = Reading(
     "tensors", STEPS, [8 * step for step in STEPS], fit(STEPS, [8 * s for s in STEPS])
 )
-STOPPED = Notice("bounded", "tensors had grown, and grew no more")
+TENSORS = ("tensors",)
+STOPPED = Notice("bounded", Reason.of("grew-no-more", resources=TENSORS))
 NOT_FROM_TURN_TO_TURN = Notice(
-    "bounded",
-    "tensors had grown, and grew no more from one turn of the enclosing loop to the next",
+    "bounded", Reason.of("grew-no-more-between-turns", resources=TENSORS)
 )
-RELEASED = Notice(
-    "epoch-sawtooth", "tensors grow inside the enclosing loop and are released at its end"
-)
+RELEASED = Notice("epoch-sawtooth", Reason.of("released-at-turns", resources=TENSORS))
 
 
 def judged(*levels: tuple[int, int]) -> list[object]:
@@ -56,8 +54,7 @@ def test_blocks_that_the_end_of_an_epoch_leaves_behind_do_not_count_beside_tenso
     (told,) = [release.judge(200, {"tensors": 90, "python.blocks": 5000})]
 
     assert told == Notice(
-        "epoch-sawtooth",
-        "tensors, python.blocks grow inside the enclosing loop and are released at its end",
+        "epoch-sawtooth", Reason.of("released-at-turns", resources=("tensors", "python.blocks"))
     )
 
 
@@ -119,7 +116,7 @@ def test_what_did_not_go_on_is_gone(level, gone):
 
     assert (told is not None) == gone
     if told is not None:
-        assert told.message == "tensors had grown, and grew no more in the long run"
+        assert told.reason == Reason.of("grew-no-more-in-the-long-run", resources=TENSORS)
 
 
 @pytest.mark.parametrize("reached", [True, False])

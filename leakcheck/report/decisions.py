@@ -1,0 +1,63 @@
+"""The table of what decides whether growth is a leak, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+CONDITIONS = {
+    "due-in-time": "timers of an event loop, due within the hour or cancelled",
+    "lasting-graph": "a graph of past steps, and no backward that has not run yet takes it",
+    "over-its-limit": "a quarter longer than its limit",
+    "taken-in-vain": "what takes away ran twice, nothing else may, and it went on growing",
+    "left-by-some-requests": "each request takes away its own entry by key, and nothing else does",
+    "came-down": "its length has come down",
+    "stands": "its length stands",
+    "published": "a known leak of a library, and nothing that takes away has run",
+    "fills-to-a-number": "a limit is known, and it is below",
+    "fills-to-a-limit": "a ring, added below n, or cut above n, and n is not known",
+    "emptied-now-and-then": "taken, replaced or cut at each n-th step",
+    "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
+    "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
+    "gathered": "after a loop over something joined or saved, or used where no optimizer steps",
+    "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
+    "keyed": "found by key",
+    "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
+    "grows": "otherwise",
+}
+_KINDS = {
+    "leak": "a leak",
+    "fills": "it fills up",
+    "emptied": "it is emptied",
+    "memo": "it slows down",
+    "unsure": "nothing is known",
+}
+_VERDICTS = {"look again": "looked at again"}
+_WAITS = {
+    "due-in-time": "the end of the run",
+    "fills-to-a-number": "half as long again as it seems to need",
+    "fills-to-a-limit": "{steps:,} steps, then twice as long",
+    "gathered": "the end of the run",
+    "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
+}
+_HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
+
+
+def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
+    """Return in Markdown what decides: of each row its code, outlook, steps and verdict."""
+    rows = [_HEAD]
+    rows += [
+        (CONDITIONS[code], _KINDS[kind], _waited(code, steps), _VERDICTS.get(verdict, verdict))
+        for code, kind, steps, verdict in decisions
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_row(row, widths) for row in rows]
+    rule = "|".join("-" * (width + 2) for width in widths)
+    return "\n".join((lines[0], f"|{rule}|", *lines[1:]))
+
+
+def _waited(code: str, steps: int) -> str:
+    return _WAITS.get(code, "{steps:,} steps" if steps else "").format(steps=steps)
+
+
+def _row(cells: Iterable[str], widths: list[int]) -> str:
+    return "| " + " | ".join(map(str.ljust, cells, widths)) + " |"
