@@ -16,7 +16,6 @@ from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.library import logs_of_libraries
-from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.judgement import patience
@@ -109,6 +108,7 @@ class Findings:
     emptied_bytes: float = 0.0  # a step, gained by what is emptied again and again
     apart_steps: float = 0.0  # between two additions, 0 if not known
     tolerated_bytes: float = 0.0  # a step, gained by logs of numbers
+    joined: bool = False  # a line joins more to something that grows
     way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to what grows
 
     def explain(self, nodes_per_step: float) -> bool:
@@ -169,10 +169,7 @@ class Findings:
             )
             return Reason.of("moves", moves=tuple(moves))
         heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
-        joined = any(
-            joins_itself(place.path, place.line) for one in self.suspects for place in one.locations
-        )
-        unheld = heap_alone and not joined and all(map(_is_unheld, self.suspects))
+        unheld = heap_alone and not self.joined and all(map(_is_unheld, self.suspects))
         lengthening = inquiry.lengthening if inquiry is not None and unheld else None
         return lengthening or self.prospects.limits
 
@@ -314,6 +311,7 @@ class Attribution:
         beyond = found.beyond
         others = [one for one in found.each if one not in beyond.each]
         suspects = beyond.suspects
+        places = (place for one in suspects for place in one.locations)
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         return Findings(
@@ -332,6 +330,7 @@ class Attribution:
             _pools_of(suspects) | {one: str(giving) for one, giving in window.taken.items()},
             cached and beyond.mostly_found(window.steps),
             window.filling_bytes,
+            joined=any(window.sources.joins_more(at.path, at.line) for at in places),
             way_by_holder={
                 holder: one.way for holder, one in window.grown.items() if one.way is not None
             },

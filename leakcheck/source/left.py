@@ -33,6 +33,21 @@ def left_of(value: ast.expr, kept: ast.expr, program: Program, file: File, depth
     return known.of(value)
 
 
+def joins_more(statement: ast.stmt, program: Program, file: File) -> bool:
+    """Say whether an assignment keeps all of what there was, and more: `x.keys = cat([x.keys, k])`.
+
+    So does `x.seen = x.seen + new` of sparse tensors; a variable that is added to is a value.
+    """
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target, value = statement.targets[0], statement.value
+    if not isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    is_value = isinstance(target, ast.Name) and isinstance(value, ast.BinOp)
+    unlike = not is_value and not _is_same(value, target)
+    return unlike and left_of(value, target, program, file) == "all"
+
+
 class _Left:
     def __init__(self, kept: ast.expr, program: Program, file: File, depth: int) -> None:
         self._kept, self._program, self._file, self._depth = kept, program, file, depth

@@ -23,7 +23,6 @@ from leakcheck.runtime.attribution.hidden import seen_through_views
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.linked import links_of
-from leakcheck.runtime.attribution.names import joins_itself
 from leakcheck.runtime.attribution.probes import traced_steps
 from leakcheck.runtime.attribution.resources import resources_in
 from leakcheck.runtime.attribution.retention import Keepers, keepers
@@ -304,7 +303,7 @@ class Inquest:
         what = f"{describe(thing)}, larger at each look"
         lead = self._lead(kind, what, found, None, longer.bytes_per_step)
         sites = (*lead.lines, *lead.made_at)
-        if longer.was_read or any(joins_itself(site.path, site.line) for site in sites):
+        if longer.was_read or any(self.sources.joins_more(site.path, site.line) for site in sites):
             self.leads.append(lead)
 
     def _container_lead(self, grower: Grower) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 
 ADDS = ("append", "appendleft", "add", "extend", "insert", "push", "put", "setdefault", "update")
 _STACKS = ("stack", "cat", "concat", "hstack", "vstack")
-_JOINS = re.compile(r"cat|append|stack|pad|join|resize")
 
 
 def is_inner(suspect: Suspect) -> bool:
@@ -18,12 +16,6 @@ def is_inner(suspect: Suspect) -> bool:
     links = suspect.trace.links if suspect.trace else ()
     grows = next((i for i, link in enumerate(links) if link.suspect), len(links) - 1)
     return any(link.edge.startswith("[") for link in links[: max(0, grows)])
-
-
-def _adds_to(target: ast.expr, value: ast.expr) -> bool:
-    """Say whether an assignment adds to what there is: `rows[i] = x`, `bank = cat([bank, x])`."""
-    read = {ast.unparse(node) for node in ast.walk(value) if isinstance(node, ast.expr)}
-    return is_item(target) or ast.unparse(target) in read
 
 
 def is_stacked(place: Place, holder: Holder) -> bool:
@@ -37,23 +29,6 @@ def is_stacked(place: Place, holder: Holder) -> bool:
     return False
 
 
-def joins_itself(path: str, line: int) -> bool:
-    """Say whether a line joins more to what there is: `self.keys = torch.cat([self.keys, key])`.
-
-    So does `self.seen = self.seen + new` of sparse tensors; a local that is added to is a value.
-    """
-    for node in ast.walk(parsed(path)):
-        if getattr(node, "lineno", 0) == line:
-            match node:
-                case ast.Assign(targets=[target], value=ast.Call() as call):
-                    if _JOINS.search(name_of(call.func)) and _adds_to(target, call):
-                        return True
-                case ast.Assign(targets=[ast.Attribute() as target], value=ast.BinOp() as sum_):
-                    if _adds_to(target, sum_):
-                        return True
-    return False
-
-
 def name_of(node: ast.expr) -> str:
     """Return the last part of a name, whatever it is indexed by; "" for another expression."""
     if isinstance(node, ast.Subscript):
@@ -64,8 +39,3 @@ def name_of(node: ast.expr) -> str:
         case ast.Call(func=ast.Name(id="getattr"), args=[owner, *_]):
             return f"getattr({ast.unparse(owner)})"  # one of its attributes
     return ""
-
-
-def is_item(node: ast.expr) -> bool:
-    """Say whether an expression is one element or slice of something."""
-    return isinstance(node, ast.Subscript)

@@ -28,6 +28,7 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     types_named,
 )
+from leakcheck.source.left import joins_more
 from leakcheck.source.places import Held
 from leakcheck.source.tree import FUNCTIONS, Function, Program
 from leakcheck.source.tree import name_of as name_in
@@ -87,6 +88,13 @@ class Sources:
         file = self._with(self._unknown([use.path])).file(use.path)
         node = file.innermost_at(use.line)
         return None if node is None else file.function(node)
+
+    def joins_more(self, path: str, line: int) -> bool:
+        """Say whether a line joins more to what there is: a tensor that is longer keeps the old."""
+        program = self._with(self._unknown([path]))
+        file = program.file(path)
+        node = file.innermost_at(line)
+        return node is not None and joins_more(file.statement(node), program, file)
 
     def registering(self, hook: str, paths: Iterable[str]) -> tuple[Place, ...]:
         """Return the lines that ran and registered a hook of this name; `paths`: looked in too.

@@ -6,7 +6,7 @@ import pytest
 
 from leakcheck.model import Place
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.attribution.names import is_stacked, joins_itself
+from leakcheck.runtime.attribution.names import is_stacked
 from tests.holders import held_by
 
 
@@ -22,24 +22,6 @@ def place(tmp_path):
         return Place(str(path), 1, "")
 
     return place
-
-
-@pytest.mark.parametrize(
-    ("line", "joins"),
-    [
-        ("self.keys = torch.cat([self.keys, key])", True),
-        ("kept = np.append(kept, new)", True),
-        ("state = cell(now, state)", False),  # another of the same size
-        ("kept = torch.cat([a, b])", False),
-        ("kept.append(x)", False),
-        ("self.seen = self.seen + new", True),
-        ("x = x + bias", False),
-    ],
-)
-def test_a_line_that_joins_more_to_what_there_is(place, line, joins):
-    at = place(f"{line}\n")
-
-    assert joins_itself(at.path, at.line) is joins
 
 
 def test_what_is_made_one_tensor_of_may_not_be_numbers(place):

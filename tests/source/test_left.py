@@ -1,0 +1,42 @@
+"""How much of what there was does a new value have, and does a line join more to it?"""
+
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.source.left import joins_more
+from leakcheck.source.tree import Program
+
+HELPERS = """\
+
+def extended(kept, new):
+    return torch.cat([kept, new])
+
+def newest(kept, new):
+    return torch.cat([kept, new])[-100:]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "joins"),
+    [
+        ("self.keys = torch.cat([self.keys, key])", True),
+        ("self.keys = torch.cat([self.keys, key])[-100:]", False),
+        ("rows[name] = torch.cat([rows[name], key])", True),
+        ("rows[name] = torch.cat([one, key])", False),
+        ("kept = np.append(kept, new)", True),
+        ("kept = extended(kept, new)", True),
+        ("kept = newest(kept, new)", False),
+        ("kept = kept", False),
+        ("state = cell(now, state)", False),  # another of the same size
+        ("kept = torch.cat([a, b])", False),
+        ("kept.append(x)", False),
+        ("self.seen = self.seen + new", True),
+        ("x = x + bias", False),
+    ],
+)
+def test_a_line_that_joins_more_to_what_there_is(line, joins):
+    program = Program({"train.py": f"{line}\n{HELPERS}"})
+    file = program.file("train.py")
+
+    assert joins_more(file.tree.body[0], program, file) is joins
