@@ -32,7 +32,7 @@ leakcheck explain RULE   what a rule finds, why that leaks, what to do
 leakcheck explain TOPIC  a topic of the manual; `leakcheck rules` lists the rules
 
 {topics}"""
-_TABLE = "{table}"  # in a page: what decides is printed from the table itself
+_TABLE, _DOUBTS = "{table}", "{doubts}"  # in a page: what decides is printed from the table itself
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]+`")
@@ -126,7 +126,9 @@ def _explain_topic(name: str | None, output_format: str, color: str) -> None:
 def topic_page(name: str) -> str:
     """Return the page of a topic, with the table in it if it has one."""
     page = topics()[name].read_text(encoding="utf-8")
-    return page.replace(_TABLE, _decisions()) if _TABLE in page else page
+    if _TABLE in page:
+        page = page.replace(_TABLE, _decisions()).replace(_DOUBTS, _doubts())
+    return page
 
 
 def _decisions() -> str:
@@ -137,6 +139,14 @@ def _decisions() -> str:
     outlooks = ((row.code, row.outlook(Evidence())) for row in TABLE)
     rows = ((code, each.kind, each.wait.steps, each.then) for code, each in outlooks)
     return table(rows)
+
+
+def _doubts() -> str:
+    """Return the table that says for how many more steps growth is looked at."""
+    from leakcheck.report.decisions import table_of_doubts
+    from leakcheck.runtime.doubts import DOUBTS
+
+    return table_of_doubts((row.code, row.steps) for row in DOUBTS)
 
 
 def page_of(rule: type[Rule]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 CONDITIONS = {
     "due-in-time": "timers of an event loop, due within the hour or cancelled",
@@ -24,6 +24,17 @@ CONDITIONS = {
     "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
     "grows": "otherwise",
 }
+# of all that grows together
+DOUBTS = {
+    "new-shapes": "memory that grows unevenly or with new shapes, held by a library or by nothing",
+    "mostly-found": "what is asked for is there most often, as in a cache",
+    "only-what-is-new": "it is kept only where it is new, as by a memo",
+    "nothing-found-on-host": "nothing was found to hold it, and it is the host's memory",
+    "nothing-found": "nothing was found to hold it",
+    "held-by-nothing-known": "nothing that is known holds some of it",
+    "found-by-key": "found by key, and it slows down or was seen for less than 200 steps",
+    "no-doubt": "otherwise",
+}
 _KINDS = {
     "leak": "a leak",
     "fills": "it fills up",
@@ -39,6 +50,7 @@ _WAITS = {
     "gathered": "the end of the run",
     "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
 }
+_HEAD_OF_DOUBTS = ("what is known of all that grows", "to go on for")
 _HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
 
 
@@ -49,6 +61,16 @@ def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
         (CONDITIONS[code], _KINDS[kind], _waited(code, steps), _VERDICTS.get(verdict, verdict))
         for code, kind, steps, verdict in decisions
     ]
+    return _table(rows)
+
+
+def table_of_doubts(waits: Iterable[tuple[str, int]]) -> str:
+    """Return in Markdown for how many more steps growth is looked at, of each row its code."""
+    told = ((DOUBTS[code], f"{steps:,} steps more" if steps else "no more") for code, steps in waits)
+    return _table([_HEAD_OF_DOUBTS, *told])
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [_row(row, widths) for row in rows]
     rule = "|".join("-" * (width + 2) for width in widths)

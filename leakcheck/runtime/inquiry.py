@@ -18,6 +18,7 @@ from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.doubts import Doubt
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
@@ -82,6 +83,11 @@ def _pools_of(suspects: Sequence[Suspect]) -> dict[Holder, str]:
 
 def _is_unheld(suspect: Suspect) -> bool:
     return not suspect.holder or suspect.holder.kind == "outside"
+
+
+def _is_of_nobody(suspect: Suspect) -> bool:
+    of_python = suspect.kind in ("tensor", "object")
+    return of_python and (_is_unheld(suspect) or _is_inside(suspect))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +202,8 @@ class Findings:
         harmless = any(one.kind in ("bounded", "below-tolerance") for one in self.notices)
         return not self.suspects and harmless
 
-    def longer_steps(self, grown: list[Reading], seen: int, *, soon: bool) -> int:
-        """Return for how many more steps growth must go on; 0 if it is no longer in doubt.
+    def doubt(self, grown: list[Reading], seen: int, *, soon: bool) -> Doubt:
+        """Return what is known of all that grows, which may yet stop by itself.
 
         `seen`: so many steps were seen at all; `soon`: the usual span was not waited for.
         """
@@ -206,24 +212,16 @@ class Findings:
             one.kind in _OF_LIBRARIES or (memory_alone and _is_unheld(one)) for one in self.suspects
         )
         uneven = self.shapes_vary or any(map(_is_uneven, grown))
-        if uneven and of_libraries and (self.suspects or memory_alone):
-            return outlook.SHAPES_STEPS
-        if self.asked_often:
-            return patience.CACHE_STEPS
-        if self.memo or self.prospects.memo:
-            return outlook.MEMO_STEPS
-        if not self.suspects:
-            on_host = all(one.resource.startswith("host.") for one in grown)
-            return outlook.MEMO_STEPS if on_host else outlook.UNSURE_STEPS
-        if self.doubtful or any(
-            one.kind in ("tensor", "object") and (_is_unheld(one) or _is_inside(one))
-            for one in self.suspects
-        ):
-            return outlook.UNSURE_STEPS
-        unheld = soon and any(map(_is_unheld, self.suspects))
-        slows, early = any(reading.slows for reading in grown), seen < patience.EARLY_STEPS
-        may_fill_up = unheld or ((soon or early or slows) and self.keyed)
-        return outlook.KEYED_STEPS if may_fill_up else 0
+        early = soon or seen < patience.EARLY_STEPS or any(reading.slows for reading in grown)
+        return Doubt(
+            of_shapes=uneven and of_libraries and (bool(self.suspects) or memory_alone),
+            mostly_found=self.asked_often,
+            memo=self.memo or self.prospects.memo,
+            found=bool(self.suspects),
+            on_host=all(one.resource.startswith("host.") for one in grown),
+            held_by_nothing=self.doubtful or any(map(_is_of_nobody, self.suspects)),
+            may_fill=(soon and any(map(_is_unheld, self.suspects))) or (early and self.keyed),
+        )
 
 
 class Attribution:

@@ -12,6 +12,7 @@ from typing import Literal
 from leakcheck.model import DeviceMemory, Holder, Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.doubts import longer_steps
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
 from leakcheck.runtime.judgement import judge, patience
@@ -522,7 +523,8 @@ class Course:
             self._add(stopped(one.resource for one in self.established), step=step)
             self._watch_again(step)
             return
-        steps = findings.longer_steps(self.established, self.span.seen(step), soon=self._soon)
+        seen = self.span.seen(step)
+        steps = longer_steps(findings.doubt(self.established, seen, soon=self._soon))
         if at_end and any(one.stairs for one in self.established):
             steps = 0  # of more steps there are none, and it did rise
         self._may_fill_up = steps > 0 or findings.keyed

@@ -23,8 +23,10 @@ from leakcheck.memory.profiles import profiles
 from leakcheck.model import Ended, Kind, NoticeKind, Verdict
 from leakcheck.report.charts import is_beside
 from leakcheck.report.decisions import CONDITIONS
+from leakcheck.report.decisions import DOUBTS as DOUBTS_IN_WORDS
 from leakcheck.runtime import accounts
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.doubts import DOUBTS
 from leakcheck.runtime.outlook import TABLE
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.static.checker import all_rules
@@ -192,4 +194,7 @@ def test_what_decides_is_printed_row_by_row_from_the_table_itself(explain):
 
     decided = [row[0] for row in rows(shown, "what is known of it")]
     assert decided == [CONDITIONS[row.code] for row in TABLE]
+    longer = [row[0] for row in rows(shown, "what is known of all that grows")]
+    assert longer == [DOUBTS_IN_WORDS[row.code] for row in DOUBTS]
     assert "{table}" not in shown
+    assert "{doubts}" not in shown

@@ -11,6 +11,7 @@ from leakcheck.report.reasons import said
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.doubts import longer_steps
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
@@ -67,7 +68,7 @@ def test_what_each_training_leaves_may_be_its_result_but_for_graphs_and_files(
 
 
 def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
-    return found.longer_steps(list(grown), 100 if early else 1000, soon=soon)
+    return longer_steps(found.doubt(list(grown), 100 if early else 1000, soon=soon))
 
 
 def test_what_somebody_holds_is_in_no_doubt():

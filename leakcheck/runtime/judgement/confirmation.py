@@ -12,8 +12,8 @@ from math import sqrt
 from statistics import median
 
 from leakcheck.model import Notice, Reason
-from leakcheck.runtime import outlook
-from leakcheck.runtime.judgement import patience, rare
+from leakcheck.runtime import doubts, outlook
+from leakcheck.runtime.judgement import rare
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import (
     LEAST_RISEN,
@@ -188,7 +188,7 @@ class Confirmation:
         """
         if exhausted and len(self.taken) < 2:
             return self.suspected
-        if self.length >= patience.CACHE_STEPS and not exhausted:
+        if self.length >= doubts.FOUND_STEPS and not exhausted:
             return []
         return [one for one in self.suspected if self._has_grown(one)]
 

@@ -14,6 +14,5 @@ IN_VAIN_STEPS = 5000
 # that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
 # emptied by turns, one every thirty steps
 DISPUTED_STEPS = 300
-CACHE_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 FREE_WHILE_IN_DOUBT_S = 1.0  # for loops that make no graph: the budget is for the training
 WORTH_A_NOTICE = {True: 1 << 20, False: 1000}  # bytes, objects that came and stayed

@@ -1,0 +1,59 @@
+"""May all that was confirmed to grow yet stop by itself? One table says for how long more to look.
+
+The table of outlooks is asked about each thing that grows, by its uses; this one about all that
+grows together, by what was measured: the first row that fits decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leakcheck.runtime.outlook import KEYED_STEPS, MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
+
+FOUND_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is known of all that grows.
+
+    `of_shapes`: memory that a library may keep for each new shape; `mostly_found`: what is asked
+    for is there most often; `memo`: it is kept only where it is new; `found`: who holds it;
+    `on_host`: of the host's memory alone, without tensors; `held_by_nothing`: nothing known holds
+    some of it; `may_fill`: it is found by key, and that it goes on was seen too briefly.
+    """
+
+    of_shapes: bool = False
+    mostly_found: bool = False
+    memo: bool = False
+    found: bool = True
+    on_host: bool = False
+    held_by_nothing: bool = False
+    may_fill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its code, when it fits, and for how many steps growth must then go on."""
+
+    code: str
+    fits: Callable[[Doubt], bool]
+    steps: int
+
+
+DOUBTS = (
+    Row("new-shapes", lambda d: d.of_shapes, SHAPES_STEPS),
+    Row("mostly-found", lambda d: d.mostly_found, FOUND_STEPS),
+    Row("only-what-is-new", lambda d: d.memo, MEMO_STEPS),
+    Row("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),
+    Row("nothing-found", lambda d: not d.found, UNSURE_STEPS),
+    Row("held-by-nothing-known", lambda d: d.held_by_nothing, UNSURE_STEPS),
+    Row("found-by-key", lambda d: d.may_fill, KEYED_STEPS),
+    Row("no-doubt", lambda d: True, 0),
+)
+
+
+def longer_steps(doubt: Doubt) -> int:
+    """Return for how many more steps growth must go on; 0 if it is no longer in doubt."""
+    return next(row.steps for row in DOUBTS if row.fits(doubt))
