@@ -22,6 +22,7 @@ CONDITIONS = {
     "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
     "keyed": "found by key",
     "held-by-nothing-known": "held by nothing known, shapes vary, or once for each training",
+    "does-not-fit": "it has a limit, and memory has no room for so many",
     "grows": "otherwise",
 }
 # of all that grows together
@@ -66,7 +67,9 @@ def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
 
 def table_of_doubts(waits: Iterable[tuple[str, int]]) -> str:
     """Return in Markdown for how many more steps growth is looked at, of each row its code."""
-    told = ((DOUBTS[code], f"{steps:,} steps more" if steps else "no more") for code, steps in waits)
+    told = (
+        (DOUBTS[code], f"{steps:,} steps more" if steps else "no more") for code, steps in waits
+    )
     return _table([_HEAD_OF_DOUBTS, *told])
 
 

@@ -28,6 +28,8 @@ _OF_GROWTH = {
     "memo": "`{code}` ({path}:{line}) adds only what is new",
     "keyed": "it finds things by key, and may be a cache that fills up",
     "held-by-nothing-known": "nothing that is known holds it",
+    "does-not-fit": "its limit is {most:,} elements, {full_bytes:B}, and there is room for "
+    "{room_bytes:B}",
     "grows": "nothing takes it away",
 }
 # why a run has no verdict
@@ -92,6 +94,8 @@ _OF_NOTICES = {
     "({path}:{line}) uses it after the loop: no leak",
     "passed-its-limit": "{holder} has {length} elements, more than the {most} that its source "
     "states",
+    "too-large": "{holder} is limited to {most:,} elements, which take {full_bytes:B}: there is "
+    "room for {room_bytes:B}",
     "cycles-freed": "reference cycles{kinds} wait for the garbage collector, which freed "
     "{freed_bytes:B} ({per_step:B} a step): not a leak",
     "cycles-freed-by-us": "reference cycles{kinds} wait for the garbage collector, which the "
@@ -110,7 +114,8 @@ _PARTS = {
     "rate": " {per_step:{unit}} a step",
     "inside": "a {kind} in ",
     "of": " of {kinds}",
-    "full-in": " and is full in {steps} steps",
+    "full-in": " and is full in {steps} steps{full_bytes}",
+    "with": ", with {full_bytes:B}",
     "full": " and is full now",
     "limit": "{path}:{line} ({code})",
     "takes-in": "{holder} takes in what {pool} gives up",

@@ -314,7 +314,7 @@ class Attribution:
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
         return Findings(
             suspects,
-            (*notices, *beyond.passed),
+            (*notices, *beyond.passed, *beyond.too_large),
             (),
             window.full_in_steps,
             cached and window.keyed,

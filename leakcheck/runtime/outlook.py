@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from leakcheck.model import Reason
+from leakcheck.model import Field, Reason
 from leakcheck.source.guards import MOST_HELD, GuardKind
 from leakcheck.source.uses import RELIEVES, Use
 
@@ -34,6 +34,7 @@ MEMO_STEPS = 700  # for what is only kept where it is new, until every key was s
 KEYED_STEPS = 150  # for what is found by key, as caches are: most are full after a turn
 UNSURE_STEPS = 200  # for what nothing known holds
 SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
+Numbers = tuple[tuple[str, int | float | None], ...]
 _ENDS: frozenset[GuardKind] = frozenset(["new", "missing", "first", "flag"])
 
 
@@ -56,6 +57,15 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """A limit that memory has no room for: how many elements, what they weigh, and the room."""
+
+    most: int
+    full_bytes: float
+    room_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known about one thing that grows.
 
@@ -64,7 +74,8 @@ class Evidence:
     has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
     requests, each of which takes away its own entry; `due`: an event loop lets go of it in time;
     `published`: it is a known leak of an installed version of a library; `trains`: an optimizer
-    steps, so that to gather is not all that the loop is for.
+    steps, so that to gather is not all that the loop is for; `beyond`: the limit that it never
+    comes to, as memory has no room for so many.
     """
 
     uses: tuple[Use, ...] = ()
@@ -83,6 +94,7 @@ class Evidence:
     published: bool = False
     trains: bool = True
     held: bool = True
+    beyond: Beyond | None = None
 
     @property
     def relief(self) -> tuple[Use, ...]:
@@ -156,25 +168,24 @@ def outlook_of(evidence: Evidence) -> Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its code, when it fits, and what it says then."""
+    """One row: its code, when it fits, and what it says then, about which use and numbers."""
 
     code: str
     fits: Callable[[Evidence], bool]
     says: Callable[[Evidence], tuple[OutlookKind, Wait, Then]]
     tells: Callable[[Evidence], Use | None] = lambda evidence: None
+    numbers: Callable[[Evidence], Numbers] = lambda e: (("most", e.most), ("length", e.length))
 
     def outlook(self, evidence: Evidence) -> Outlook:
         """Return the outlook, with the use that it rests on."""
         kind, wait, then = self.says(evidence)
-        most = evidence.firm if self.code == "over-its-limit" else evidence.most
-        numbers = (("most", most), ("length", evidence.length))
-        known = [(name, number) for name, number in numbers if number is not None]
+        known = [(name, each) for name, each in self.numbers(evidence) if each is not None]
         use = self.tells(evidence)
         where = () if use is None else _fields(use)
         return Outlook(kind, Reason(self.code, (*known, *where)), wait, then)
 
 
-def _fields(use: Use) -> tuple[tuple[str, str | int], ...]:
+def _fields(use: Use) -> tuple[tuple[str, Field], ...]:
     code = use.guard.test if use.guard.test and use.guard.kind in ("below", "above") else use.code
     line = use.guard.line if code == use.guard.test else use.line
     path = use.guard.path if code == use.guard.test else use.path
@@ -308,11 +319,25 @@ def _always(
     return lambda evidence: (kind, wait, then)
 
 
+def _of_memory(beyond: Beyond) -> Numbers:
+    return (
+        ("most", beyond.most),
+        ("full_bytes", beyond.full_bytes),
+        ("room_bytes", beyond.room_bytes),
+    )
+
+
 _LEAK = _always("leak", Wait(), "growing")
 TABLE = (
     Row("due-in-time", lambda e: e.due, _always("emptied", Wait("end"), "unclear")),
     Row("lasting-graph", _is_lasting_graph, _LEAK),
-    Row("over-its-limit", _is_over, _LEAK, _limiting),
+    Row(
+        "over-its-limit",
+        _is_over,
+        _LEAK,
+        _limiting,
+        lambda e: (("most", e.firm), ("length", e.length)),
+    ),
     Row("taken-in-vain", _is_in_vain, _LEAK, _vain),
     Row("left-by-some-requests", _is_left_by_some, _LEAK, _own),
     Row("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
@@ -360,6 +385,13 @@ TABLE = (
         "held-by-nothing-known",
         lambda e: not e.held or e.shapes_vary or e.per_training,
         lambda e: ("unsure", Wait("slows", _unsure_steps(e)), "unclear"),
+    ),
+    Row(
+        "does-not-fit",
+        lambda e: e.beyond is not None,
+        _LEAK,
+        _first_add,
+        lambda e: _of_memory(e.beyond) if e.beyond else (),
     ),
     Row("grows", lambda e: True, _LEAK, _first_add),
 )

@@ -210,6 +210,16 @@ class Prospects:
         return any(_is_mostly_found(one, steps) for one in self.each)
 
     @property
+    def too_large(self) -> tuple[Notice, ...]:
+        """Tell of limits that memory has no room for."""
+        reasons = ((one.suspect.holder, one.outlook.reason) for one in self.each)
+        return tuple(
+            Notice("note", Reason.of("too-large", holder=str(holder), **dict(reason.fields)))
+            for holder, reason in reasons
+            if reason.code == "does-not-fit"
+        )
+
+    @property
     def passed(self) -> tuple[Notice, ...]:
         """Tell of limits that what grows has passed."""
         over = (one for one in self.each if one.outlook.reason.code == "over-its-limit")
@@ -269,6 +279,7 @@ def _prospect(
         alone=_keeps_its_history(suspect),
         awaited=awaited is not None,
         due=known is not None and known.due,
+        beyond=known.beyond if known is not None else None,
     )
     located = _located(suspect, found, sources)
     evidence = replace(evidence, published=leak_of(located) is not None)

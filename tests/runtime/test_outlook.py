@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leakcheck.report import decisions, reasons
 from leakcheck.runtime import outlook
-from leakcheck.runtime.outlook import TABLE, Evidence, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import TABLE, Beyond, Evidence, Outlook, Wait, outlook_of
 from leakcheck.source.acts import Role
 from leakcheck.source.calls import Reach
 from leakcheck.source.guards import Guard, GuardKind
@@ -146,6 +146,15 @@ ROWS = {
     "held-by-nothing-known": (
         Evidence(held=False, shapes_vary=True),
         ("unsure", Wait("slows", 1100), "unclear", "nothing that is known holds it"),
+    ),
+    "does-not-fit": (
+        Evidence((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
+        (
+            "leak",
+            Wait(),
+            "growing",
+            "its limit is 1,000,000,000 elements, 3.6 TiB, and there is room for 20.0 GiB",
+        ),
     ),
     "grows": (
         Evidence((ADD,)),

@@ -7,17 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from leakcheck.model import Holder, Notice, Reason, Suspect
-from leakcheck.runtime.attribution.following import Found, fits, weighed
+from leakcheck.runtime.attribution.following import Found, each_bytes, fits
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.tables import Table
-from leakcheck.runtime.outlook import Evidence
+from leakcheck.runtime.outlook import Beyond, Evidence
+from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import Use
 
+WORTH_A_WORD = 1 << 20  # bytes, for what it will hold to be told
 MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 
 
@@ -33,6 +35,7 @@ class Filling:
         self.bytes_per_step = 0.0  # gained by those that are not full yet
         self._of_libraries: list[tuple[Notice, int]] = []  # what fills up, and in how many steps
         self.uses: dict[Holder, tuple[Use, ...]] = {}  # by holder, of the container that grows
+        self.beyond: dict[Holder, Beyond] = {}  # limits that memory has no room for
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps, self._sources = rates, steps, sources
 
@@ -81,8 +84,10 @@ class Filling:
             return
         self._told.add(id(container))
         if length < limit and objects.length_reader(type(container)) is not None:
-            self.bytes_per_step += per_step * weighed(container)[1].in_bytes
-        full = Reason.of("full-in", steps=steps) if steps else None
+            self.bytes_per_step += per_step * each_bytes(container)
+        full_bytes = limit * each_bytes(container)
+        with_ = Reason.of("with", full_bytes=full_bytes) if full_bytes >= WORTH_A_WORD else None
+        full = Reason.of("full-in", steps=steps, full_bytes=with_) if steps else None
         inner = Reason.of("inside", kind=name_of(type(container)))
         holds = Reason.of(
             "holds-keys" if found.about else "holds",
@@ -105,11 +110,18 @@ class Filling:
         """
         if found.outside or found.told.library:
             return None
+        own = objects.limit_of(container)
         limit = self._stated(container, found)
-        if limit is None:
+        if own is not None:
+            self._note_beyond(container, found, own)
+        elif limit is None:
             limit = number_of_keys(container)
             found.about = limit is not None
         return limit if limit is not None and fits(container, limit) else None
+
+    def _note_beyond(self, container: Any, found: Found, most: int) -> None:
+        full_bytes = most * each_bytes(container)
+        self.beyond[found.told.holder] = Beyond(most, full_bytes, host_room_bytes())
 
     def _stated(self, container: Any, found: Found) -> int | None:
         """Return the most that the source lets a container hold, if that is not passed yet."""
@@ -118,7 +130,11 @@ class Filling:
         length = read(container) if read is not None else None
         inner = _ends_in(named[0], container)
         uses = self._sources.uses_of(named[0], found.owners, length, inner=inner)
-        self.uses[found.told.holder] = uses = tuple(_in_reach(use, container) for use in uses)
+        for use in uses:
+            if use.guard.kind in ("below", "above") and not _is_in_reach(use, container):
+                self._note_beyond(container, found, use.guard.n or 0)
+        uses = tuple(use if _is_in_reach(use, container) else _limitless(use) for use in uses)
+        self.uses[found.told.holder] = uses
         most = Evidence(uses, length=length).most
         return most if most is not None and length is not None and length <= most else None
 
@@ -131,11 +147,12 @@ def _ends_in(suspect: Suspect, container: Any) -> bool:
     return last is not None and last.edge.startswith("[") and last.holder == kind
 
 
-def _in_reach(use: Use, container: Any) -> Use:
-    """Return a use whose number is none where no memory has room for so many elements."""
-    most = use.guard.n
-    if most is None or most <= objects.length_of(container) or fits(container, most):
-        return use
+def _is_in_reach(use: Use, container: Any) -> bool:
+    """Say whether memory has room for as many elements as a use is guarded by."""
+    return use.guard.n is None or fits(container, use.guard.n)
+
+
+def _limitless(use: Use) -> Use:
     return replace(use, guard=replace(use.guard, n=MOST_HELD + 1))
 
 

@@ -162,8 +162,10 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     limit = objects.limit_of(container)
     kind = type(container)
     length = objects.content_reader(kind)
-    if limit is not None or length is None:
-        return limit
+    if limit is not None:  # of what no memory holds it is none
+        return limit if length is None or fits(container, limit) else None
+    if length is None:
+        return None
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
     # an object's attributes may be a dictionary in between, and a file another
     counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 3) : at])
@@ -173,10 +175,15 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
 
 def fits(container: Any, count: int) -> bool:
     """Say whether there is room in memory for `count` elements such as a container has now."""
-    kind = type(container)
-    length = objects.content_reader(kind) or len
-    each_bytes = 1.0 if kind in ByKind(size_readers()) else weighed(container)[1].in_bytes
-    return (count - length(container)) * each_bytes <= host_room_bytes()
+    length = objects.content_reader(type(container)) or len
+    missing = count - length(container)
+    return missing <= 0 or missing * each_bytes(container) <= host_room_bytes()
+
+
+def each_bytes(container: Any) -> float:
+    """Return what one of the newest elements of a container or buffer weighs."""
+    of_buffer = type(container) in ByKind(size_readers())
+    return 1.0 if of_buffer else weighed(container)[1].in_bytes
 
 
 def weighed(container: Any) -> tuple[list[Any], Weight]:

@@ -37,6 +37,7 @@ from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.introspection.timers import is_due_in_time
+from leakcheck.runtime.outlook import Beyond
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, is_of_device, unit_of
 from leakcheck.units import format_count
 
@@ -58,13 +59,15 @@ RENEWED_FROM = 3.0  # times as many survivors as the count gained: most of them 
 class Grown:
     """The way to a container that grew, how long it is, and by how much it grew in the window.
 
-    `due`: an event loop keeps it, and lets go of what is in it when the time of that comes.
+    `due`: an event loop keeps it, and lets go of what is in it when the time of that comes;
+    `beyond`: the limit that it has, if memory has no room for so many.
     """
 
     way: Way | None
     length: int
     gained: int
     due: bool = False
+    beyond: Beyond | None = None
 
     @property
     def was_never_emptied(self) -> bool:

@@ -14,6 +14,7 @@ import sys
 from array import array
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from time import thread_time
 from typing import Any
 
@@ -153,7 +154,8 @@ class Window:
         self.full_in_steps = inquest.filling.full_in_steps
         self.filling_bytes = inquest.filling.bytes_per_step
         self.sources, self.uses = inquest.sources, inquest.filling.uses
-        self.taken, self.grown = inquest.taken, inquest.grown
+        self.taken, beyond = inquest.taken, inquest.filling.beyond
+        self.grown = {h: replace(one, beyond=beyond.get(h)) for h, one in inquest.grown.items()}
         self.keyed, self.memo = inquest.keyed, inquest.memo
         leads = inquest.leads
         notices = inquest.filling.notices

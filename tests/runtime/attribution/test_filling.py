@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from functools import cache, lru_cache
 
@@ -31,6 +32,22 @@ def test_a_container_with_a_limit_is_only_filling():
     assert suspects == ()
     assert notice.kind == "bounded"
     assert told(notice).endswith("holds 64 of at most 5000 and is full in 4936 steps")
+
+
+def test_a_limit_that_memory_has_no_room_for_is_none():
+    endless = deque(maxlen=10**12)
+
+    (suspect,), _ = through_a_window(lambda: endless.append(torch.zeros(2)))
+
+    assert suspect.holder.name == "endless"
+
+
+def test_what_will_be_large_once_it_is_full_is_told():
+    window = deque(maxlen=20_000)
+
+    _, (notice,) = through_a_window(lambda: window.append(torch.zeros(2000)))
+
+    assert re.search(r" is full in 19936 steps, with 15\d MiB$", told(notice))
 
 
 def test_a_cache_with_a_limit_is_only_filling():
