@@ -27,7 +27,7 @@ from leakcheck.errors import (
 from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
-from leakcheck.runtime.clock import loaders, ticks
+from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
@@ -131,6 +131,7 @@ class Session:
         hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
         ticks.listen(clock.guard.guarded(clock.ticked))
         loaders.listen(clock)
+        engine.listen(clock)
         self._requests = requests.Requests(self._sentinel, self._after_request, clock.stop)
         requests.listen(self._requests)
         return None

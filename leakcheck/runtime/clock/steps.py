@@ -4,8 +4,9 @@ torch calls a global hook after every optimizer step; it fires once a step in pl
 LBFGS, Lightning, Accelerate, Ignite and Hugging Face loops. While no optimizer steps, the user's
 own loops tick, and one of them is chosen: the outermost one that has run eight times. With several
 optimizers (a GAN) one of them counts; one that is made anew now and then takes over at once. Where
-a library has loop and optimizer to itself (fastai, what only predicts), the batches of the
-DataLoader that it goes over are the steps.
+a library has loop and optimizer to itself, the batches of the DataLoader that it goes over are the
+steps (fastai, what only predicts), or else its backward passes (a sampler, an attack, SciPy's
+optimizers).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from leakcheck.runtime.clock import loaders, ticks
+from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 CHOSEN_AFTER = FEWEST_THAT_MADE + 1  # the first iteration of a loop does not tell of Nodes
 LOADER = -1  # what gives a library its batches, where it is the loop of the steps
 LOADER_AFTER = 2 * CHOSEN_AFTER  # a loop of the user's over it comes first
+BACKWARD = -2  # what asks for gradients, where nothing else is the step
+BACKWARD_AFTER = 8 * CHOSEN_AFTER  # anything else comes first: one step may take several
 SUM_OF_STEPS = 200  # samples of a batch, or tasks, whose losses may be added up before a backward
 SUM_BY_HAND_STEPS = 100  # without an optimizer that waits for them
 FIRST_UPDATE_STEPS = 5000  # of a rollout, whose graph an optimizer that was made may yet use
@@ -39,6 +42,10 @@ SWITCHED_OFF_AFTER = 20_000  # iterations of a loop that is no step: stop paying
 LOOK_AGAIN_EVERY = 1024  # ticks without an optimizer step
 SHORT_TURN_S = 1e-3  # without a graph: a batch's samples, of which the loop around is the step,
 FEWEST_AROUND = 64  # if that one turns often enough to be judged
+
+
+# what a step is called, and over what its loop goes
+_OF_LIBRARIES = {LOADER: ("batches of a DataLoader", "data"), BACKWARD: ("backward passes", "data")}
 
 
 class StepClock:
@@ -137,9 +144,22 @@ class StepClock:
             self._step_of_chosen(LOADER)
             return
         self._graphs.note(LOADER)
-        count = self._counts[LOADER] = self._counts.get(LOADER, 0) + 1
-        if count >= LOADER_AFTER and not count & (count - 1):
-            self._consider_loader()
+        self._count_of_library(LOADER, LOADER_AFTER)
+
+    def began_backward(self) -> None:
+        """Count a backward pass, of a library whose loop and optimizer are its own."""
+        if self._optimizer is not None or not _in_main_thread():
+            return
+        if self._chosen == BACKWARD:
+            self._step_of_chosen(BACKWARD)
+        elif self._chosen is None or not self._trusted:
+            self._graphs.note(BACKWARD)
+            self._count_of_library(BACKWARD, BACKWARD_AFTER)
+
+    def _count_of_library(self, source: int, least: int) -> None:
+        count = self._counts[source] = self._counts.get(source, 0) + 1
+        if count >= least and not count & (count - 1):
+            self._consider_library(source)
 
     def _tick_beside_chosen(self, loop: int, count: int) -> None:
         self._others += 1
@@ -153,6 +173,7 @@ class StepClock:
         self._stopped = True
         ticks.stop_listening()
         loaders.stop_listening(self)
+        engine.stop_listening(self)
         self._chosen = self._optimizer = None
         self._outer = {}
 
@@ -250,26 +271,27 @@ class StepClock:
             trains=False,
         )
 
-    def _consider_loader(self) -> None:
+    def _consider_library(self, source: int) -> None:
         around = ticks.enclosing(sys._getframe())
         if self._chosen in around:
             return
         with self._changing:
-            self._inside = self._counts.keys() - {LOADER, *around}
+            self._inside = self._counts.keys() - {source, *around}
             self._around = ticks.around_steps(around)
-            self._chosen, self._outer = LOADER, _by_depth(self._around, 2)
+            nearest = 2 if source == LOADER else 1  # a loader's own epochs come between
+            self._chosen, self._outer = source, _by_depth(self._around, nearest)
             self._thread = threading.get_ident()
-            self._trusted = self._graphs.made_by(LOADER)
+            self._trusted = self._graphs.made_by(source)
         waits: Waits = "all but graphs" if self._outer else "nothing"
-        patience_steps = self._graph_patience_steps("data")
+        clock, over = _OF_LIBRARIES[source]
         self._sentinel.restart(
-            "batches of a DataLoader",
+            clock,
             trusted=self._trusted,
-            graph_patience_steps=patience_steps,
+            graph_patience_steps=self._graph_patience_steps(over),
             trains=False,
         )
         outermost = max(self._outer.values(), default=0)
-        self._sentinel.waits_for(waits, outermost, by_loader=True)
+        self._sentinel.waits_for(waits, outermost, by_loader=source == LOADER)
 
     def _graph_patience_steps(self, over: str) -> int:
         """Return for how many iterations of a loop a graph may be kept for one backward.
