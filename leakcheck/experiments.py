@@ -97,12 +97,16 @@ AttemptOutcome = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One edit that was tried: the whole change it makes, what it showed, and what differs."""
+    """One edit that was tried: the whole change it makes, what it showed, and what differs.
+
+    `base` is the run as it is that it was compared with: not the first one where a clock ended it.
+    """
 
     candidate: str
     title: str
     revisions: tuple[Revision, ...]
     trial: Trial
+    base: Trial
     outcome: AttemptOutcome
     differences: tuple[Difference, ...] = ()
     reason: str = ""

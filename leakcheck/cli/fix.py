@@ -70,6 +70,8 @@ def command(
     Random seeds that the program does not set are 0. What it writes it writes in every run. Exit
     status: 0 proved, or nothing leaks; 1 the leak stays; 2 could not tell.
     """
+    from leakcheck.cli.forkserver import Opening
+    from leakcheck.cli.processes import processes
     from leakcheck.cli.session import writable
     from leakcheck.cli.trials import Trials
     from leakcheck.runtime.script import find_script
@@ -83,8 +85,11 @@ def command(
     paths = writable("--patch", patch_path), writable("--json", json_path)
     end_trial_at_sigterm()
     name = " ".join((f"-m {module}", *arguments) if module else arguments)
-    with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
-        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin)
+    with (
+        tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder,
+        processes(Opening(arguments, module), timeout) as each,
+    ):
+        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin, each)
         try:
             cure = _cured(trials.run, name, tries, size)
         finally:

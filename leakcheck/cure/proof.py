@@ -37,6 +37,8 @@ def outcome(
     report = after.report
     if report is None or (after.status and after.status != before.status):
         return "fails", after.error or f"exit status {after.status}"
+    if stays(report, suspect):
+        return "stays", ""  # it is not run to the end
     if after.steps < before.steps:
         return "fails", f"{after.steps} steps of {before.steps}"
     if report.verdict == "growing" and not _is_gone(before, after, suspect):
@@ -48,6 +50,11 @@ def outcome(
     if any(not each.written for each in differences):
         return "changes", ""
     return ("helps" if report.verdict == "growing" else "proved"), ""
+
+
+def stays(report: Report, suspect: Suspect) -> bool:
+    """Say whether a leak is certain to be there in a run."""
+    return report.verdict == "growing" and suspect.fingerprint in _fingerprints(report)
 
 
 def best(attempts: Sequence[Attempt]) -> Attempt | None:
@@ -79,9 +86,12 @@ def _is_gone(before: Trial, after: Trial, suspect: Suspect) -> bool:
     assert after.report is not None
     if not after.report.suspects:
         return False
-    left = {each.fingerprint for each in after.report.suspects}
     slower = any(_is_slower(each, after.report) for each in growing(before.report))
-    return suspect.fingerprint not in left and slower
+    return suspect.fingerprint not in _fingerprints(after.report) and slower
+
+
+def _fingerprints(report: Report) -> set[str]:
+    return {each.fingerprint for each in report.suspects}
 
 
 def _is_slower(was: Trend, report: Report) -> bool:

@@ -96,8 +96,8 @@ def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
     peaks = f"{format_bytes(before.peak_bytes)} -> {format_bytes(after.peak_bytes)}"
     yield f"  {'peak memory':<15}{peaks}"
     yield f"  {'time a step':<15}{before.step_s * 1e3:.3g} ms -> {after.step_s * 1e3:.3g} ms"
-    yield f"  {'steps':<15}{before.steps} -> {after.steps}{_cut(before)}"
-    yield from _results(before, attempt)
+    yield f"  {'steps':<15}{attempt.base.steps} -> {after.steps}{_cut(attempt.base)}"
+    yield from _results(attempt)
 
 
 def _cut(trial: Trial) -> str:
@@ -106,7 +106,8 @@ def _cut(trial: Trial) -> str:
     return ", stopped there: what comes later is not compared" if stopped else ""
 
 
-def _results(before: Trial, attempt: Attempt) -> Iterator[str]:
+def _results(attempt: Attempt) -> Iterator[str]:
+    before = attempt.base
     counts = {
         "stdout": (len(before.results.stdout.splitlines()), "lines"),
         "losses": (len(before.results.losses), "calls of backward"),
@@ -149,7 +150,7 @@ def _others(cure: Cure) -> Iterator[str]:
         if each.reason:
             yield f"    {each.reason}"
         if each.outcome == "changes":
-            yield from (f"  {line}" for line in _results(cure.before, each))
+            yield from (f"  {line}" for line in _results(each))
 
 
 def _added(revisions: tuple[Revision, ...]) -> list[str]:
