@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the proved edit as a patch that `git apply` takes in this folder.",
 )
+@click.option("--name", hidden=True, help="What to call the program.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(
     as_module: bool,
@@ -60,6 +61,7 @@ def command(
     write: bool,
     patch_path: Path | None,
     json_path: Path | None,
+    name: str | None,
 ) -> None:
     """Run SCRIPT (or -m MODULE), try edits that end its leaks, and prove the best one.
 
@@ -84,7 +86,7 @@ def command(
         find_script(program[0], program[1:])
     paths = writable("--patch", patch_path), writable("--json", json_path)
     end_trial_at_sigterm()
-    name = " ".join((f"-m {module}", *arguments) if module else arguments)
+    name = name or " ".join((f"-m {module}", *arguments) if module else arguments)
     with (
         tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder,
         processes(Opening(arguments, module), timeout) as each,

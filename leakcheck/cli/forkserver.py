@@ -91,12 +91,13 @@ def _redirect(number: int, path: str, flags: int) -> None:
 
 def _acts(opening: Opening, folder: str) -> list[Act]:
     """Return what the program does first, nothing where its text cannot be read."""
-    if opening.module is not None:
-        texts = _own_texts(opening.module, folder)
-        text = "\n".join(texts)
-    else:
-        text = _text(_main_file(opening.args[0])) or ""
-    return beginning(text, lambda name: _own_texts(name, folder))
+    texts = _own_texts(opening.module, folder) if opening.module is not None else []
+    if not texts:  # an installed module, such as pytest, loads the file that it is given
+        files = (each.partition("::")[0] for each in opening.args)
+        script = next((each for each in files if each.endswith(".py")), "")
+        script = opening.args[0] if opening.module is None else script
+        texts = [_text(_main_file(script)) or ""]
+    return beginning("\n".join(texts), lambda name: _own_texts(name, folder))
 
 
 def _main_file(script: str) -> str:

@@ -35,10 +35,10 @@ def outcome(
 ) -> tuple[AttemptOutcome, str]:
     """Say what a trial of an edit shows, and why where that needs a word."""
     report = after.report
+    if report is not None and stays(report, suspect):
+        return "stays", ""  # it is not run to the end
     if report is None or (after.status and after.status != before.status):
         return "fails", after.error or f"exit status {after.status}"
-    if stays(report, suspect):
-        return "stays", ""  # it is not run to the end
     if after.steps < before.steps:
         return "fails", f"{after.steps} steps of {before.steps}"
     if report.verdict == "growing" and not _is_gone(before, after, suspect):

@@ -39,6 +39,7 @@ def render_json(cure: Cure) -> str:
         "command": cure.command,
         "before": _trial_json(cure.before),
         "chosen": cure.attempts.index(cure.chosen) if cure.chosen else None,
+        "proved": _proved_json(cure),
         "attempts": [_attempt_json(each) for each in cure.attempts],
         "choices": [
             {"title": each.title, "asks": each.asks, "diff": patch(each.revisions)}
@@ -62,6 +63,25 @@ def patch(revisions: tuple[Revision, ...]) -> str:
 def _lines(text: str) -> list[str]:
     r"""Split after each \n alone, as git does."""
     return [line for line in text.replace("\n", "\n\0").split("\0") if line]
+
+
+def _proved_json(cure: Cure) -> list[dict[str, Any]]:
+    """Say the proved edit of each file by places in its text, for `check` and editors."""
+    chosen, report = cure.chosen, cure.before.report
+    if chosen is None or chosen.outcome != "proved" or report is None:
+        return []
+    places = {(at.path, at.line) for leak in report.suspects for at in leak.locations}
+    return [
+        {
+            "path": each.path,
+            "sha256": each.sha256,
+            "title": chosen.title,
+            "lines": sorted(line for path, line in places if path == each.path),
+            "edits": [asdict(edit) for edit in each.edits],
+        }
+        for each in chosen.revisions
+        if len(chosen.revisions) == 1  # one file alone is not what was proved
+    ]
 
 
 def _head(cure: Cure) -> Iterator[str]:
