@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the proved edit as a patch that `git apply` takes in this folder.",
 )
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with before and after side by side.",
+)
 @click.option("--name", hidden=True, help="What to call the program.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(
@@ -61,6 +67,7 @@ def command(
     write: bool,
     patch_path: Path | None,
     json_path: Path | None,
+    html_path: Path | None,
     name: str | None,
 ) -> None:
     """Run SCRIPT (or -m MODULE), try edits that end its leaks, and prove the best one.
@@ -76,7 +83,9 @@ def command(
     from leakcheck.cli.processes import processes
     from leakcheck.cli.session import writable
     from leakcheck.cli.trials import Trials
+    from leakcheck.report.cure_page import render_page
     from leakcheck.runtime.script import find_script
+    from leakcheck.writing import replace_file
 
     if not program:
         raise UsageError("name a script to run, or a module with -m")
@@ -84,7 +93,8 @@ def command(
     module, arguments = (program[0], program[1:]) if as_module else (None, program)
     if module is None:
         find_script(program[0], program[1:])
-    paths = writable("--patch", patch_path), writable("--json", json_path)
+    patch_path = writable("--patch", patch_path)
+    json_path, html_path = writable("--json", json_path), writable("--html", html_path)
     end_trial_at_sigterm()
     name = name or " ".join((f"-m {module}", *arguments) if module else arguments)
     with (
@@ -96,7 +106,9 @@ def command(
             cure = _cured(trials.run, name, tries, size)
         finally:
             clear_progress()
-    _tell(cure, *paths, write=write)
+    if html_path is not None:
+        replace_file(html_path, render_page(cure))
+    _tell(cure, patch_path, json_path, write=write)
     raise SystemExit(cure.exit_code)
 
 

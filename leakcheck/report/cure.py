@@ -107,16 +107,21 @@ def _chosen(cure: Cure) -> Iterator[str]:
     yield from _proof(cure.before, cure.chosen)
 
 
-def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
+def measures(before: Trial, attempt: Attempt) -> Iterator[tuple[str, str, str]]:
+    """Yield what was measured without the edit and with it: its name and both in words."""
     after = attempt.trial
     for was in before.report.trends if before.report else ():
         if was.verdict == "growing" or was.resource in _SHOWN:
             now = _trend(after.report, was.resource)
-            yield f"  {was.resource:<15}{_rate(was)} -> {_rate(now) if now else 'not read'}"
-    peaks = f"{format_bytes(before.peak_bytes)} -> {format_bytes(after.peak_bytes)}"
-    yield f"  {'peak memory':<15}{peaks}"
-    yield f"  {'time a step':<15}{before.step_s * 1e3:.3g} ms -> {after.step_s * 1e3:.3g} ms"
-    yield f"  {'steps':<15}{attempt.base.steps} -> {after.steps}{_cut(attempt.base)}"
+            yield was.resource, _rate(was), _rate(now) if now else "not read"
+    yield "peak memory", format_bytes(before.peak_bytes), format_bytes(after.peak_bytes)
+    yield "time a step", f"{before.step_s * 1e3:.3g} ms", f"{after.step_s * 1e3:.3g} ms"
+    yield "steps", str(attempt.base.steps), f"{after.steps}{_cut(attempt.base)}"
+
+
+def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
+    for name, was, now in measures(before, attempt):
+        yield f"  {name:<15}{was} -> {now}"
     yield from _results(attempt)
 
 
