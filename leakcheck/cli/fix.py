@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @trial_options("there is nothing to fix", "a run")
 @click.option(
     "--tries",
-    default=8,
+    default=12,
     show_default=True,
     type=click.IntRange(min=1),
     help="The most edits to try for one leak; each is a run of the program.",

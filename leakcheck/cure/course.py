@@ -70,21 +70,30 @@ class Course:
                 return
 
     def _proposed(self, suspect: Suspect, texts: Texts) -> list[tuple[Candidate, Texts]]:
-        """Return the changes to try, each once, the table's first rows first."""
+        """Return the changes to try, each once, the table's first rows first, at every place."""
         found: dict[str, tuple[Candidate, Texts]] = {}
+        rows: dict[str, int] = {}
         for place in suspect.locations:
             text = self._text(place.path, texts)
             source = read(text) if text is not None else None
             if source is None:
                 continue
-            for candidate, after in proposals(Site(source, place.line, suspect), self.size):
+            for row, candidate, after in proposals(Site(source, place.line, suspect), self.size):
                 changed = {**texts, place.path: after}
+                if candidate.to_end and not self._came_to_its_end:
+                    continue
                 if candidate.choice and self.size is None:
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
                     found.setdefault(after, (candidate, changed))
-        return [*found.values()][: self.tries]
+                    rows.setdefault(after, row)
+        return [found[after] for after in sorted(found, key=rows.__getitem__)][: self.tries]
+
+    @property
+    def _came_to_its_end(self) -> bool:
+        run = self._base.report.run if self._base.report else None
+        return run is not None and run.ended == "finished"
 
     def _text(self, path: str, texts: Texts) -> str | None:
         if path not in self._originals:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from leakcheck.cure.course import Course
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Holder, Location, Report, Run, Suspect, Trend
@@ -89,3 +91,22 @@ def test_fewer_steps_by_the_edit_alone_are_a_failure():
 
     assert {each.reason for each in answer.attempts} == {"50 steps of 60"}
     assert answer.chosen is None
+
+
+UNREAD = "kept = []\nfor step in range(400):\n    train()\n    kept.append(step)\n"
+LINE = Location("train.py", 4, 1, 4, 1)
+GATHERED = Suspect("tensor", "rows", locations=(LINE,), holder=Holder("global", "kept"))
+
+
+def tried(stopped: bool) -> set[str]:
+    def run(texts, stop_at, leak):
+        trial = made("growing", 60, stopped=stopped)
+        return replace(trial, report=replace(trial.report, suspects=(GATHERED,)))
+
+    answer = Course(run, lambda path: UNREAD, tries=12).follow("train.py")
+    return {each.candidate for each in answer.attempts}
+
+
+def test_what_a_whole_run_never_reads_may_go_and_what_a_stopped_one_did_not_may_not():
+    assert {"drop", "place"} <= tried(stopped=False)
+    assert tried(stopped=True).isdisjoint({"drop", "place"})
