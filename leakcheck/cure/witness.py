@@ -13,6 +13,7 @@ import struct
 import sys
 import time
 import zlib
+from array import array
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -43,8 +44,9 @@ class Witness:
     def __init__(self) -> None:
         self._losses: BinaryIO | None = None
         self._held: deque[_Held] = deque(maxlen=MOST_OPTIMIZERS)
-        self._times: deque[float] = deque(maxlen=TIMED_STEPS)
-        self._last = 0.0
+        # at full size: what grows in here would count as the program's
+        self._times = array("d", bytes(8 * TIMED_STEPS))
+        self._timed, self._last = 0, 0.0
 
     def start(self) -> None:
         """Seed what the program does not, and listen; before what it imports is loaded."""
@@ -63,13 +65,14 @@ class Witness:
         """Note the time at which a step is over."""
         now = time.perf_counter()
         if self._last:
-            self._times.append(now - self._last)
+            self._times[self._timed % TIMED_STEPS] = now - self._last
+            self._timed += 1
         self._last = now
 
     @property
     def step_s(self) -> float:
         """The median time of a step."""
-        return median(self._times) if self._times else 0.0
+        return median(self._times[: self._timed]) if self._timed else 0.0
 
     def weights(self) -> list[int]:
         """Hash each parameter that an optimizer stepped, and end the list of losses."""
