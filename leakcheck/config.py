@@ -48,6 +48,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     per_file_ignores: dict[str, tuple[str, ...]] = {}
     rule_sets: tuple[str, ...] = ()
     known_leaks: tuple[str, ...] = ()
+    proofs: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     respect_gitignore: bool = True
     force_exclude: bool = False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
-from leakcheck.model import Report, Trend, Verdict
+from leakcheck.model import Edit, Report, Trend, Verdict
 
 ONLY_REPORTED = ("host.rss", "host.uss")  # what decides between runs is counted exactly
 
@@ -84,6 +87,41 @@ class Revision:
     before: str
     after: str
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the text before, by which it is known again."""
+        return text_digest(self.before)
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The edit as whole lines that are put in the place of others."""
+        before, after = _lines(self.before), _lines(self.after)
+        starts = [*((line, 1) for line in range(1, len(before) + 1)), _end_of(before)]
+        matched = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        return tuple(
+            Edit(*starts[old], *starts[old_end], _joined(after[new:new_end]))
+            for kind, old, old_end, new, new_end in matched
+            if kind != "equal"
+        )
+
+
+def text_digest(text: str) -> str:
+    """Return what names a text in a record of what was proved."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in re.split("(?<=\n)", text) if line]
+
+
+def _end_of(lines: list[str]) -> tuple[int, int]:
+    whole = not lines or lines[-1].endswith("\n")
+    return (len(lines) + 1, 1) if whole else (len(lines), len(lines[-1]) + 1)
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(lines).replace("\r\n", "\n")  # an edit is written with the file's line ends
+
 
 AttemptOutcome = Literal[
     "proved",  # no leak is left, and the results are the same
@@ -97,12 +135,16 @@ AttemptOutcome = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One edit that was tried: the whole change it makes, what it showed, and what differs."""
+    """One edit that was tried: the whole change it makes, what it showed, and what differs.
+
+    `base` is the run as it is that it was compared with: not the first one where a clock ended it.
+    """
 
     candidate: str
     title: str
     revisions: tuple[Revision, ...]
     trial: Trial
+    base: Trial
     outcome: AttemptOutcome
     differences: tuple[Difference, ...] = ()
     reason: str = ""

@@ -18,6 +18,7 @@ from leakcheck import __version__
 from leakcheck.config import find_config, forget_files, settings_of
 from leakcheck.errors import LeakcheckError, SourceError
 from leakcheck.model import Edit, Finding
+from leakcheck.proved_edits import ProvedEdit, offered, read_proofs
 from leakcheck.static.checker import Checker
 from leakcheck.static.files import absolute
 from leakcheck.static.fix import split_lines
@@ -46,7 +47,7 @@ class LeakcheckServer(LanguageServer):
         """Start with no document."""
         super().__init__("leakcheck", __version__)
         self.findings: dict[str, tuple[int | None, tuple[Finding, ...]]] = {}
-        self._checkers: dict[Path | None, Checker] = {}
+        self._checkers: dict[Path | None, tuple[Checker, tuple[ProvedEdit, ...]]] = {}
 
     def check(self, uri: str) -> tuple[Finding, ...]:
         """Check a document's present text, or give what is known of this version."""
@@ -78,8 +79,10 @@ class LeakcheckServer(LanguageServer):
         try:
             located = find_config(path)
             if located.file not in self._checkers:
-                self._checkers[located.file] = Checker(settings_of(located))
-            return self._checkers[located.file].check_text(text, path)
+                proofs = read_proofs(located.root / name for name in located.config.proofs)
+                self._checkers[located.file] = Checker(settings_of(located)), proofs
+            checker, proofs = self._checkers[located.file]
+            return offered(checker.check_text(text, path), text, proofs)
         except SourceError:
             return ()
         except LeakcheckError as error:

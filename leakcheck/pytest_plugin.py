@@ -13,6 +13,7 @@ nor the sentinel is imported.
 
 from __future__ import annotations
 
+import argparse
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -26,6 +27,7 @@ from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, Settings
 
 if TYPE_CHECKING:
     from leakcheck.model import Reason, Report
+    from leakcheck.pytest_fix import Unwatched
     from leakcheck.released import Expectation
 
 MARKER = (
@@ -52,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--leakcheck", action="store_true", help="watch the optimizer steps of every test"
     )
+    group.addoption(
+        "--leakcheck-fix",
+        action="store_true",
+        help="run a test that leaks again with edits, and tell the one that is proved",
+    )
+    group.addoption("--leakcheck-trial", action="store_true", help=argparse.SUPPRESS)
     parser.addini(
         "leakcheck_steps", "settled steps after which a test counts as steady", default=""
     )
@@ -75,10 +83,23 @@ def pytest_configure(config: pytest.Config) -> None:
     _settings_of(config, {}, "the ini file")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Say nothing in a run that is made to try an edit."""
+    if session.config.getoption("--leakcheck-trial"):
+        from leakcheck.pytest_fix import say_nothing
+
+        say_nothing(session.config)
+
+
 @pytest.fixture
-def leak_sentinel(request: pytest.FixtureRequest) -> LeakSentinel:
+def leak_sentinel(request: pytest.FixtureRequest) -> LeakSentinel | Unwatched:
     """Watch the test's own loop; the test fails at its end if the loop leaks."""
-    sentinel = LeakSentinel(_settings_of_item(request.node))
+    settings = _settings_of_item(request.node)
+    if request.config.getoption("--leakcheck-trial"):
+        from leakcheck.pytest_fix import Unwatched
+
+        return Unwatched(settings.steps + settings.warmup)
+    sentinel = LeakSentinel(settings)
     request.node.stash[_WATCHER] = sentinel
     return sentinel
 
@@ -155,6 +176,11 @@ def pytest_runtest_makereport(
             add_section("leakcheck", told, "-")
         else:  # what has no traceback, as of pytest.fail
             report.longrepr = f"{report.longrepr}\n\n{told}"
+    if report.failed and phases.leaked and item.config.getoption("--leakcheck-fix"):
+        from leakcheck.pytest_fix import proved_edit
+
+        told = proved_edit(item, _settings_of_item(item).steps)
+        report.sections.append(("leakcheck fix", told))
     return report
 
 
@@ -176,7 +202,7 @@ def _check_released(item: pytest.Item) -> None:
 
 def _begun(item: pytest.Item) -> Phases:
     phases = item.config.stash[_PHASES]
-    phases.item, phases.told, phases.failure = item, [], None
+    phases.item, phases.told, phases.leaked, phases.failure = item, [], False, None
     return phases
 
 
@@ -223,6 +249,8 @@ def _settings_for(item: pytest.Item, phase: str) -> Settings | None:
 
 
 def _is_watched(item: pytest.Item) -> bool:
+    if item.config.getoption("--leakcheck-trial"):  # from outside
+        return False
     return _is_marked(item) or bool(item.config.getoption("--leakcheck"))
 
 
@@ -245,6 +273,7 @@ def _judge(item: pytest.Item, report: Report, phase: str, *, passed: bool) -> No
     if grows or not phase:
         item.user_properties.append(("leakcheck", report.verdict))
     if grows and not _allowed(report, _settings_of_item(item)):
+        phases.leaked = True
         phases.told.append(render(_named(proved(report), phase or item.nodeid)))
     if report.verdict == "unclear" and passed and not phase:
         _tell_unclear(item, report.reason)
@@ -253,6 +282,8 @@ def _judge(item: pytest.Item, report: Report, phase: str, *, passed: bool) -> No
 def _tell_unclear(item: pytest.Item, reason: Reason | None = None) -> None:
     """Tell who asked for a verdict why there is none: by default because there was no step."""
     if not (_is_marked(item) or _WATCHER in item.stash):
+        return
+    if item.config.getoption("--leakcheck-trial"):
         return
     from leakcheck.model import Reason
     from leakcheck.report.reasons import said

@@ -156,6 +156,7 @@ class Phases:
         self.watched: list[Watched] = []
         self.item: pytest.Item | None = None
         self.told: list[str] = []
+        self.leaked = False
         self.failure: BaseException | None = None  # that it was failed with
 
     def hook_optimizers(self) -> None:

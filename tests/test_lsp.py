@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 pygls_client = pytest.importorskip("pygls.lsp.client")
 
 from lsprotocol import types as lsp  # noqa: E402
+
+from leakcheck.experiments import Revision  # noqa: E402
 
 TOY_RULES = Path(__file__).parent / "toy_rules"
 PATIENCE_S = 60  # how long a slow machine may take; nothing here depends on time
@@ -125,6 +129,30 @@ def test_fixes_and_comments_are_offered_as_quick_fixes(edit):
         assert list(await editor.actions(1)) == [
             "leakcheck: add a number", "leakcheck: ignore sums-loss here"
         ]  # fmt: skip
+
+    edit(conversation)
+
+
+def test_an_edit_that_a_run_has_proved_is_offered_while_the_text_is_the_proved_one(edit, tmp_path):
+    after = LEAKY.replace("loss", "loss.item()", 1)
+    revision = Revision("train.py", LEAKY, after)
+    proof = {
+        "sha256": revision.sha256,
+        "title": "keep the number",
+        "lines": [1],
+        "edits": [asdict(each) for each in revision.edits],
+    }
+    (tmp_path / "fix.json").write_text(json.dumps({"proved": [proof]}))
+    with (tmp_path / "leakcheck.toml").open("a") as settings:
+        settings.write('proofs = ["fix.json"]\n')
+
+    async def conversation(editor):
+        await editor.open(LEAKY)
+        title = "leakcheck: keep the number (proved by a run)"
+        (line,) = (await editor.actions(0))[title]
+        assert line.new_text == after.splitlines(keepends=True)[0]
+        await editor.change(f"{LEAKY}\n")
+        assert title not in await editor.actions(0)
 
     edit(conversation)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leakcheck.cli.choice import Choice, Chosen, choose_files, rules_option, split_path_rules
-from leakcheck.cli.findings import Options, conclude, note, without_accepted
+from leakcheck.cli.findings import Options, conclude, note, with_proofs, without_accepted
 from leakcheck.cli.output import COLORS, emit
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND
 from leakcheck.report import FINDING_FORMATS
@@ -62,6 +62,12 @@ def _reason(_ctx: object, _option: object, given: str | None) -> str | None:
 @click.option("--statistics", is_flag=True, help="Print how often each rule finds something.")
 @click.option("--baseline", type=click.Path(), help="The file of accepted findings.")
 @click.option("--no-baseline", is_flag=True, help="Report accepted findings too.")
+@click.option(
+    "--proofs",
+    multiple=True,
+    type=click.Path(),
+    help="A JSON file of `leakcheck fix`: offer the edits that it proved.",
+)
 @click.option("--no-cache", is_flag=True, help="Check every file anew.")
 @click.option("--cache-dir", type=click.Path(), help="Where to keep findings between runs.")
 @click.option(
@@ -105,7 +111,7 @@ def _check(chosen: Chosen, options: Options) -> int:
         report = chosen.check()
     if options.fix:
         report = _fix(chosen, report, options)
-    report = without_accepted(report, chosen, options)
+    report = with_proofs(without_accepted(report, chosen, options), chosen, options)
     return conclude(report, options, _format(chosen, options))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 
 from leakcheck.cli.output import emit, wants_color
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND
-from leakcheck.model import Report
+from leakcheck.model import Finding, Report
 from leakcheck.report import render
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Options:
     color: str
     quiet: bool
     verbose: bool
+    proofs: tuple[str, ...]
 
 
 def conclude(report: Report, options: Options, format: str) -> int:
@@ -71,6 +73,22 @@ def without_accepted(report: Report, chosen: Chosen, options: Options) -> Report
             gone = "finding is gone" if count == 1 else "findings are gone"
             note(f"{path.name}: {count} accepted {gone}; run `leakcheck baseline`")
     return replace(report, findings=findings)
+
+
+def with_proofs(report: Report, chosen: Chosen, options: Options) -> Report:
+    """Give findings the edits that runs have proved, where their files are still the same."""
+    from leakcheck.proved_edits import offered, read_proofs
+    from leakcheck.static.checker import open_document
+    from leakcheck.static.files import display_path
+
+    own = (g.located.root / name for g in chosen.groups for name in g.located.config.proofs)
+    proofs = read_proofs([*map(Path, options.proofs), *dict.fromkeys(own)])
+    found: list[Finding] = []
+    files = {display_path(path): path for path in chosen.files} if proofs else {}
+    for path, group in groupby(report.findings, key=lambda each: each.location.path):
+        text = open_document(files[path]).text if path in files else ""
+        found += offered(group, text, proofs)
+    return replace(report, findings=tuple(found))
 
 
 def note(text: str) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @trial_options("there is nothing to fix", "a run")
 @click.option(
     "--tries",
-    default=8,
+    default=12,
     show_default=True,
     type=click.IntRange(min=1),
     help="The most edits to try for one leak; each is a run of the program.",
@@ -48,6 +48,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the proved edit as a patch that `git apply` takes in this folder.",
 )
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with before and after side by side.",
+)
+@click.option("--name", hidden=True, help="What to call the program.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
 def command(
     as_module: bool,
@@ -60,6 +67,8 @@ def command(
     write: bool,
     patch_path: Path | None,
     json_path: Path | None,
+    html_path: Path | None,
+    name: str | None,
 ) -> None:
     """Run SCRIPT (or -m MODULE), try edits that end its leaks, and prove the best one.
 
@@ -70,9 +79,13 @@ def command(
     Random seeds that the program does not set are 0. What it writes it writes in every run. Exit
     status: 0 proved, or nothing leaks; 1 the leak stays; 2 could not tell.
     """
+    from leakcheck.cli.forkserver import Opening
+    from leakcheck.cli.processes import processes
     from leakcheck.cli.session import writable
     from leakcheck.cli.trials import Trials
+    from leakcheck.report.cure_page import render_page
     from leakcheck.runtime.script import find_script
+    from leakcheck.writing import replace_file
 
     if not program:
         raise UsageError("name a script to run, or a module with -m")
@@ -80,16 +93,22 @@ def command(
     module, arguments = (program[0], program[1:]) if as_module else (None, program)
     if module is None:
         find_script(program[0], program[1:])
-    paths = writable("--patch", patch_path), writable("--json", json_path)
+    patch_path = writable("--patch", patch_path)
+    json_path, html_path = writable("--json", json_path), writable("--html", html_path)
     end_trial_at_sigterm()
-    name = " ".join((f"-m {module}", *arguments) if module else arguments)
-    with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
-        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin)
+    name = name or " ".join((f"-m {module}", *arguments) if module else arguments)
+    with (
+        tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder,
+        processes(Opening(arguments, module), timeout) as each,
+    ):
+        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin, each)
         try:
             cure = _cured(trials.run, name, tries, size)
         finally:
             clear_progress()
-    _tell(cure, *paths, write=write)
+    if html_path is not None:
+        replace_file(html_path, render_page(cure))
+    _tell(cure, patch_path, json_path, write=write)
     raise SystemExit(cure.exit_code)
 
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from leakcheck.cli.stages import ended, killed
+from leakcheck.cli.processes import Processes
+from leakcheck.cli.stages import killed
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.witness import LOSS
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Report
 from leakcheck.runtime.recording import read_recordings
-
-# -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there
-CHILD = (
-    "import sys; first = sys.path.pop(0); from leakcheck.cli import tried; "
-    "sys.path.insert(0, first); tried.main()"
-)
 
 FEWEST_STEADY = 30
 LEAST_STEPS = 200  # a cured run needs as many to be called steady
@@ -39,13 +33,28 @@ class Trials:
     timeout_s: float
     folder: Path
     begin: Callable[[int], None]
+    processes: Processes
     _count: int = field(default=0)
 
-    def run(self, texts: Mapping[str, str], stop_at: int | None) -> Trial:
-        """Run the program with these texts, up to a step, or until the verdict is certain."""
+    def run(self, texts: Mapping[str, str], stop_at: int | None, leak: str = "") -> Trial:
+        """Run the program with these texts, up to a step, or until the verdict is certain.
+
+        `leak`: the fingerprint of what the texts are to end; when that is certain to go on, the
+        rest is not run. A look at what grows begins anew with all that is alive in sight.
+        """
         self._count += 1
         self.begin(self._count)
-        folder = self.folder / str(self._count)
+        frozen = stop_at is not None and self.processes.forks
+        trial, notes = self._run(texts, stop_at, leak, str(self._count), frozen=frozen)
+        if leak and notes.doubtful:
+            name = f"{self._count}-whole"
+            trial, _ = self._run(texts, stop_at, leak, name, frozen=False)
+        return trial
+
+    def _run(
+        self, texts: Mapping[str, str], stop_at: int | None, leak: str, name: str, *, frozen: bool
+    ) -> tuple[Trial, TrialNotes]:
+        folder = self.folder / name
         folder.mkdir()
         order = TrialOrder(
             str(folder),
@@ -57,9 +66,10 @@ class Trials:
             stop_at,
             LEAST_STEPS,
             _written(texts, folder),
+            leak,
+            frozen,
         )
-        command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
-        status = ended(command, folder / "stdout", self.timeout_s, folder / "stderr")
+        status = self.processes.run(order, folder, self.timeout_s)
         return _read_back(folder, status, self.timeout_s)
 
 
@@ -72,18 +82,20 @@ def _written(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
     return names
 
 
-def _read_back(folder: Path, status: int | None, timeout_s: float) -> Trial:
+def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Trial, TrialNotes]:
     try:
         notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=TrialNotes)
     except (OSError, msgspec.MsgspecError):
         told = f"stopped after {timeout_s:g} s (--timeout)" if status is None else killed(status)
-        return Trial(None, status=1 if status is None else status, error=told)
+        trial = Trial(None, status=1 if status is None else status, error=told)
+        return trial, TrialNotes()
     stdout = (folder / "stdout").read_text(encoding="utf-8", errors="surrogateescape")
     files = tuple(sorted(notes.files.items()))
     losses = _losses(folder / "losses")
     results = Results(stdout, losses, notes.weights, notes.modules, files)
     report = _report(folder)
-    return Trial(report, results, notes.status, notes.error, notes.peak_bytes, notes.step_s)
+    trial = Trial(report, results, notes.status, notes.error, notes.peak_bytes, notes.step_s)
+    return trial, notes
 
 
 def _losses(path: Path) -> tuple[tuple[int, float], ...]:

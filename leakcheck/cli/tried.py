@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 import msgspec
 
@@ -21,8 +22,6 @@ from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
 from leakcheck.model import Report
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.seconds import TimeClock
-from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.script import Outcome, Program, StopRun, find_module, find_script
 
 GRACE_S = 20.0  # for the program to end by itself once it is judged: its last output is compared
@@ -39,6 +38,8 @@ class TrialOrder(msgspec.Struct, frozen=True):
     stop_at: int | None = None  # None: when the verdict is certain, and not before `least`
     least: int = 0
     texts: dict[str, str] = {}  # real path -> a file with the text
+    leak: str = ""  # the fingerprint of the one that the edit is to end
+    frozen: bool = False  # the collector need not look at what was imported before the fork
 
 
 class TrialNotes(msgspec.Struct, frozen=True):
@@ -51,26 +52,25 @@ class TrialNotes(msgspec.Struct, frozen=True):
     weights: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
     files: dict[str, int] = {}
+    doubtful: bool = False  # something was looked into, and what is frozen was not looked at
 
 
 class TrialSession(Session):
     """A session that stops where it is told to, and notes what the program made."""
 
-    def __init__(self, program: Program, order: TrialOrder) -> None:
+    def __init__(self, program: Program, order: TrialOrder, witness: Witness) -> None:
         self._folder = Path(order.folder).absolute()
         settings = Settings(order.steps, order.tolerance, to_end=True, record_folder=self._folder)
         super().__init__(program, settings)
         self._order = order
-        self._witness = Witness(self._folder / "losses")
+        self._witness = witness
+        witness.begin(self._folder / "losses")
         self._written = Written(order.folder)
         self._error = ""
         self._certain_s = 0.0
+        self._doubtful = False
         self._show_error = sys.excepthook
         sys.excepthook = self._note_error
-
-    def _start_clock(self, clock: StepClock) -> TimeClock | None:
-        self._witness.start()
-        return super()._start_clock(clock)
 
     def _after_step(self) -> None:
         self._witness.step()
@@ -80,12 +80,25 @@ class TrialSession(Session):
             raise StopRun(0)
 
     def _is_over(self, step: int) -> bool:
+        stage = self._sentinel.state[1]
+        if self._order.leak and stage not in ("watching", "steady"):
+            if self._order.frozen:
+                self._doubtful = True
+                return True
+            if stage == "growing" and self._order.leak in self._leaks():
+                return True
         if self._order.stop_at is not None:
             return step >= self._order.stop_at
         if step < self._order.least or not self._sentinel.certain:
             return False
         self._certain_s = self._certain_s or time.monotonic()
         return time.monotonic() - self._certain_s > GRACE_S
+
+    def _leaks(self) -> set[str]:
+        if self._certain_s:  # asked before
+            return set()
+        self._certain_s = time.monotonic()
+        return {each.fingerprint for each in self._sentinel.report().suspects}
 
     def _finish(self, outcome: Outcome) -> int:
         if self.report is not None or os.getpid() != self._pid:
@@ -95,10 +108,22 @@ class TrialSession(Session):
         if sys.stdout is not None:
             sys.stdout.flush()
         super()._finish(outcome)
-        step_s = self._witness.step_s
-        notes = TrialNotes(outcome.status, self._error, peak, step_s, weights, modules, files)
+        notes = TrialNotes(
+            outcome.status,
+            self._error,
+            peak,
+            self._witness.step_s,
+            weights,
+            modules,
+            files,
+            self._doubtful or (self._order.frozen and not self._is_plain()),
+        )
         (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
         return outcome.status
+
+    def _is_plain(self) -> bool:
+        """Whether nothing was looked into closer."""
+        return self._sentinel.state[1] in ("watching", "steady")
 
     def _joined(self, report: Report) -> Report:
         return report  # what an edit does to the rate is the question, not by which rule it leaks
@@ -114,8 +139,15 @@ class TrialSession(Session):
 
 
 def main() -> None:
-    """Run the trial that the first argument orders; exit as the program does."""
+    """Run the trial that the first argument orders, in this process; exit as the program does."""
     order = msgspec.convert(json.loads(sys.argv[1]), TrialOrder)
+    witness = Witness()
+    witness.start()
+    run(order, witness)
+
+
+def run(order: TrialOrder, witness: Witness) -> NoReturn:
+    """Run a trial in this process, which exits as the program does."""
     for path, text in order.texts.items():
         ticks.edited[path] = Path(text).read_bytes().decode()
     try:
@@ -123,7 +155,7 @@ def main() -> None:
             program = find_module(order.module, order.args)
         else:
             program = find_script(order.args[0], order.args[1:])
-        session = TrialSession(program, order)
+        session = TrialSession(program, order, witness)
     except LeakcheckError as error:
         notes = TrialNotes(error.exit_code, str(error))
         Path(order.folder, "notes.json").write_bytes(msgspec.json.encode(notes))

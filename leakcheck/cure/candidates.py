@@ -13,15 +13,19 @@ from itertools import chain
 
 import libcst as cst
 
-from leakcheck.cure.sites import Loop, Site
+from leakcheck.cure.blocks import beside, body_of, with_body
+from leakcheck.cure.ended import closed, made_once
+from leakcheck.cure.imported import with_import
+from leakcheck.cure.sites import Site
+from leakcheck.cure.unkept import ADDS, as_text, copied, dropped, emptied, trimmed, weakly
 from leakcheck.model import Kind
 
-_ADDS = ("append", "appendleft", "add", "insert", "put", "put_nowait", "setdefault", "update")
 _SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
 _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
 _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
+_OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes")
 Make = Callable[[Site, str], Iterator[str]]
 
 
@@ -34,10 +38,11 @@ class Candidate:
     kinds: tuple[Kind, ...]
     make: Make
     choice: str = ""  # what the owner has to choose, e.g. a size
+    to_end: bool = False  # what is kept for later is seen only where the program comes to its end
 
 
-def proposals(site: Site, size: int | None = None) -> Iterator[tuple[Candidate, str]]:
-    """Yield the edited texts worth a trial at a site, in the order of the table.
+def proposals(site: Site, size: int | None = None) -> Iterator[tuple[int, Candidate, str]]:
+    """Yield the edited texts worth a trial at a site, each with its rank, in the table's order.
 
     `size` is the owner's choice; without one, it is written as `...` in what needs it. Where it
     was made, the edits that ask for it come first.
@@ -45,11 +50,11 @@ def proposals(site: Site, size: int | None = None) -> Iterator[tuple[Candidate, 
     chosen = "..." if size is None else str(size)
     before = site.source.module.code
     rows = TABLE if size is None else sorted(TABLE, key=lambda each: not each.choice)
-    for candidate in rows:
+    for rank, candidate in enumerate(rows):
         if site.suspect.kind in candidate.kinds:
             for text in candidate.make(site, chosen):
                 if text != before and _parses(text):
-                    yield candidate, text
+                    yield rank, candidate, text
 
 
 def _parses(text: str) -> bool:
@@ -67,7 +72,7 @@ def _kept(site: Site) -> Iterator[cst.BaseExpression]:
             case cst.AugAssign(value=value) | cst.Assign(value=value):
                 yield from _displayed(value)
             case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=args)):
-                if name in _ADDS:
+                if name in ADDS:
                     yield from chain.from_iterable(_displayed(each.value) for each in args)
 
 
@@ -174,25 +179,10 @@ def _before_each_step(site: Site, text: str) -> Iterator[str]:
     new = site.source.statement(text)
     loops = site.loops()
     if loops and isinstance(loops[0].body, cst.IndentedBlock):
-        yield _with_body(site, loops[0], [new, *loops[0].body.body])
+        yield with_body(site.source, loops[0], [new, *loops[0].body.body])
     elif not loops:
         for line in site.lines()[:1]:
-            yield _beside(site, line, [new, line])
-
-
-def _with_body(site: Site, loop: Loop, body: list[cst.BaseStatement]) -> str:
-    changed = loop.with_changes(body=loop.body.with_changes(body=body))
-    return site.source.replaced(loop, changed)
-
-
-def _beside(site: Site, line: cst.BaseStatement, new: list[cst.BaseStatement]) -> str:
-    parent = site.source.parents[line]
-    body = [*chain.from_iterable(new if each is line else [each] for each in _body(parent))]
-    return site.source.replaced(parent, parent.with_changes(body=body))
-
-
-def _body(block: cst.CSTNode) -> list[cst.BaseStatement]:
-    return [*block.body] if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
+            yield beside(site.source, line, [new, line])
 
 
 def _graph_let_go(site: Site, size: str) -> Iterator[str]:
@@ -219,7 +209,7 @@ def _gradients_dropped(site: Site, size: str) -> Iterator[str]:
     models = (name.removesuffix(".parameters") for name in calls if name.endswith(".parameters"))
     for model in dict.fromkeys(models):
         new = site.source.statement(f"{model}.zero_grad(set_to_none=True)")
-        yield _with_body(site, loops[0], [*_body(loops[0].body), new])
+        yield with_body(site.source, loops[0], [*body_of(loops[0].body), new])
 
 
 def _limited(site: Site, size: str) -> Iterator[str]:
@@ -227,7 +217,7 @@ def _limited(site: Site, size: str) -> Iterator[str]:
     for made in _makings(site):
         if made.value is not None and site.text(made.value) in ("[]", "list()"):
             deque = cst.parse_expression(f"collections.deque(maxlen={size})")
-            yield _with_import(site.source.replaced(made.value, deque), "collections")
+            yield with_import(site.source.replaced(made.value, deque), "collections")
 
 
 def _makings(site: Site) -> Iterator[cst.Assign | cst.AnnAssign]:
@@ -243,29 +233,6 @@ def _makings(site: Site) -> Iterator[cst.Assign | cst.AnnAssign]:
         if name and target.rpartition(".")[2] == name:
             assert isinstance(made, (cst.Assign, cst.AnnAssign))
             yield made
-
-
-def _with_import(text: str, module: str) -> str:
-    """Import a module after those that the text imports first, unless it does already."""
-    tree = ast.parse(text)
-    imports = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-    names = [alias for each in imports if isinstance(each, ast.Import) for alias in each.names]
-    if any(alias.name == module and alias.asname is None for alias in names):
-        return text
-    plain = [
-        each
-        for each in imports
-        if not (isinstance(each, ast.ImportFrom) and each.module == "__future__")
-    ]
-    before = plain[0].lineno - 1 if plain else _first_statement(tree)
-    lines = text.splitlines(keepends=True)
-    end = "\r\n" if "\r\n" in text else "\n"
-    return "".join([*lines[:before], f"import {module}{end}", *lines[before:]])
-
-
-def _first_statement(tree: ast.Module) -> int:
-    docstring = ast.get_docstring(tree, clean=False) is not None
-    return (tree.body[0].end_lineno or 0) if docstring else 0
 
 
 def _sliced(site: Site, size: str) -> Iterator[str]:
@@ -305,7 +272,7 @@ def _cleared_each_epoch(site: Site, size: str) -> Iterator[str]:
             case cst.Expr(value=cst.Call(func=cst.Attribute(value=container))) if len(loops) > 1:
                 new = site.source.statement(f"{site.text(container)}.clear()")
                 if isinstance(loops[1].body, cst.IndentedBlock):
-                    yield _with_body(site, loops[1], [*_body(loops[1].body), new])
+                    yield with_body(site.source, loops[1], [*body_of(loops[1].body), new])
 
 
 def _hook(part: cst.BaseSmallStatement, site: Site) -> bool:
@@ -334,8 +301,10 @@ def _handle_removed(site: Site, size: str) -> Iterator[str]:
             assigned = cst.Assign([cst.AssignTarget(cst.Name("handle"))], part.value)
             registers = line.with_changes(body=[assigned])
         if len(names) == 1:
-            body = [registers if each is line else each for each in _body(loops[0].body)]
-            yield _with_body(site, loops[0], [*body, site.source.statement(f"{names[0]}.remove()")])
+            body = [registers if each is line else each for each in body_of(loops[0].body)]
+            yield with_body(
+                site.source, loops[0], [*body, site.source.statement(f"{names[0]}.remove()")]
+            )
 
 
 def _registered_once(site: Site, size: str) -> Iterator[str]:
@@ -343,13 +312,13 @@ def _registered_once(site: Site, size: str) -> Iterator[str]:
         loops = at.loops()
         if not loops or site.source.parents[line] is not loops[0].body:
             continue
-        body = [each for each in _body(loops[0].body) if each is not line]
+        body = [each for each in body_of(loops[0].body) if each is not line]
         if body:
             inside = loops[0].with_changes(
                 body=loops[0].body.with_changes(body=body), leading_lines=[]
             )
             before = line.with_changes(leading_lines=loops[0].leading_lines)
-            yield _beside(site, loops[0], [before, inside])
+            yield beside(site.source, loops[0], [before, inside])
 
 
 TABLE = (
@@ -363,7 +332,15 @@ TABLE = (
     Candidate("handle", "remove the hook as the step ends", _ANY, _handle_removed),
     Candidate("once", "register the hook once, before the loop", _ANY, _registered_once),
     Candidate("clear", "empty it as each epoch ends", _ANY, _cleared_each_epoch),
+    Candidate("text", "keep the words of the exception", _ANY, as_text),
+    Candidate("copy", "keep a copy of the part", _MEMORY, copied),
+    Candidate("close", "end it where it is made", _OPENED, closed),
+    Candidate("made-once", "make it once, before the loop", _OPENED, made_once),
+    Candidate("drop", "do not keep it: nothing reads it", _ANY, dropped, to_end=True),
+    Candidate("weak", "keep a weak reference", _ANY, weakly),
+    Candidate("place", "keep its place alone: nothing reads it", _ANY, emptied, to_end=True),
     Candidate("deque", "keep the last ones only", _ANY, _limited, "how many to keep"),
     Candidate("slice", "keep the last rows only", _ANY, _sliced, "how many rows to keep"),
+    Candidate("trim", "drop the oldest entry", _ANY, trimmed, "how many to keep"),
     Candidate("memo", "limit the cache", _ANY, _memo_limited, "how many results to keep"),
 )

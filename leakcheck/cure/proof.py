@@ -36,6 +36,8 @@ def outcome(
 ) -> tuple[AttemptOutcome, str]:
     """Say what a trial of an edit shows, and why where that needs a word."""
     report = after.report
+    if report is not None and stays(report, suspect):
+        return "stays", ""  # it is not run to the end
     if report is None or (after.status and after.status != before.status):
         return "fails", after.error or f"exit status {after.status}"
     if after.steps < before.steps:
@@ -49,6 +51,11 @@ def outcome(
     if any(not each.written for each in differences):
         return "changes", ""
     return ("helps" if report.verdict == "growing" else "proved"), ""
+
+
+def stays(report: Report, suspect: Suspect) -> bool:
+    """Say whether a leak is certain to be there in a run."""
+    return report.verdict == "growing" and suspect.fingerprint in _fingerprints(report)
 
 
 def best(attempts: Sequence[Attempt]) -> Attempt | None:
@@ -80,9 +87,12 @@ def _is_gone(before: Trial, after: Trial, suspect: Suspect) -> bool:
     assert after.report is not None
     if not after.report.suspects:
         return False
-    left = {each.fingerprint for each in after.report.suspects}
     slower = any(_is_slower(each, after.report) for each in growing(before.report))
-    return suspect.fingerprint not in left and slower
+    return suspect.fingerprint not in _fingerprints(after.report) and slower
+
+
+def _fingerprints(report: Report) -> set[str]:
+    return {each.fingerprint for each in report.suspects}
 
 
 def _is_slower(was: Trend, report: Report) -> bool:

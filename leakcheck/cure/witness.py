@@ -13,12 +13,13 @@ import struct
 import sys
 import time
 import zlib
+from array import array
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from leakcheck.runtime.clock.imports import when_loaded
 from leakcheck.runtime.clock.optimizers import hook_optimizers
@@ -40,36 +41,44 @@ class _Held:
 class Witness:
     """Watches what backward is called on and which optimizers step."""
 
-    def __init__(self, losses: Path) -> None:
-        self._losses = open(losses, "wb", buffering=1 << 16)  # noqa: SIM115 - closed at the end
+    def __init__(self) -> None:
+        self._losses: BinaryIO | None = None
         self._held: deque[_Held] = deque(maxlen=MOST_OPTIMIZERS)
-        self._times: deque[float] = deque(maxlen=TIMED_STEPS)
-        self._last = 0.0
+        # at full size: what grows in here would count as the program's
+        self._times = array("d", bytes(8 * TIMED_STEPS))
+        self._timed, self._last = 0, 0.0
 
     def start(self) -> None:
-        """Seed what the program does not, and listen; before the program is loaded."""
-        random.seed(0)
+        """Seed what the program does not, and listen; before what it imports is loaded."""
         when_loaded("numpy.random", lambda module: module.seed(0))
         when_loaded("torch", lambda module: module.manual_seed(0))
         when_loaded("torch.autograd", self._wrap_backward)
         when_loaded("torch.autograd", self._wrap_grad)
         hook_optimizers(self._stepped)
 
+    def begin(self, losses: Path) -> None:
+        """Write each loss to this file, until the weights are asked for."""
+        random.seed(0)  # a fork has another seed than its parent
+        self._losses = open(losses, "wb", buffering=1 << 16)  # noqa: SIM115
+
     def step(self) -> None:
         """Note the time at which a step is over."""
         now = time.perf_counter()
         if self._last:
-            self._times.append(now - self._last)
+            self._times[self._timed % TIMED_STEPS] = now - self._last
+            self._timed += 1
         self._last = now
 
     @property
     def step_s(self) -> float:
         """The median time of a step."""
-        return median(self._times) if self._times else 0.0
+        return median(self._times[: self._timed]) if self._timed else 0.0
 
     def weights(self) -> list[int]:
         """Hash each parameter that an optimizer stepped, and end the list of losses."""
-        self._losses.close()
+        if self._losses is not None:
+            self._losses.close()
+            self._losses = None
         groups = [group for held in self._held for group in held.optimizer.param_groups]
         return [_hash(parameter) for group in groups for parameter in group["params"]]
 
@@ -106,7 +115,7 @@ class Witness:
     def _note(self, tensors: Any) -> None:
         for each in tensors if isinstance(tensors, (tuple, list)) else [tensors]:
             value = float(each.detach()) if each.numel() == 1 else math.nan
-            if not self._losses.closed:
+            if self._losses is not None:
                 self._losses.write(LOSS.pack(_hash(each), value))
 
     def _stepped(self, optimizer: Any, *_: Any) -> None:

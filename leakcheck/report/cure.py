@@ -40,6 +40,7 @@ def render_json(cure: Cure) -> str:
         "command": cure.command,
         "before": _trial_json(cure.before),
         "chosen": cure.attempts.index(cure.chosen) if cure.chosen else None,
+        "proved": _proved_json(cure),
         "attempts": [_attempt_json(each) for each in cure.attempts],
         "choices": [
             {"title": each.title, "asks": each.asks, "diff": patch(each.revisions)}
@@ -65,6 +66,25 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.replace("\n", "\n\0").split("\0") if line]
 
 
+def _proved_json(cure: Cure) -> list[dict[str, Any]]:
+    """Say the proved edit of each file by places in its text, for `check` and editors."""
+    chosen, report = cure.chosen, cure.before.report
+    if chosen is None or chosen.outcome != "proved" or report is None:
+        return []
+    places = {(at.path, at.line) for leak in report.suspects for at in leak.locations}
+    return [
+        {
+            "path": each.path,
+            "sha256": each.sha256,
+            "title": chosen.title,
+            "lines": sorted(line for path, line in places if path == each.path),
+            "edits": [asdict(edit) for edit in each.edits],
+        }
+        for each in chosen.revisions
+        if len(chosen.revisions) == 1  # one file alone is not what was proved
+    ]
+
+
 def _head(cure: Cure) -> Iterator[str]:
     report = cure.before.report
     if report is None:
@@ -88,17 +108,22 @@ def _chosen(cure: Cure) -> Iterator[str]:
     yield from _proof(cure.before, cure.chosen)
 
 
-def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
+def measures(before: Trial, attempt: Attempt) -> Iterator[tuple[str, str, str]]:
+    """Yield what was measured without the edit and with it: its name and both in words."""
     after = attempt.trial
     for was in before.report.trends if before.report else ():
         if was.verdict == "growing" or was.resource in _SHOWN:
             now = _trend(after.report, was.resource)
-            yield f"  {was.resource:<15}{_rate(was)} -> {_rate(now) if now else 'not read'}"
-    peaks = f"{format_bytes(before.peak_bytes)} -> {format_bytes(after.peak_bytes)}"
-    yield f"  {'peak memory':<15}{peaks}"
-    yield f"  {'time a step':<15}{before.step_s * 1e3:.3g} ms -> {after.step_s * 1e3:.3g} ms"
-    yield f"  {'steps':<15}{before.steps} -> {after.steps}{_cut(before)}"
-    yield from _results(before, attempt)
+            yield was.resource, _rate(was), _rate(now) if now else "not read"
+    yield "peak memory", format_bytes(before.peak_bytes), format_bytes(after.peak_bytes)
+    yield "time a step", f"{before.step_s * 1e3:.3g} ms", f"{after.step_s * 1e3:.3g} ms"
+    yield "steps", str(attempt.base.steps), f"{after.steps}{_cut(attempt.base)}"
+
+
+def _proof(before: Trial, attempt: Attempt) -> Iterator[str]:
+    for name, was, now in measures(before, attempt):
+        yield f"  {name:<15}{was} -> {now}"
+    yield from _results(attempt)
 
 
 def _cut(trial: Trial) -> str:
@@ -107,7 +132,8 @@ def _cut(trial: Trial) -> str:
     return ", stopped there: what comes later is not compared" if stopped else ""
 
 
-def _results(before: Trial, attempt: Attempt) -> Iterator[str]:
+def _results(attempt: Attempt) -> Iterator[str]:
+    before = attempt.base
     counts = {
         "stdout": (len(before.results.stdout.splitlines()), "lines"),
         "losses": (len(before.results.losses), "calls of backward"),
@@ -150,7 +176,7 @@ def _others(cure: Cure) -> Iterator[str]:
         if each.reason:
             yield f"    {each.reason}"
         if each.outcome == "changes":
-            yield from (f"  {line}" for line in _results(cure.before, each))
+            yield from (f"  {line}" for line in _results(each))
 
 
 def _added(revisions: tuple[Revision, ...]) -> list[str]:

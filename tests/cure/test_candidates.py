@@ -45,7 +45,7 @@ def edits(line: str, kind: Kind = "graph", name: str = "log", size: int | None =
     source = read(LOOP.format(line=line))
     assert source is not None
     site = Site(source, 8, Suspect(kind, "", holder=Holder("global", name)))
-    return [(candidate.name, text) for candidate, text in proposals(site, size)]
+    return [(candidate.name, text) for _, candidate, text in proposals(site, size)]
 
 
 def changed(line: str, kind: Kind = "graph", name: str = "log", size: int | None = None):
@@ -114,7 +114,7 @@ def test_a_size_is_the_owners_choice_and_not_guessed():
     assert ("deque", ["import collections", "log = collections.deque(maxlen=7)  # kept"]) in (
         changed("log.append(loss)", "tensor", size=7)
     )
-    assert [each.name for each in TABLE if each.choice] == ["deque", "slice", "memo"]
+    assert [each.name for each in TABLE if each.choice] == ["deque", "slice", "trim", "memo"]
 
 
 def test_a_container_is_emptied_as_the_loop_around_the_steps_turns():
@@ -130,8 +130,8 @@ def test_no_grad_needs_torch_by_the_name_that_the_file_gives_it():
     assert plain is not None
     suspect = Suspect("graph", "", holder=Holder("global", "x"))
 
-    found = {c.name: text for c, text in proposals(Site(source, 2, suspect))}
-    without = {c.name: text for c, text in proposals(Site(plain, 1, suspect))}
+    found = {c.name: text for _, c, text in proposals(Site(source, 2, suspect))}
+    without = {c.name: text for _, c, text in proposals(Site(plain, 1, suspect))}
 
     assert found["no-grad"] == "import torch as th\nwith th.no_grad():\n    x = y * z\n"
     assert "no-grad" not in without
@@ -153,7 +153,7 @@ def test_every_edit_parses_changes_something_and_keeps_every_comment(line, kind,
     assert source is not None
     site = Site(source, 8, Suspect(kind, "", holder=Holder("global", "log")))
 
-    for _, after in proposals(site, size):
+    for _, _, after in proposals(site, size):
         ast.parse(after)
         assert after != text
         assert comments(after) == comments(text)
@@ -169,3 +169,107 @@ def test_what_is_detached_already_is_not_detached_again():
     found = changed("outputs.append(out.detach().clone())", "tensor")
 
     assert "detach" not in [name for name, _ in found]
+
+
+def edited(text: str, line: int, kind: Kind, name: str, size: int | None = None):
+    """Return the edits of a whole text by the candidate's name."""
+    source = read(text)
+    assert source is not None
+    site = Site(source, line, Suspect(kind, "", holder=Holder("global", name)))
+    return {candidate.name: after for _, candidate, after in proposals(site, size)}
+
+
+KEPT = """\
+kept = []
+for step in range(9):
+    train(step)
+    kept.append(rows(step))
+"""
+
+
+def test_what_nothing_reads_need_not_be_kept():
+    found = edited(KEPT, 4, "tensor", "kept")
+
+    assert found["drop"] == KEPT.replace("    kept.append(rows(step))\n", "")
+    assert found["place"] == KEPT.replace("rows(step)", "None")
+
+
+def test_where_its_length_is_read_its_place_is_kept_and_where_more_is_the_value():
+    length = edited(f"{KEPT}print(len(kept))\n", 4, "tensor", "kept")
+    items = edited(f"{KEPT}print(kept)\n", 4, "tensor", "kept")
+
+    assert ("drop" in length, "place" in length) == (False, True)
+    assert ("drop" in items, "place" in items) == (False, False)
+
+
+def test_a_line_that_is_alone_in_its_block_leaves_pass():
+    text = "kept = {}\nfor step in range(9):\n    kept[step] = rows(step)\n"
+
+    assert edited(text, 3, "tensor", "kept")["drop"].endswith(":\n    pass\n")
+
+
+def test_an_exception_is_kept_by_its_words_and_another_value_is_not():
+    text = "try:\n    work()\nexcept ValueError as error:\n    log.append({value})\n"
+
+    assert (
+        "log.append(str(error))" in edited(text.format(value="error"), 4, "object", "log")["text"]
+    )
+    assert "text" not in edited(text.format(value="other"), 4, "object", "log")
+
+
+def test_a_part_is_kept_as_a_copy():
+    assert ("copy", ["log.append(batch[0].clone())"]) in changed("log.append(batch[0])", "tensor")
+    assert "copy" not in dict(changed("log.append(batch)", "tensor"))
+
+
+REGISTRY = """\
+class Timer:
+    timers = []
+
+    def __init__(self):
+        Timer.timers.append({added})
+"""
+
+
+def test_instances_that_register_themselves_are_kept_weakly_and_others_are_not():
+    weak = edited(REGISTRY.format(added="self"), 5, "object", "timers")["weak"]
+
+    assert weak.startswith("import weakref\nclass Timer:\n    timers = weakref.WeakSet()\n")
+    assert weak.endswith("Timer.timers.add(self)\n")
+    assert "weak" not in edited(REGISTRY.format(added="rows"), 5, "object", "timers")
+
+
+def test_of_a_dict_the_oldest_entry_goes_when_the_owner_has_said_how_many_stay():
+    found = changed("memo[step] = loss", "tensor", "memo", size=7)
+
+    assert ("trim", ["if len(memo) > 7:", "del memo[next(iter(memo))]"]) in found
+    assert ("trim", ["if len(memo) > ...:", "del memo[next(iter(memo))]"]) in changed(
+        "memo[step] = loss", "tensor", "memo"
+    )
+
+
+@pytest.mark.parametrize(
+    ("maker", "end"),
+    [
+        ("open(path)", "file.close()"),
+        ("os.open(path, os.O_RDONLY)", "os.close(file)"),
+        ("plt.figure()", "plt.close(file)"),
+        ("Pool(2)", "file.terminate()"),
+        ("SummaryWriter()", "file.close()"),
+    ],
+)
+def test_what_is_opened_is_ended_as_its_block_is_left(maker, end):
+    text = f"def load(path):\n    file = {maker}\n    return read(file)\n"
+    tail = f"    try:\n        return read(file)\n    finally:\n        {end}\n"
+
+    closed = edited(text, 2, "descriptors", "")["close"]
+
+    assert closed == text.replace("    return read(file)\n", tail)
+
+
+def test_what_is_of_no_step_is_made_before_the_loop_and_what_is_of_one_is_not():
+    once = changed("logger.addHandler(handler)", "descriptors", "handlers")
+    each = changed("logger.addHandler(loss)", "descriptors", "handlers")
+
+    assert "made-once" in dict(once)
+    assert "made-once" not in dict(each)

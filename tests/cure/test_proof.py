@@ -114,11 +114,11 @@ def test_without_anything_to_compare_nothing_is_proved():
 def test_same_results_come_first_then_memory_then_time():
     odd = Difference("stdout", 1, "tensor(1.)", "1.0", written=True)
     named = {
-        "writes otherwise": Attempt("a", "", (), trial("steady"), "proved", (odd,)),
-        "large": Attempt("b", "", (), trial("steady", peak_bytes=1 << 30), "proved"),
-        "slow": Attempt("c", "", (), trial("steady", step_s=2.0), "proved"),
-        "fast": Attempt("d", "", (), trial("steady", step_s=1.0), "proved"),
-        "changes": Attempt("e", "", (), trial("steady"), "changes"),
+        "writes otherwise": Attempt("a", "", (), trial("steady"), LEAKING, "proved", (odd,)),
+        "large": Attempt("b", "", (), trial("steady", peak_bytes=1 << 30), LEAKING, "proved"),
+        "slow": Attempt("c", "", (), trial("steady", step_s=2.0), LEAKING, "proved"),
+        "fast": Attempt("d", "", (), trial("steady", step_s=1.0), LEAKING, "proved"),
+        "changes": Attempt("e", "", (), trial("steady"), LEAKING, "changes"),
     }
 
     assert best([*named.values()]) is named["fast"]

@@ -1,0 +1,88 @@
+"""Edits that end what a line opens, or make it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.cure.blocks import beside, body_of
+from leakcheck.cure.sites import Loop, Site
+
+# what makes it -> what ends it; `{module}` is what the maker's name begins with
+_ENDS = {
+    "Pool": "{name}.terminate()",
+    "ThreadPoolExecutor": "{name}.shutdown()",
+    "ProcessPoolExecutor": "{name}.shutdown()",
+    "figure": "{module}.close({name})",
+    "open": "{name}.close()",
+}
+_OS_OPEN = "os.close({name})"
+
+
+def closed(site: Site, size: str) -> Iterator[str]:
+    """End it as the block is left in which it is made."""
+    for line in site.lines():
+        for part in line.body:
+            match part:
+                case cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(func=func),
+                ):
+                    yield _closed(site, line, _end_of(site.text(func), name))
+
+
+def _end_of(maker: str, name: str) -> str:
+    module, _, made = maker.rpartition(".")
+    if maker == "os.open":
+        return _OS_OPEN.format(name=name)
+    return _ENDS.get(made, "{name}.close()").format(name=name, module=module)
+
+
+def _closed(site: Site, line: cst.SimpleStatementLine, end: str) -> str:
+    parent = site.source.parents[line]
+    body = body_of(parent)
+    at = next((number for number, each in enumerate(body) if each is line), len(body))
+    rest, ended = body[at + 1 :], site.source.statement(end)
+    last = [cst.Try(cst.IndentedBlock(rest), finalbody=cst.Finally(cst.IndentedBlock([ended])))]
+    new = [*body[: at + 1], *(last if rest else [ended])]
+    return site.source.replaced(parent, parent.with_changes(body=new))
+
+
+def made_once(site: Site, size: str) -> Iterator[str]:
+    """Move a line before its loop, where nothing in it is of the loop."""
+    for line in site.lines():
+        loops = site.loops()
+        if (
+            not loops
+            or site.source.parents[line] is not loops[0].body
+            or _is_of(site, loops[0], line)
+        ):
+            continue
+        body = [each for each in body_of(loops[0].body) if each is not line]
+        if body:
+            inside = loops[0].with_changes(
+                body=loops[0].body.with_changes(body=body), leading_lines=[]
+            )
+            before = line.with_changes(leading_lines=loops[0].leading_lines)
+            yield beside(site.source, loops[0], [before, inside])
+
+
+def _is_of(site: Site, loop: Loop, line: cst.SimpleStatementLine) -> bool:
+    """Say whether a line reads a name that the loop binds elsewhere."""
+    bound = {
+        each.value
+        for each in site.source.all(cst.Name)
+        if _is_bound(site, each) and loop in site.source.around(each)
+    }
+    own = [each for each in site.source.all(cst.Name) if line in site.source.around(each)]
+    return any(each.value in bound and not _is_bound(site, each) for each in own)
+
+
+def _is_bound(site: Site, name: cst.Name) -> bool:
+    parent = site.source.parents[name]
+    if isinstance(parent, cst.Element):
+        parent = site.source.parents[site.source.parents[parent]]
+    return isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr)) or (
+        isinstance(parent, (cst.For, cst.CompFor)) and parent.target is name
+    )

@@ -1,0 +1,112 @@
+"""Which edits are run, and what each is compared with; the runs are made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leakcheck.cure.course import Course
+from leakcheck.experiments import Results, Trial
+from leakcheck.model import Holder, Location, Report, Run, Suspect, Trend
+
+SOURCE = "total = 0\nfor step in range(400):\n    total += loss\nprint(total)\n"
+PLACE = Location("train.py", 3, 1, 3, 1)
+LEAK = Suspect("graph", "a loss", locations=(PLACE,), holder=Holder("global", "total"))
+
+
+def made(verdict: str, steps: int, losses: int | None = None, stopped=False, shift=0) -> Trial:
+    rate = 5.0 if verdict == "growing" else 0.0
+    trend = Trend("graph.nodes", "Nodes", rate, rate, rate, 9.0, 99, verdict)
+    run = Run("train.py", steps, 1.0, ended="stopped" if stopped else "finished")
+    suspects = (LEAK,) if rate else ()
+    results = Results(losses=tuple((each + shift, 0.5) for each in range(losses or steps)))
+    return Trial(Report(verdict=verdict, trends=(trend,), suspects=suspects, run=run), results)
+
+
+def course(run):
+    return Course(run, lambda path: SOURCE, tries=8, stops_at=lambda trial: trial.steps + 1)
+
+
+def edits(answer):
+    return [(each.candidate, each.outcome) for each in answer.attempts]
+
+
+def test_of_two_edits_that_are_proved_no_third_is_run():
+    found = course(lambda texts, stop_at, leak: made("steady" if texts else "growing", 60))
+
+    assert edits(found.follow("train.py")) == [("item", "proved"), ("detach", "proved")]
+
+
+def test_with_one_proved_no_more_than_twice_the_steps_are_run():
+    def run(texts, stop_at, leak):
+        text = texts.get("train.py", "")
+        return made("steady" if texts else "growing", 60, shift="item" in text)
+
+    assert edits(course(run).follow("train.py")) == [("item", "changes"), ("detach", "proved")]
+
+
+def test_a_leak_that_stays_is_no_longer_run_and_needs_no_results():
+    def run(texts, stop_at, leak):
+        assert leak == (LEAK.fingerprint if texts else "")
+        return made("growing", 40 if texts else 60)
+
+    assert {outcome for _, outcome in edits(course(run).follow("train.py"))} == {"stays"}
+
+
+class Timed:
+    """A program that a clock ends: each run of it makes another number of steps."""
+
+    def __init__(self, shift: int = 0) -> None:
+        self.count, self.shift, self.stops = 0, shift, []
+
+    def __call__(self, texts, stop_at, leak):
+        self.count += 1
+        self.stops.append(stop_at)
+        own = 400 - 10 * self.count
+        steps = min(own, stop_at or own)
+        verdict = "steady" if texts else "growing"
+        return made(verdict, steps, stopped=steps == stop_at, shift=self.shift * bool(texts))
+
+
+def test_runs_that_a_clock_ends_are_compared_up_to_a_step_that_each_comes_to():
+    run = Timed()
+
+    answer = course(run).follow("train.py")
+
+    assert edits(answer) == [("item", "proved"), ("detach", "proved")]
+    assert run.stops == [None, 391, 391, 185, 185, 185]
+    assert {(each.base.steps, each.trial.steps) for each in answer.attempts} == {(185, 185)}
+
+
+def test_results_that_differ_before_that_step_are_no_proof():
+    answer = course(Timed(shift=1)).follow("train.py")
+
+    assert {outcome for _, outcome in edits(answer)} == {"changes"}
+
+
+def test_fewer_steps_by_the_edit_alone_are_a_failure():
+    def run(texts, stop_at, leak):
+        return made("steady", 50) if texts else made("growing", 60)
+
+    answer = course(run).follow("train.py")
+
+    assert {each.reason for each in answer.attempts} == {"50 steps of 60"}
+    assert answer.chosen is None
+
+
+UNREAD = "kept = []\nfor step in range(400):\n    train()\n    kept.append(step)\n"
+LINE = Location("train.py", 4, 1, 4, 1)
+GATHERED = Suspect("tensor", "rows", locations=(LINE,), holder=Holder("global", "kept"))
+
+
+def tried(stopped: bool) -> set[str]:
+    def run(texts, stop_at, leak):
+        trial = made("growing", 60, stopped=stopped)
+        return replace(trial, report=replace(trial.report, suspects=(GATHERED,)))
+
+    answer = Course(run, lambda path: UNREAD, tries=12).follow("train.py")
+    return {each.candidate for each in answer.attempts}
+
+
+def test_what_a_whole_run_never_reads_may_go_and_what_a_stopped_one_did_not_may_not():
+    assert {"drop", "place"} <= tried(stopped=False)
+    assert tried(stopped=True).isdisjoint({"drop", "place"})
