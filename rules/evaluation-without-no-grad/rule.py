@@ -28,6 +28,7 @@ _FORWARD = re.compile(
     r"transformer|vae|teacher|student|layer|lm)(_model)?(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward\w*)?$"
 )
+_PREDICT = re.compile(r"^(self\.)?(\w*_)?(model|net|network)\.predict\w*$")
 
 
 class EvaluationWithoutNoGrad(Rule):
@@ -75,13 +76,35 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
     for call in calls:
         switch = switched.get(call.spelled)
         behind = switch is not None and call.loops > switch.loops and call.at > switch.at
-        passes = call.loops and _FORWARD.match(call.spelled)
+        forward = _FORWARD.match(call.spelled) or (
+            _PREDICT.match(call.spelled) and _records(linked, call.method)
+        )
+        passes = call.loops and forward
         encodes = call.method == "encode_prompt" and not call.spelled.startswith("self.")
         if not behind and not (named and (passes or encodes)):
             continue
         if call.fate != "dropped" and not any(_OFF.search(each) for each in call.managers):
             found.append(call)
     return found
+
+
+def _records(linked: Linked, method: str) -> bool:
+    """Whether the project's models define the method, and none of them switches gradients off."""
+    found = [
+        (facts, index, each)
+        for facts in linked.everywhere(method)
+        for index, each in enumerate(facts.functions)
+        if each.name == method and each.owner
+    ]
+    return bool(found) and not any(
+        any(_OFF.search(decorator) for decorator in each.decorators)
+        or any(
+            _OFF.search(word)
+            for call in facts.calls_in(index)
+            for word in (call.method, *call.managers)
+        )
+        for facts, index, each in found
+    )
 
 
 def _needs_graph(facts: FileFacts, function: int, forward: Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.model import Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
@@ -30,7 +31,7 @@ class LoadWithoutMapLocation(Rule):
                 isinstance(node, cst.Name) and node.value == "None" for node in walk(place)
             )
             starred = any(arg.star for arg in call.args)
-            if absent and not starred and _restores(module, call):
+            if absent and not starred and (_restores(module, call) or _handed_back(module, call)):
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
@@ -60,10 +61,42 @@ def _restores(module: Module, call: cst.Call) -> bool:
     )
 
 
+def _handed_back(module: Module, call: cst.Call) -> bool:
+    """Whether the function returns it, and a caller in the project restores a model from it."""
+    function = module.function_of(call)
+    if function is None or not isinstance(module.parent(call), cst.Return):
+        return False
+    name = function.name.value
+    if name.strip("_") in _ANYBODYS or "_" not in name.strip("_"):
+        return False  # many a `load` is another's
+    return any(_restored(facts, other) for facts, other in module.facts.calls_of(name))
+
+
+_ANYBODYS = ("load_state", "load_file", "load_data", "load_pickle", "load_object")
+
+
+def _restored(facts: FileFacts, made: Call) -> bool:
+    """Whether what a call gives is handed to load_state_dict in the same function."""
+    return any(
+        call.method == "load_state_dict"
+        and not _says_light(call.spelled)
+        and any(
+            made.bound in (value.text, *value.names)
+            if made.bound
+            else value.kind == "call" and value.text.rpartition(".")[2] == made.method
+            for value in (argument.value for argument in call.arguments)
+        )
+        for call in facts.calls_in(made.function)
+    )
+
+
 def _is_light(restore: cst.Call) -> bool:
     """A schedule, a scaler, a sampler: a few numbers, not a model."""
-    spelled = dotted(restore.func).lower()
-    return any(word in spelled for word in ("sched", "scaler", "sampler", "loader"))
+    return _says_light(dotted(restore.func))
+
+
+def _says_light(spelled: str) -> bool:
+    return any(word in spelled.lower() for word in ("sched", "scaler", "sampler", "loader"))
 
 
 def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:

@@ -48,11 +48,13 @@ class Member:
 
 
 def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
-    """Whether the class around a use of self is another, and gives itself such an attribute."""
+    """Whether the class around a use of self is another, with such an attribute or property."""
     method = facts.method_around(use.function)
     owner = facts.class_named(method.owner) if method is not None else None
     if owner is None or owner.name in kin:
         return False
+    if use.name in owner.methods:
+        return True
     first = owner.methods.get("__init__")
     return first is not None and any(
         other.role == "bind" and other.holder == "self" and other.function == first
