@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.facts.resources import ends
@@ -49,6 +50,7 @@ class ResourceLeftByOwner(Rule):
                             use.at,
                             f"`{closing[0]}` leaves `self.{use.name}` open",
                             confidence="medium",
+                            evidence=_closes(module, member, closing[0]),
                         )
 
 
@@ -77,6 +79,15 @@ def _closing(linked: Linked, member: Member) -> list[str]:
 
 
 _ENDS_IT_ALL = ("finalize", "teardown")  # whatever they are given: loggers are told a status
+
+
+def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
+    """Return the closing method, if it stands in this file."""
+    index = member.facts.methods.get(name)
+    if index is None:
+        return ()
+    place = module.location(member.file.facts.functions[index].at)
+    return (Evidence(place, "closing", name),)
 
 
 def _is_in(use: Use, member: Member) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Use
+from leakcheck.model import Location
+from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Span, Use
+from leakcheck.static.facts.nodes import located
 
 if TYPE_CHECKING:
     from leakcheck.static.project import Project
@@ -142,6 +144,13 @@ class Linked:
         for facts in self.everywhere(name):
             for call in facts.calls_by_name.get(name, ()):
                 yield facts, call
+
+    def location(self, facts: FileFacts, at: Span) -> Location | None:
+        """Return where something in a file of the project is; None when the file is not known."""
+        path = self._project.path_of(facts) if self._project is not None else None
+        if self._project is None or path is None:
+            return None
+        return located(path, self._project.lines(path), at)
 
     def imported(self, name: str) -> tuple[FileFacts, str] | None:
         """Return the file of the project that an imported name is from, and its name there."""
