@@ -10,6 +10,7 @@ from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import makes_module
 
 _OFF = re.compile(
     r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
@@ -89,22 +90,20 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
 
 
 def _records(linked: Linked, method: str) -> bool:
-    """Whether the project's models define the method, and none of them switches gradients off."""
-    found = [
-        (facts, index, each)
-        for facts in linked.everywhere(method)
-        for index, each in enumerate(facts.functions)
-        if each.name == method and each.owner
-    ]
-    return bool(found) and not any(
-        any(_OFF.search(decorator) for decorator in each.decorators)
-        or any(
-            _OFF.search(word)
-            for call in facts.calls_in(index)
-            for word in (call.method, *call.managers)
-        )
-        for facts, index, each in found
+    """Whether all that define the method are torch's modules, and none switches gradients off."""
+    found = list(linked.definers(method))
+    return bool(found) and all(
+        any(makes_module(base) for base in linked.foreign_bases(member))
+        and not _switches_off(member.file.facts, member.facts.methods[method])
+        for member in found
     )
+
+
+def _switches_off(facts: FileFacts, index: int) -> bool:
+    words = list(facts.functions[index].decorators)
+    for call in facts.calls_in(index):
+        words += [call.method, *call.managers]
+    return any(_OFF.search(word) for word in words)
 
 
 def _needs_graph(facts: FileFacts, function: int, forward: Call) -> bool:

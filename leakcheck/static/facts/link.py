@@ -152,6 +152,15 @@ class Linked:
             return None
         return located(path, self._project.lines(path), at)
 
+    def definers(self, method: str) -> Iterator[Member]:
+        """Yield the project's classes that define a method of this name."""
+        for facts in self.everywhere(method):
+            path = self._project.path_of(facts) if self._project is not None else None
+            home = self if facts is self.facts else Linked(path or "", facts, self._project)
+            for each in facts.classes:
+                if method in each.methods:
+                    yield Member(home, each)
+
     def imported(self, name: str) -> tuple[FileFacts, str] | None:
         """Return the file of the project that an imported name is from, and its name there."""
         source = self.facts.imports.get(name)
