@@ -90,12 +90,11 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
 
 
 def _records(linked: Linked, method: str) -> bool:
-    """Whether all that define the method are torch's modules, and none switches gradients off."""
+    """Whether most that define the method are torch's modules, and none switches gradients off."""
     found = list(linked.definers(method))
-    return bool(found) and all(
-        any(makes_module(base) for base in linked.foreign_bases(member))
-        and not _switches_off(member.file.facts, member.facts.methods[method])
-        for member in found
+    modules = [member for member in found if any(map(makes_module, linked.foreign_bases(member)))]
+    return 2 * len(modules) > len(found) and not any(
+        _switches_off(member.file.facts, member.facts.methods[method]) for member in found
     )
 
 
