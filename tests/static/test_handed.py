@@ -138,3 +138,40 @@ def test_an_optimizer_gives_back_the_loss_of_its_closure():
 def test_a_state_is_carried_through_a_criterion_that_is_handed_in():
     assert lines(CARRIED) == ["out, state = rnn(x, state)"]
     assert lines(CARRIED.replace("rnn(x, state)", "rnn(x, state.detach())")) == []
+
+
+CALLBACKS = """
+import torch
+
+class History:
+    def __init__(self):
+        self.losses = []
+
+    def on_batch_end(self, loss):
+        self.losses.append(KEPT)
+
+class Trainer:
+    def __init__(self, model, opt):
+        self.model, self.opt = model, opt
+        self.callbacks = [History()]
+
+    def fit(self, loader):
+        for batch in loader:
+            loss = self.model(batch).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            for callback in self.callbacks:
+                callback.on_batch_end(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "lines"), [("loss", ["self.losses.append(loss)"]), ("loss.item()", [])]
+)
+def test_callbacks_in_a_list_of_self_keep_what_they_are_handed(kept, lines):
+    rules = [rule for rule in registry.builtin_rules() if rule.slug == "undetached-meter"]
+
+    found = check_source(CALLBACKS.replace("KEPT", kept), "a.py", rules)
+
+    assert [finding.context.strip() for finding in found] == lines
