@@ -53,8 +53,14 @@ class GraphRule(Rule):
         for leak in module.graph_leaks:
             if leak.leak == self.leak:
                 fix = self.fix(module, leak)
-                evidence = chain(module, leak)
-                yield self.hit(leak.node, self.message(module, leak), fix=fix, evidence=evidence)
+                guessed = leak.feed is not None and leak.feed.guessed
+                yield self.hit(
+                    leak.node,
+                    self.message(module, leak),
+                    confidence="medium" if guessed else "high",
+                    fix=fix,
+                    evidence=chain(module, leak),
+                )
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Say what grows, in one line."""
