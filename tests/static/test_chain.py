@@ -90,3 +90,28 @@ def test_a_closing_method_is_named_with_what_it_leaves_open():
     assert evidence_of(source, "resource-left-by-owner") == [
         ("closing", "close", Location("train.py", 6, 5, 6, 10))
     ]
+
+
+def test_two_objects_that_hold_each_other_are_named_in_both_files():
+    source = dedent(
+        """\
+        from parts import Stream
+
+        class Server:
+            def respond(self, request):
+                response = Response(request)
+                response.stream = Stream(response)
+                return response
+        """
+    )
+    parts = dedent(
+        """\
+        class Stream:
+            def __init__(self, owner):
+                self.owner = owner
+        """
+    )
+
+    assert evidence_of(source, "back-reference", {"parts.py": parts}.items()) == [
+        ("kept", "self.owner", Location("parts.py", 3, 9, 3, 19))
+    ]
