@@ -220,11 +220,11 @@ def _guess_receiver(
     foreign = flow.code(receiver) == "self" or flow.module.qualified(receiver)
     if not told or not graphs or foreign or base.kind != "unknown" or base.carries:
         return
-    method = cst.ensure_type(call.func, cst.Attribute).attr.value
-    info = flow.analysis.only_definer(method)
+    called = cst.ensure_type(call.func, cst.Attribute)
+    info = flow.analysis.only_definer(called)
     before = len(flow.feeds)
     if info is not None and not info.is_module:
-        info.call_method(method, flow, call, arguments)
+        info.call_method(called.attr.value, flow, call, arguments)
     flow.feeds[before:] = [replace(feed, guessed=True) for feed in flow.feeds[before:]]
 
 

@@ -282,11 +282,12 @@ class Analysis:
         analysis, name = found
         return analysis.class_info(analysis.module.class_named(name))
 
-    def only_definer(self, method: str) -> ClassInfo | None:
-        """Return the one class of the project that has a method of this name; None for several."""
-        if method not in self._definers:
-            self._definers[method] = self._only_definer(method)
-        return self._definers[method]
+    def only_definer(self, called: cst.Attribute) -> ClassInfo | None:
+        """Return the one class of the project that has the method called; None for several."""
+        name = called.attr.value
+        if name not in self._definers:
+            self._definers[name] = self._only_definer(name)
+        return self._definers[name]
 
     def _only_definer(self, method: str) -> ClassInfo | None:
         module, project = self.module, self.module.project
