@@ -213,6 +213,11 @@ class Silent:
         ("loss", {"history.py": HISTORY, "test_history.py": SILENT}, ["medium"]),
         ("loss", {"history.py": HISTORY, "silent.py": SILENT}, []),
         ("loss", {"history.py": HISTORY.replace("append(loss)", "append(loss.item())")}, []),
+        (
+            "loss",
+            {"history.py": HISTORY + "    def dump(self):\n        self.losses.clear()\n"},
+            [],
+        ),
     ],
 )
 def test_an_object_unknown_is_of_the_one_class_that_has_the_method(given, files, confidences):
