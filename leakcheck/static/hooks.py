@@ -150,6 +150,9 @@ def holds_self(module: Module, hook: cst.BaseExpression, near: cst.CSTNode) -> b
 
 def _made_here(module: Module, near: cst.CSTNode, name: str) -> cst.Call | cst.Lambda | None:
     """Return the partial or lambda that a local name is given: `wrapper = partial(f, self)`."""
+    given = (bound.value for bound in module.facts.facts.bindings if bound.name == name)
+    if not any(each.kind == "lambda" or each.text.endswith("partial") for each in given):
+        return None  # the facts are at hand, and a walk is not cheap
     function = module.function_of(near)
     for node in shape.own_nodes(function) if function is not None else ():
         value = shape.given(node, name)
