@@ -12,13 +12,14 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
+from pygls.uris import from_fs_path, to_fs_path
 
 from leakcheck import __version__
 from leakcheck.config import find_config, forget_files, settings_of
 from leakcheck.errors import LeakcheckError, SourceError
-from leakcheck.model import Edit, Finding
+from leakcheck.model import Edit, Finding, Location
 from leakcheck.proved_edits import ProvedEdit, offered, read_proofs
+from leakcheck.report.evidence import said
 from leakcheck.static.checker import Checker
 from leakcheck.static.files import absolute
 from leakcheck.static.fix import split_lines
@@ -168,11 +169,29 @@ def _diagnostic(server: LeakcheckServer, uri: str, finding: Finding) -> lsp.Diag
         severity=SEVERITIES[finding.severity],
         code=finding.rule,
         source="leakcheck",
+        related_information=_related(server, finding) or None,
     )
 
 
+def _related(server: LeakcheckServer, finding: Finding) -> list[lsp.DiagnosticRelatedInformation]:
+    """Return the places a finding follows from, each in its file, for a client that shows them."""
+    document = server.client_capabilities.text_document
+    shows = document.publish_diagnostics if document is not None else None
+    if shows is None or not shows.related_information:
+        return []
+    found = []
+    for each in finding.evidence:
+        uri = from_fs_path(str(absolute(Path(each.location.path)))) or ""
+        place = lsp.Location(uri, _range(server, uri, each.location))
+        found.append(lsp.DiagnosticRelatedInformation(place, said(each)))
+    return found
+
+
 def _span(server: LeakcheckServer, uri: str, finding: Finding) -> lsp.Range:
-    at = finding.location
+    return _range(server, uri, finding.location)
+
+
+def _range(server: LeakcheckServer, uri: str, at: Location) -> lsp.Range:
     return server.range(uri, Edit(at.line, at.column, at.end_line, at.end_column, ""))
 
 

@@ -73,9 +73,31 @@ class Fix:
     safety: Safety = "display"
 
 
+EvidenceRole = Literal[
+    "graph",  # a call whose result has a graph
+    "handed",  # a call that is given the value
+    "kept",  # where the value stays
+    "returned",  # by a function, to its callers
+    "restored",  # a call that puts it into a live object
+    "closing",  # a method that ends its object
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One place on the way from where a value is made to where it stays; `name` as in the code."""
+
+    location: Location
+    role: EvidenceRole
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place in the source that leaks, by one rule; `proved` once a run has shown it."""
+    """One place in the source that leaks, by one rule; `proved` once a run has shown it.
+
+    `evidence`: the places it follows from, in the order of the flow; empty where it is one place.
+    """
 
     rule: str
     code: str
@@ -87,6 +109,7 @@ class Finding:
     fix: Fix | None = None
     context: str = ""
     proved: bool | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def fingerprint(self) -> str:

@@ -19,6 +19,11 @@ from leakcheck.experiments import Revision  # noqa: E402
 
 TOY_RULES = Path(__file__).parent / "toy_rules"
 PATIENCE_S = 60  # how long a slow machine may take; nothing here depends on time
+CAPABLE = lsp.ClientCapabilities(
+    text_document=lsp.TextDocumentClientCapabilities(
+        publish_diagnostics=lsp.PublishDiagnosticsClientCapabilities(related_information=True)
+    )
+)
 LEAKY = "x = '😀'; keep(loss)\ntotal += loss\n"
 
 
@@ -77,7 +82,7 @@ def edit(tmp_path):
     async def talk(conversation: Callable[[Editor], Awaitable[None]]) -> None:
         client = pygls_client.LanguageClient("editor", "1")
         await client.start_io(sys.executable, "-m", "leakcheck", "lsp")
-        parameters = lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=tmp_path.as_uri())
+        parameters = lsp.InitializeParams(CAPABLE, root_uri=tmp_path.as_uri())
         await asyncio.wait_for(client.initialize_async(parameters), PATIENCE_S)
         client.initialized(lsp.InitializedParams())
         await conversation(Editor(client, tmp_path / "train.py"))
@@ -166,5 +171,40 @@ def test_saving_reads_imported_files_and_settings_anew(edit):
 
         (editor.path.parent / "leakcheck.toml").write_text("select = ['LK001']\n")
         assert await editor.save() == []
+
+    edit(conversation)
+
+
+def test_the_places_a_finding_follows_from_are_related_information(edit, tmp_path):
+    meters = tmp_path / "meters.py"
+    meters.write_text(
+        "class Sum:\n"
+        "    def __init__(self):\n"
+        "        self.total = 0\n"
+        "    def update(self, value):\n"
+        "        self.total += value\n"
+    )
+    (tmp_path / "leakcheck.toml").write_text('select = ["undetached-meter"]\n')
+    training = (
+        "import torch\n"
+        "from meters import Sum\n"
+        "def train(model, loader):\n"
+        "    seen = Sum()\n"
+        "    for x in loader:\n"
+        "        loss = model(x)\n"
+        "        loss.backward()\n"
+        "        seen.update(loss)\n"
+    )
+
+    async def conversation(editor):
+        (diagnostic,) = await editor.open(training)
+
+        told = diagnostic.related_information
+        assert [(each.location.uri, each.location.range.start.line) for each in told] == [
+            (editor.uri, 5), (editor.uri, 7), (meters.as_uri(), 4)
+        ]  # fmt: skip
+        assert [each.message for each in told] == [
+            "`model` gives it its graph", "handed on to `seen.update`", "kept in `self.total`"
+        ]  # fmt: skip
 
     edit(conversation)

@@ -7,6 +7,8 @@ train.py:41:5: undetached-accumulator (LK101): `total` keeps the graph of every 
    |     ^^^^^^^^^^^^^
    = help: use loss.item(), or loss.detach() if you need the tensor
 ```
+
+Above the help stand the places that a finding through several functions or files follows from.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import click
 
 from leakcheck.model import Finding, Location, Report
 from leakcheck.report.concise import place
+from leakcheck.report.evidence import said
 from leakcheck.report.plain import columns, one_line
 
 TAB = "    "
@@ -60,6 +63,8 @@ def _finding(finding: Finding, style: Style) -> Iterator[str]:
         yield f"{gutter} {style('|', fg='blue')}"
         yield f"{style(f'{location.line} |', fg='blue')} {code}"
         yield f"{gutter} {style('|', fg='blue')} {style(marker, fg=COLORS[finding.severity])}"
+    for each in finding.evidence:
+        yield f"{gutter} {style('=', fg='blue')} {place(each.location)}: {one_line(said(each))}"
     if finding.help:
         yield f"{gutter} {style('= help:', fg='blue')} {one_line(finding.help)}"
 

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from typing import TypeAlias
 
 from leakcheck import __version__
-from leakcheck.model import Field, Finding, Notice, Reason, Report, Suspect
+from leakcheck.model import Evidence, Field, Finding, Notice, Reason, Report, Suspect
+from leakcheck.report.evidence import said as said_of
 from leakcheck.report.reasons import said, told
 
 FORMAT = 1
@@ -63,7 +64,13 @@ def finding_as_json(finding: Finding) -> Json:
         "fix": asdict(finding.fix) if finding.fix else None,
         "fingerprint": finding.fingerprint,
         "proved": finding.proved,
+        "evidence": [_evidence(each) for each in finding.evidence],
     }
+
+
+def _evidence(evidence: Evidence) -> Json:
+    place = asdict(evidence.location)
+    return {"role": evidence.role, "name": evidence.name, "said": said_of(evidence), **place}
 
 
 def _suspect(suspect: Suspect) -> Json:

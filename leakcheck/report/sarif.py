@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from leakcheck import __version__
 from leakcheck.model import Edit, Finding, Location, Report, fingerprint
+from leakcheck.report.evidence import said
 from leakcheck.report.json import Json
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -81,6 +82,15 @@ def _result(finding: Finding, index: int, mark: str) -> Json:
         "partialFingerprints": {"leakcheck/v1": mark},
         "properties": {"confidence": finding.confidence},
     }
+    if finding.evidence:
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                "physicalLocation": _physical(each.location),
+                "message": {"text": _in_cell(each.location) + said(each)},
+            }
+            for number, each in enumerate(finding.evidence, start=1)
+        ]
     fix = finding.fix
     if fix and fix.edits and finding.location.cell is None:
         change: Json = {
@@ -96,13 +106,18 @@ def _in_cell(location: Location) -> str:
 
 
 def _place(finding: Finding) -> Json:
-    place: dict[str, Json] = {"artifactLocation": _artifact(finding.location.path)}
-    if finding.location.cell is None:  # a region counts lines of the file, which is JSON here
-        at = finding.location
+    at = finding.location
+    place = _physical(at)
+    if at.cell is None and finding.context and at.line == at.end_line:
+        snippet: Json = {"text": finding.context.rstrip("\r\n")}
+        place["contextRegion"] = {"startLine": at.line, "snippet": snippet}
+    return place
+
+
+def _physical(at: Location) -> dict[str, Json]:
+    place: dict[str, Json] = {"artifactLocation": _artifact(at.path)}
+    if at.cell is None:  # a region counts lines of the file, which is JSON here
         place["region"] = _region(at.line, at.column, at.end_line, at.end_column)
-        if finding.context and at.line == at.end_line:
-            snippet: Json = {"text": finding.context.rstrip("\r\n")}
-            place["contextRegion"] = {"startLine": at.line, "snippet": snippet}
     return place
 
 

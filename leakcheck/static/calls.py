@@ -207,7 +207,25 @@ def _method_call(
         return flow.grow_container(call, receiver, base, method, arguments)
     if base.kind in ("list", "dict", "tuple"):
         return _container_method(flow, receiver, base, method, arguments)
+    _guess_receiver(flow, call, receiver, base, arguments)
     return _tensor_method(flow, call, receiver, base, method, arguments)
+
+
+def _guess_receiver(
+    flow: Flow, call: cst.Call, receiver: cst.BaseExpression, base: Value, arguments: Arguments
+) -> None:
+    """Note what an object of unknown class keeps, if one class of the project has the method."""
+    told = flow.recording and flow.backwards and isinstance(flow.module.parent(call), cst.Expr)
+    graphs = any(value.contents.graph == SURE for value in arguments.all)
+    foreign = flow.code(receiver) == "self" or flow.module.qualified(receiver)
+    if not told or not graphs or foreign or base.kind != "unknown" or base.carries:
+        return
+    called = cst.ensure_type(call.func, cst.Attribute)
+    info = flow.analysis.only_definer(called)
+    before = len(flow.feeds)
+    if info is not None and not info.is_module:
+        info.call_method(called.attr.value, flow, call, arguments)
+    flow.feeds[before:] = [replace(feed, guessed=True) for feed in flow.feeds[before:]]
 
 
 def _parameters(method: str, flow: Flow) -> Value:

@@ -97,6 +97,7 @@ def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
         confidence=hit.confidence,
         fix=hit.fix,
         context=module.line(location.line),
+        evidence=hit.evidence,
     )
 
 

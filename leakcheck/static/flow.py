@@ -140,7 +140,10 @@ class Flow:
         graph = value.graph if value.graph == SURE and value.leaf else UNKNOWN
         known = ("list", "dict", "tensor", "bounded")
         kind = value.kind if value.kind in known else "unknown"
-        element = replace(ANYTHING, entries=frozenset({path})) if kind in ("list", "dict") else None
+        element: Value | None = None
+        if kind in ("list", "dict"):
+            inner = value.contents  # of objects the class is known, of tensors nothing is
+            element = replace(inner if inner.ref else ANYTHING, entries=frozenset({path}))
         return Value(graph, kind, entries=frozenset({path}), element=element)
 
     @property

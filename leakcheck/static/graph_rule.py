@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import libcst as cst
 
 from leakcheck.model import Edit, Fix
+from leakcheck.static.chain import chain
 from leakcheck.static.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
@@ -52,7 +53,14 @@ class GraphRule(Rule):
         for leak in module.graph_leaks:
             if leak.leak == self.leak:
                 fix = self.fix(module, leak)
-                yield self.hit(leak.node, self.message(module, leak), fix=fix)
+                guessed = leak.feed is not None and leak.feed.guessed
+                yield self.hit(
+                    leak.node,
+                    self.message(module, leak),
+                    confidence="medium" if guessed else "high",
+                    fix=fix,
+                    evidence=chain(module, leak),
+                )
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Say what grows, in one line."""

@@ -353,7 +353,17 @@ def _fed(flow: Flow) -> Iterator[GraphLeak]:
             continue
         if differentiated(feed.owner, attribute_of(feed.growth)):
             continue
+        if feed.guessed and _may_be_emptied(feed):
+            continue
         yield GraphLeak("meter", _place(flow, feed), feed.growth, flow, feed)
+
+
+def _may_be_emptied(feed: Feed) -> bool:
+    """Whether the class overwrites what it keeps, or lets go of it somewhere: a logger's values."""
+    method = feed.owner.method(feed.method)
+    inner = method.flow if method is not None else None
+    place, node = attribute_of(feed.growth), feed.growth.node
+    return feed.growth.keyed or inner is None or reassigned(inner, place, node)
 
 
 def _place(flow: Flow, feed: Feed) -> cst.CSTNode:

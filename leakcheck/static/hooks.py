@@ -133,7 +133,10 @@ def holds_self(module: Module, hook: cst.BaseExpression, near: cst.CSTNode) -> b
         return False
     if isinstance(hook, cst.Name):
         nested = _nested_function(module, near, hook.value)
-        return nested is not None and _closes_over_self(nested)
+        if nested is not None:
+            return _closes_over_self(nested)
+        given = _made_here(module, near, hook.value)
+        return given is not None and holds_self(module, given, near)
     if isinstance(hook, cst.Lambda):
         return _closes_over_self(hook)
     if isinstance(hook, cst.Call) and dotted(hook.func).startswith("self."):
@@ -143,6 +146,21 @@ def holds_self(module: Module, hook: cst.BaseExpression, near: cst.CSTNode) -> b
             return False
         return any(_is_self_or_bound(module, arg.value) for arg in hook.args)
     return _is_self_or_bound(module, hook)
+
+
+def _made_here(module: Module, near: cst.CSTNode, name: str) -> cst.Call | cst.Lambda | None:
+    """Return the partial or lambda that a local name is given: `wrapper = partial(f, self)`."""
+    given = (bound.value for bound in module.facts.facts.bindings if bound.name == name)
+    if not any(each.kind == "lambda" or each.text.endswith("partial") for each in given):
+        return None  # the facts are at hand, and a walk is not cheap
+    function = module.function_of(near)
+    for node in shape.own_nodes(function) if function is not None else ():
+        value = shape.given(node, name)
+        if isinstance(value, cst.Lambda):
+            return value
+        if isinstance(value, cst.Call) and shape.last_name(value) == "partial":
+            return value
+    return None
 
 
 def _is_self_or_bound(module: Module, node: cst.BaseExpression) -> bool:

@@ -19,6 +19,7 @@ from leakcheck.static import syntax
 from leakcheck.static.facts.extract import extract
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import FileFacts, Span
+from leakcheck.static.facts.nodes import located
 from leakcheck.static.fix import split_lines
 from leakcheck.static.names import Names
 
@@ -240,11 +241,12 @@ class Module:
         return Location(self.path, start.line, start.column + 1, end_line, end_column + 1)
 
     def _location_of_span(self, span: Span) -> Location:
-        first, last = (
-            len(self.line(line).encode()[:column].decode(errors="ignore")) + 1
-            for line, column in ((span.line, span.column), (span.end_line, span.end_column))
-        )
-        return Location(self.path, span.line, first, span.end_line, last)
+        return located(self.path, self.lines, span)
+
+    def location_in(self, facts: FileFacts, span: Span) -> Location | None:
+        """Return a place in this file or another of the project; None when it is not known."""
+        own = facts is self.facts.facts
+        return self.location(span) if own else self.facts.location(facts, span)
 
     @cached_property
     def lines(self) -> list[str]:

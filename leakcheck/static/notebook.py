@@ -103,11 +103,7 @@ def in_cells(text: str, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 
 def _in_cell(finding: Finding, starts: list[tuple[int, int]]) -> Finding:
-    at = finding.location
-    marker, cell = max((start for start in starts if start[0] < at.line), default=(0, 1))
-    location = Location(
-        at.path, at.line - marker, at.column, at.end_line - marker, at.end_column, cell
-    )
+    marker, location = _cell_of(finding.location, starts)
     fix = finding.fix
     if fix is not None:
         fix = Fix(fix.title, tuple(_moved(edit, marker) for edit in fix.edits), fix.safety)
@@ -116,7 +112,22 @@ def _in_cell(finding: Finding, starts: list[tuple[int, int]]) -> Finding:
             edit.line < 1 or edit.end_line >= min(following, default=1 << 60) for edit in fix.edits
         ):
             fix = None  # it reaches into another cell, which one place cannot say
-    return replace(finding, location=location, fix=fix)
+    evidence = tuple(
+        replace(each, location=_cell_of(each.location, starts)[1])
+        if each.location.path == location.path
+        else each
+        for each in finding.evidence
+    )
+    return replace(finding, location=location, fix=fix, evidence=evidence)
+
+
+def _cell_of(at: Location, starts: list[tuple[int, int]]) -> tuple[int, Location]:
+    """Return the line of the marker above a place, and the place within its cell."""
+    marker, cell = max((start for start in starts if start[0] < at.line), default=(0, 1))
+    inside = Location(
+        at.path, at.line - marker, at.column, at.end_line - marker, at.end_column, cell
+    )
+    return marker, inside
 
 
 def _moved(edit: Edit, by: int) -> Edit:

@@ -40,6 +40,11 @@ class Project:
             self._modules[path] = self._parse(path)
         return self._modules[path]
 
+    @property
+    def parsed(self) -> tuple[Module, ...]:
+        """The modules that were parsed so far and are still known."""
+        return tuple(module for module in self._modules.values() if module is not None)
+
     def find(self, name: str, importer: str) -> Module | None:
         """Resolve "pkg.meters" or ".meters", as imported by the file `importer`."""
         path = self.locate(name, importer)
@@ -63,6 +68,14 @@ class Project:
             except (SourceError, RecursionError):
                 self._facts[path] = None
         return self._facts[path]
+
+    def path_of(self, facts: FileFacts) -> str | None:
+        """Return the path of the module whose facts these are."""
+        return next((path for path, each in self._facts.items() if each is facts), None)
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a module; none when it is not there."""
+        return self._text(path).splitlines()
 
     def mentioning(self, word: str, importer: str) -> tuple[str, ...]:
         """Return the paths of the other modules whose text has the word."""

@@ -52,6 +52,7 @@ class Feed:
     growth: Growth
     loops: Ids
     method: str = ""
+    guessed: bool = False  # the class follows from the method's name alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from leakcheck.model import Confidence, Fix, Severity
+from leakcheck.model import Confidence, Evidence, Fix, Severity
 
 if TYPE_CHECKING:
     import ast
@@ -43,6 +43,7 @@ class Hit:
     severity: Severity
     confidence: Confidence
     fix: Fix | None
+    evidence: tuple[Evidence, ...] = ()
 
 
 class Rule:
@@ -78,7 +79,8 @@ class Rule:
         severity: Severity | None = None,
         confidence: Confidence = "high",
         fix: Fix | None = None,
+        evidence: tuple[Evidence, ...] = (),
     ) -> Hit:
         """Make a hit at a place; help and severity default to the rule's own."""
         text = self.help if help is None else help
-        return Hit(node, message, text, severity or self.severity, confidence, fix)
+        return Hit(node, message, text, severity or self.severity, confidence, fix, evidence)

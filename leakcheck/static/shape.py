@@ -182,7 +182,7 @@ def holds_tensors(module: Module, node: cst.ClassDef | None) -> bool:
 
 
 def _stores_tensor(module: Module, assign: cst.Assign) -> bool:
-    stored = [dotted(t.target) for t in assign.targets]
+    stored = [dotted(each) for t in assign.targets for each in _parts(t.target)]
     if not any(name.startswith("self.") for name in stored):
         return False
     if isinstance(assign.value, cst.Name):
@@ -192,6 +192,13 @@ def _stores_tensor(module: Module, assign: cst.Assign) -> bool:
     made = module.qualified(assign.value.func)
     light = made.startswith(tuple(api("torch-without-tensors")))
     return made.startswith(("torch.", "torchvision.")) and not light
+
+
+def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return what a target binds: both of `self.q, self.r = torch.qr(a)`."""
+    if isinstance(target, cst.Tuple):
+        return [element.value for element in target.elements]
+    return [target]
 
 
 def trains(module: Module, node: cst.CSTNode) -> bool:

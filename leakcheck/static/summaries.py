@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.classes import ClassInfo
 from leakcheck.static.definitions import Definition
+from leakcheck.static.facts.link import is_test
 from leakcheck.static.fields import tuple_fields
 from leakcheck.static.fillers import empty_container
 from leakcheck.static.flow import Flow
@@ -51,6 +52,7 @@ class Analysis:
         self._classes: dict[int, ClassInfo] = {}
         self._code: dict[int, str] = {}
         self._definitions: dict[int, Definition] = {}
+        self._definers: dict[str, ClassInfo | None] = {}
         self._found: dict[str, tuple[Analysis, str] | None] = {}  # qualified names -> where
         self._depth = 0
 
@@ -279,6 +281,29 @@ class Analysis:
             return None
         analysis, name = found
         return analysis.class_info(analysis.module.class_named(name))
+
+    def only_definer(self, called: cst.Attribute) -> ClassInfo | None:
+        """Return the one class of the project that has the method called; None for several."""
+        name = called.attr.value
+        if name not in self._definers:
+            self._definers[name] = self._only_definer(name)
+        return self._definers[name]
+
+    def _only_definer(self, method: str) -> ClassInfo | None:
+        module, project = self.module, self.module.project
+        paths: Sequence[str] = ()
+        if project is not None:
+            paths = [
+                path
+                for path in project.mentioning(f"def {method}(", module.path)
+                if not is_test(path)
+            ]
+        own = [node for node in module.classes if method in module.methods(node)]
+        if len(own) + len(paths) != 1:
+            return None
+        home = module if own else project.module(paths[0]) if project is not None else None
+        found = [node for node in home.classes if method in home.methods(node)] if home else []
+        return home.analysis.class_info(found[0]) if home and len(found) == 1 else None
 
     def definition(self, node: cst.BaseExpression, flow: Flow) -> Definition | ClassInfo | None:
         """Return the function or class of the project that a call's name stands for."""

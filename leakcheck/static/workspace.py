@@ -149,8 +149,11 @@ def _candidates(name: str, importer: str) -> Iterator[str]:
     while True:  # an absolute import may start at any folder of the project above the importer
         yield from _files(folder, parts)
         if not folder or os.path.dirname(folder) == folder or _is_project(folder):
-            return
+            break
         folder = os.path.dirname(folder)
+    # a repository whose root is the package itself: TTS/utils/audio.py is "TTS.utils.audio"
+    if parts[:1] == [os.path.basename(os.path.abspath(folder))]:
+        yield from _files(folder, parts[1:])
 
 
 def _files(folder: str, parts: list[str]) -> Iterator[str]:

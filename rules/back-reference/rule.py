@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, sets_up
 from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.module import Module
@@ -28,9 +29,14 @@ class BackReference(Rule):
             owned = holder == "self" and sets_up(facts, call.function)
             if owned or not _comes_and_goes(facts, call, holder):
                 continue
-            if _keeps(linked, call, holder) and not _is_broken(linked, call.bound):
+            kept = _kept(linked, call, holder)
+            if kept is not None and not _is_broken(linked, call.bound):
+                place = module.location_in(kept[0], kept[1].at)
                 yield self.hit(
-                    call.at, f"`{call.bound}` holds `{holder}`, which holds it", confidence="medium"
+                    call.at,
+                    f"`{call.bound}` holds `{holder}`, which holds it",
+                    confidence="medium",
+                    evidence=(Evidence(place, "kept", f"self.{kept[1].name}"),) if place else (),
                 )
         for use in facts.uses:
             held = _is_told_of_self(use) and _is_held(facts, use)
@@ -51,18 +57,20 @@ def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:
     )
 
 
-def _keeps(linked: Linked, call: Call, holder: str) -> bool:
-    """Whether the class that is called stores, as it is, the argument that is its own holder."""
+def _kept(linked: Linked, call: Call, holder: str) -> tuple[FileFacts, Use] | None:
+    """Return where the class that is called stores, as it is, the argument that holds it."""
     made = linked.class_called(call.qualified or call.spelled)
     for member in made.file.lineage(made) if made is not None else ():
         if (index := member.facts.methods.get("__init__")) is not None:
             facts = member.file.facts
             given = call.given(holder, facts.functions[index].parameters[1:])
-            return bool(given) and any(
-                use.function == index and use.value is not None and use.value.text == given
+            stores = (
+                (facts, use)
                 for use in member.binds()
+                if use.function == index and use.value is not None and use.value.text == given
             )
-    return False
+            return next(stores, None) if given else None
+    return None
 
 
 def _is_broken(linked: Linked, spelled: str) -> bool:

@@ -62,7 +62,14 @@ def _keeps_many(
 
 def _severity(module: Module, owner: cst.ClassDef, decorator: cst.Decorator) -> Severity:
     heavy = growth.unlimited(module, decorator) or _is_heavy(module, owner)
-    return "warning" if heavy else "info"
+    return "warning" if heavy or _gives_tensors(module, decorator) else "info"
+
+
+def _gives_tensors(module: Module, decorator: cst.Decorator) -> bool:
+    """Whether the method is annotated to return a tensor, which the cache keeps as well."""
+    function = module.parent(decorator)
+    returns = function.returns if isinstance(function, cst.FunctionDef) else None
+    return returns is not None and module.qualified(returns.annotation) == "torch.Tensor"
 
 
 def _is_heavy(module: Module, owner: cst.ClassDef) -> bool:

@@ -74,3 +74,23 @@ class Compiled:
 
         self.kept = compiled  # leak: closure-stored-on-self
         return self.kept(x)
+
+
+class Factored:
+    def factor(self, matrix):
+        self.q, self.r = torch.linalg.qr(matrix)
+
+        def solve(x):
+            return self.q @ x
+
+        self.solve = solve  # leak: closure-stored-on-self
+
+
+class Counted:
+    def count(self, items):
+        self.first, self.last = items
+
+        def between(x):
+            return self.first < x
+
+        self.between = between

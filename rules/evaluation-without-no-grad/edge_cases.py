@@ -89,3 +89,24 @@ def generate_and_guide(model, x, steps):
         x.requires_grad_()
         torch.autograd.grad(model(x).sum(), x)
     return x
+
+
+class Recommender(torch.nn.Module):
+    def predict(self, batch):
+        return self.layer(batch)
+
+    @torch.no_grad()
+    def predict_fast(self, batch):
+        return self.layer(batch)
+
+
+def evaluate_recommender(model, batches):
+    return [model.predict(batch) for batch in batches]  # leak: evaluation-without-no-grad
+
+
+def evaluate_fast(model, batches):
+    return [model.predict_fast(batch) for batch in batches]
+
+
+def evaluate_somebody_elses(model, batches):
+    return [model.predict_proba(batch) for batch in batches]

@@ -10,6 +10,7 @@ from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import makes_module
 
 _OFF = re.compile(
     r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
@@ -28,6 +29,7 @@ _FORWARD = re.compile(
     r"transformer|vae|teacher|student|layer|lm)(_model)?(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward\w*)?$"
 )
+_PREDICT = re.compile(r"^(self\.)?(\w*_)?(model|net|network)\.predict\w*$")
 
 
 class EvaluationWithoutNoGrad(Rule):
@@ -75,13 +77,32 @@ def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list
     for call in calls:
         switch = switched.get(call.spelled)
         behind = switch is not None and call.loops > switch.loops and call.at > switch.at
-        passes = call.loops and _FORWARD.match(call.spelled)
+        forward = _FORWARD.match(call.spelled) or (
+            _PREDICT.match(call.spelled) and _records(linked, call.method)
+        )
+        passes = call.loops and forward
         encodes = call.method == "encode_prompt" and not call.spelled.startswith("self.")
         if not behind and not (named and (passes or encodes)):
             continue
         if call.fate != "dropped" and not any(_OFF.search(each) for each in call.managers):
             found.append(call)
     return found
+
+
+def _records(linked: Linked, method: str) -> bool:
+    """Whether most that define the method are torch's modules, and none switches gradients off."""
+    found = list(linked.definers(method))
+    modules = [member for member in found if any(map(makes_module, linked.foreign_bases(member)))]
+    return 2 * len(modules) > len(found) and not any(
+        _switches_off(member.file.facts, member.facts.methods[method]) for member in found
+    )
+
+
+def _switches_off(facts: FileFacts, index: int) -> bool:
+    words = list(facts.functions[index].decorators)
+    for call in facts.calls_in(index):
+        words += [call.method, *call.managers]
+    return any(_OFF.search(word) for word in words)
 
 
 def _needs_graph(facts: FileFacts, function: int, forward: Call) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.model import Evidence
 from leakcheck.static import shape
+from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
@@ -30,11 +32,15 @@ class LoadWithoutMapLocation(Rule):
                 isinstance(node, cst.Name) and node.value == "None" for node in walk(place)
             )
             starred = any(arg.star for arg in call.args)
-            if absent and not starred and _restores(module, call):
+            if not absent or starred:
+                continue
+            evidence = _handed_back(module, call)
+            if evidence or _restores(module, call):
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
                     confidence="medium",
+                    evidence=evidence,
                 )
 
 
@@ -60,10 +66,47 @@ def _restores(module: Module, call: cst.Call) -> bool:
     )
 
 
+def _handed_back(module: Module, call: cst.Call) -> tuple[Evidence, ...]:
+    """Return where the function gives it to a caller in the project that restores a model."""
+    function = module.function_of(call)
+    if function is None or not isinstance(module.parent(call), cst.Return):
+        return ()
+    name = function.name.value
+    if name.strip("_") in _ANYBODYS or "_" not in name.strip("_"):
+        return ()  # many a `load` is another's
+    for facts, made in module.facts.calls_of(name):
+        for restore in _restored(facts, made):
+            returned = Evidence(module.location(call), "returned", name)
+            place = module.location_in(facts, restore.at)
+            found = Evidence(place, "restored", restore.spelled) if place else None
+            return (returned, found) if found else (returned,)
+    return ()
+
+
+_ANYBODYS = ("load_state", "load_file", "load_data", "load_pickle", "load_object")
+
+
+def _restored(facts: FileFacts, made: Call) -> Iterator[Call]:
+    """Yield the calls of load_state_dict in the same function that are given what a call gives."""
+    for call in facts.calls_in(made.function):
+        restores = call.method == "load_state_dict" and not _says_light(call.spelled)
+        if restores and any(_is_of(argument.value, made) for argument in call.arguments):
+            yield call
+
+
+def _is_of(value: Expr, made: Call) -> bool:
+    if made.bound:
+        return made.bound in (value.text, *value.names)
+    return value.kind == "call" and value.text.rpartition(".")[2] == made.method
+
+
 def _is_light(restore: cst.Call) -> bool:
     """A schedule, a scaler, a sampler: a few numbers, not a model."""
-    spelled = dotted(restore.func).lower()
-    return any(word in spelled for word in ("sched", "scaler", "sampler", "loader"))
+    return _says_light(dotted(restore.func))
+
+
+def _says_light(spelled: str) -> bool:
+    return any(word in spelled.lower() for word in ("sched", "scaler", "sampler", "loader"))
 
 
 def _takes_weights(node: cst.CSTNode, names: set[str]) -> bool:

@@ -48,3 +48,21 @@ class Another:
 
     def close(self):
         self.writer.close()
+
+
+class Logger:
+    def __init__(self, path):
+        self._writer = None
+        self.path = path
+
+    @property
+    def experiment(self):
+        if self._writer is None:
+            self._writer = SummaryWriter(self.path)  # leak: resource-left-by-owner
+        return self._writer
+
+    def log(self, name, value):
+        self.experiment.add_scalar(name, value)
+
+    def finalize(self, status):
+        self.experiment.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.facts.resources import ends
@@ -49,6 +50,7 @@ class ResourceLeftByOwner(Rule):
                             use.at,
                             f"`{closing[0]}` leaves `self.{use.name}` open",
                             confidence="medium",
+                            evidence=_closes(module, member, closing[0]),
                         )
 
 
@@ -68,8 +70,24 @@ def _closing(linked: Linked, member: Member) -> list[str]:
         for each in linked.lineage(member)
         for name, index in each.facts.methods.items()
         if name in api("teardowns")
-        and (name.startswith("__") or len(each.file.facts.functions[index].parameters) == 1)
+        and (
+            name.startswith("__")
+            or name in _ENDS_IT_ALL
+            or len(each.file.facts.functions[index].parameters) == 1
+        )
     ]
+
+
+_ENDS_IT_ALL = ("finalize", "teardown")  # whatever they are given: loggers are told a status
+
+
+def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
+    """Return the closing method, if it stands in this file."""
+    index = member.facts.methods.get(name)
+    if index is None:
+        return ()
+    place = module.location(member.file.facts.functions[index].at)
+    return (Evidence(place, "closing", name),)
 
 
 def _is_in(use: Use, member: Member) -> bool:
@@ -96,6 +114,11 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
     enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
     linked = member.file
     for facts, use in linked.uses_of(name, member):
+        if use.how == "returned" and _is_property(facts, use):
+            method = facts.functions[use.function].name
+            if not _only_used(member, method, enders):
+                return False
+            continue
         if use.role in ("escape", "take") or use.how in enders:
             return False
         if use.role == "bind" and facts.method_around(use.function) is None:
@@ -103,3 +126,14 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
         if use.role == "read" and use.how not in ("", "used"):
             continue
     return not linked.spelled_as_string(name)
+
+
+def _is_property(facts: FileFacts, use: Use) -> bool:
+    """Whether the attribute is given out under another name: `return self._writer`."""
+    return use.function >= 0 and "property" in facts.functions[use.function].decorators
+
+
+def _only_used(member: Member, name: str, enders: set[str]) -> bool:
+    """Whether everybody only calls methods of it, and none that ends it."""
+    uses = (use for _, use in member.file.uses_of(name, member))
+    return all(use.role not in ("escape", "take") and use.how not in enders for use in uses)

@@ -26,3 +26,33 @@ class Explainer:
 
     def save(self, gradient, scale=1):
         self.gradient = gradient.detach()
+
+
+def cached(function):
+    return property(function)
+
+
+class Strategy:
+    @cached
+    def mean(self):
+        mean = self.solve()
+        clear = partial(forget, self)
+        mean.grad_fn.register_hook(clear)  # leak: tensor-hook-cycle
+        return mean
+
+    def computed(self):
+        mean = self.solve()
+        clear = partial(forget, self)
+        mean.grad_fn.register_hook(clear)  # the caller's
+        return mean
+
+    @cached
+    def scaled(self):
+        mean = self.solve()
+        scale = partial(forget, 2)
+        mean.grad_fn.register_hook(scale)  # holds nothing
+        return mean
+
+
+def forget(owner, *gradients):
+    owner.clear()

@@ -38,9 +38,20 @@ def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpressio
     function = module.function_of(call)
     if isinstance(tensor, cst.Name) and _stored(module, function, tensor.value):
         return True
+    if function is not None and _cached(module, function, shape.root(tensor)):
+        return True
     if not shape.origin(module, tensor, function).startswith("self."):
         return False
     return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)
+
+
+def _cached(module: Module, function: cst.FunctionDef, tensor: cst.BaseExpression) -> bool:
+    """Whether the method returns the tensor to a decorator that keeps it on the object."""
+    keeps = any("cached" in module.code(mark.decorator) for mark in function.decorators)
+    return keeps and any(
+        isinstance(node, cst.Return) and node.value is not None and tensor.deep_equals(node.value)
+        for node in shape.own_nodes(function)
+    )
 
 
 def _walks_parameters(module: Module, call: cst.Call) -> bool:

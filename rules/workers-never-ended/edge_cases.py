@@ -3,10 +3,18 @@
 import asyncio
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 
 def work(x):
     return x
+
+
+def register(pool):
+    pools.append(pool)
+
+
+pools = []
 
 
 def lost(items):
@@ -84,7 +92,27 @@ class Server:
         self.pool = multiprocessing.Pool(2)
 
     def restart(self):
+        self.pool.terminate()
         self.pool = multiprocessing.Pool(2)
+
+
+class Inferencer:
+    def __init__(self):
+        self.workers = multiprocessing.Pool(2)  # leak: workers-never-ended
+
+    def infer(self, items):
+        return self.workers.map(work, items)
+
+
+class Borrower:
+    def __init__(self, items):
+        self.crew = multiprocessing.Pool(2)
+        register(self.crew)
+
+
+class Images:
+    def __init__(self, files):
+        self.images = list(ThreadPool(8).imap(work, files))  # leak: workers-never-ended
 
 
 shared = None

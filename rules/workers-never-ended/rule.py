@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call, Use
 from leakcheck.static.facts.resources import ends, left_open
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 
 _HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
 
@@ -42,6 +43,26 @@ class WorkersNeverEnded(Rule):
             if left_open(linked.facts, call, _HARMLESS) and not _runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 yield self.hit(call.at, f"{name} is never ended", confidence="medium")
+        for member in linked.classes:
+            for use in member.binds():
+                if _is_pool(use) and not _ended(member, use.name):
+                    yield self.hit(
+                        use.at,
+                        f"nothing ends the workers of `self.{use.name}`",
+                        confidence="medium",
+                    )
+
+
+def _is_pool(use: Use) -> bool:
+    """Whether processes are started, which do not end when the last reference to them is gone."""
+    return use.value is not None and use.value.kind == "call" and use.value.text in api("pools")
+
+
+def _ended(member: Member, name: str) -> bool:
+    """Whether anything in the project does more with a pool than look at it and give it work."""
+    uses = member.file.uses_of(name, member)
+    known = (use.role == "bind" or use.how in ("", "used", *api("pool-work")) for _, use in uses)
+    return not all(known) or member.file.spelled_as_string(name)
 
 
 def _probes(call: Call) -> bool:
@@ -53,9 +74,9 @@ _CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection"
 
 
 def _makes_its_object(linked: Linked, call: Call) -> bool:
-    """Whether it stands in a constructor: what it starts may live as long as the object."""
+    """Whether a constructor starts it and can keep it, for as long as the object lives."""
     function = linked.facts.method_around(call.function)
-    return function is None or function.name == "__init__"
+    return function is None or (function.name == "__init__" and call.fate != "chained")
 
 
 def _runs_once(linked: Linked, call: Call) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.model import Finding, Location, Report
+from leakcheck.model import Evidence, Finding, Location, Report
 from leakcheck.report import render
 
 EXPECTED = """\
@@ -81,3 +81,19 @@ def test_any_line_whatever_can_be_shown(context, column, width):
 
 def test_a_clean_check_says_how_much_was_checked():
     assert render(Report(checked_files=12), "full") == "no leaks found in 12 files"
+
+
+def test_a_finding_through_several_files_lists_the_places_it_follows_from():
+    finding = Finding(
+        "undetached-meter", "LK103", Location("train.py", 10, 9, 10, 26), "`total` grows",
+        evidence=(
+            Evidence(Location("train.py", 7, 16, 7, 38), "graph", "criterion"),
+            Evidence(Location("lib/meters.py", 6, 9, 6, 28), "kept", "self.total"),
+        ),
+    )  # fmt: skip
+
+    assert render(Report((finding,), checked_files=2), "full").splitlines()[:3] == [
+        "train.py:10:9: undetached-meter (LK103): `total` grows",
+        "   = train.py:7:16: `criterion` gives it its graph",
+        "   = lib/meters.py:6:9: kept in `self.total`",
+    ]

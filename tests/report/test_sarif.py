@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from leakcheck.model import Location, Report
+from leakcheck.model import Evidence, Finding, Location, Report
 from leakcheck.report import render
 
 SCHEMA = Path(__file__).parent / "sarif" / "sarif-2.1.0-rtm.5.json"
+
+
+KEPT = Evidence(Location("lib/meters.py", 6, 9, 6, 28), "kept", "self.total")
+EVIDENT = Report((Finding("r", "LK999", Location("a.py", 1, 1, 1, 2), "leaks", evidence=(KEPT,)),))
 
 
 @pytest.fixture
@@ -22,7 +26,7 @@ def test_the_log_is_valid_by_the_standards_own_schema(checked):
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     validator = jsonschema.validators.validator_for(schema)(schema)
 
-    for report in (checked, Report(), Report(checked_files=3)):
+    for report in (checked, EVIDENT, Report(), Report(checked_files=3)):
         assert list(validator.iter_errors(json.loads(render(report, "sarif")))) == []
     assert list(validator.iter_errors({"version": "2.1.0", "runs": [{}]}))
 
@@ -105,3 +109,19 @@ def test_an_absolute_path_is_a_file_uri(checked):
 
     location = result["locations"][0]["physicalLocation"]["artifactLocation"]
     assert location == {"uri": "file:///a%20b/c.py"}
+
+
+def test_the_places_a_finding_follows_from_are_related_locations(run):
+    (result,) = json.loads(render(EVIDENT, "sarif"))["runs"][0]["results"]
+
+    assert result["relatedLocations"] == [
+        {
+            "id": 1,
+            "physicalLocation": {
+                "artifactLocation": {"uri": "lib/meters.py", "uriBaseId": "SRCROOT"},
+                "region": {"startLine": 6, "startColumn": 9, "endLine": 6, "endColumn": 28},
+            },
+            "message": {"text": "kept in `self.total`"},
+        }
+    ]
+    assert all("relatedLocations" not in each for each in run["results"])

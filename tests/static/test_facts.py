@@ -219,3 +219,16 @@ def test_who_asked_all_of_the_project_depends_on_all_of_it(tmp_path):
     assert after.mentioning("seen", path) == ()
     key = f"{tmp_path}{EVERY_FILE}"
     assert before.dependencies(path)[key] != after.dependencies(path)[key]
+
+
+def test_a_repository_may_be_the_package_that_its_files_import(tmp_path, monkeypatch):
+    root = tmp_path / "audio"
+    (root / "utils").mkdir(parents=True)
+    (root / "train.py").write_text("from audio.utils.measures import score\n")
+    (root / "utils" / "measures.py").write_text("def score(x):\n    return x\n")
+    monkeypatch.chdir(root)
+
+    workspace = Workspace()
+
+    assert workspace.locate("audio.utils.measures", "train.py") == "utils/measures.py"
+    assert workspace.locate("other.utils.measures", "train.py") is None

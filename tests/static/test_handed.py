@@ -6,6 +6,7 @@ import pytest
 
 from leakcheck.static import registry
 from leakcheck.static.engine import check_source
+from leakcheck.static.project import Project
 
 STEP = """
 import torch
@@ -138,3 +139,91 @@ def test_an_optimizer_gives_back_the_loss_of_its_closure():
 def test_a_state_is_carried_through_a_criterion_that_is_handed_in():
     assert lines(CARRIED) == ["out, state = rnn(x, state)"]
     assert lines(CARRIED.replace("rnn(x, state)", "rnn(x, state.detach())")) == []
+
+
+CALLBACKS = """
+import torch
+
+class History:
+    def __init__(self):
+        self.losses = []
+
+    def on_batch_end(self, loss):
+        self.losses.append(KEPT)
+
+class Trainer:
+    def __init__(self, model, opt):
+        self.model, self.opt = model, opt
+        self.callbacks = [History()]
+
+    def fit(self, loader):
+        for batch in loader:
+            loss = self.model(batch).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            for callback in self.callbacks:
+                callback.on_batch_end(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "lines"), [("loss", ["self.losses.append(loss)"]), ("loss.item()", [])]
+)
+def test_callbacks_in_a_list_of_self_keep_what_they_are_handed(kept, lines):
+    rules = [rule for rule in registry.builtin_rules() if rule.slug == "undetached-meter"]
+
+    found = check_source(CALLBACKS.replace("KEPT", kept), "a.py", rules)
+
+    assert [finding.context.strip() for finding in found] == lines
+
+
+INJECTED = """
+import torch
+
+def fit(model, loader, opt, callbacks):
+    for batch in loader:
+        loss = model(batch).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for callback in callbacks:
+            callback.on_batch_end(GIVEN)
+"""
+HISTORY = """
+class History:
+    def __init__(self):
+        self.losses = []
+
+    def on_batch_end(self, loss):
+        self.losses.append(loss)
+"""
+SILENT = """
+class Silent:
+    def on_batch_end(self, loss):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "files", "confidences"),
+    [
+        ("loss", {"history.py": HISTORY}, ["medium"]),
+        ("loss.detach()", {"history.py": HISTORY}, []),
+        ("loss", {"history.py": HISTORY, "test_history.py": SILENT}, ["medium"]),
+        ("loss", {"history.py": HISTORY, "silent.py": SILENT}, []),
+        ("loss", {"history.py": HISTORY.replace("append(loss)", "append(loss.item())")}, []),
+        (
+            "loss",
+            {"history.py": HISTORY + "    def dump(self):\n        self.losses.clear()\n"},
+            [],
+        ),
+    ],
+)
+def test_an_object_unknown_is_of_the_one_class_that_has_the_method(given, files, confidences):
+    rules = [rule for rule in registry.builtin_rules() if rule.slug == "undetached-meter"]
+    source = INJECTED.replace("GIVEN", given)
+
+    found = check_source(source, "a.py", rules, Project({"a.py": source, **files}))
+
+    assert [finding.confidence for finding in found] == confidences

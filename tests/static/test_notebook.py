@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leakcheck.errors import SourceError
-from leakcheck.model import Edit, Finding, Fix, Location
+from leakcheck.model import Edit, Evidence, Finding, Fix, Location
 from leakcheck.static.notebook import MARKER, in_cells, python_of, read_notebook
 
 
@@ -99,6 +100,17 @@ def test_findings_are_placed_in_their_cells():
         Location("a.ipynb", 2, 3, 2, 4, 2), Location("a.ipynb", 1, 3, 1, 4, 3)
     ]  # fmt: skip
     assert placed[0].fix == Fix("", (Edit(2, 1, 2, 2, "x"),), "safe")
+
+
+def test_evidence_is_placed_in_its_cell_and_in_other_files_left_where_it_is():
+    text = read_notebook(raw(cell("a\nb"), cell("c"))).text
+    here, there = (Evidence(Location(path, 2, 3, 2, 4), "kept", "x") for path in ("a.ipynb", "b"))
+
+    (placed,) = in_cells(text, (replace(finding(5), evidence=(here, there)),))
+
+    assert [each.location for each in placed.evidence] == [
+        Location("a.ipynb", 1, 3, 1, 4, 1), Location("b", 2, 3, 2, 4)
+    ]  # fmt: skip
 
 
 def test_a_fix_that_reaches_into_another_cell_is_not_offered():

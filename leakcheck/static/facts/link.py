@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Use
+from leakcheck.model import Location
+from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Span, Use
+from leakcheck.static.facts.nodes import located
 
 if TYPE_CHECKING:
     from leakcheck.static.project import Project
@@ -48,11 +50,13 @@ class Member:
 
 
 def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
-    """Whether the class around a use of self is another, and gives itself such an attribute."""
+    """Whether the class around a use of self is another, with such an attribute or property."""
     method = facts.method_around(use.function)
     owner = facts.class_named(method.owner) if method is not None else None
     if owner is None or owner.name in kin:
         return False
+    if use.name in owner.methods:
+        return True
     first = owner.methods.get("__init__")
     return first is not None and any(
         other.role == "bind" and other.holder == "self" and other.function == first
@@ -140,6 +144,22 @@ class Linked:
         for facts in self.everywhere(name):
             for call in facts.calls_by_name.get(name, ()):
                 yield facts, call
+
+    def location(self, facts: FileFacts, at: Span) -> Location | None:
+        """Return where something in a file of the project is; None when the file is not known."""
+        path = self._project.path_of(facts) if self._project is not None else None
+        if self._project is None or path is None:
+            return None
+        return located(path, self._project.lines(path), at)
+
+    def definers(self, method: str) -> Iterator[Member]:
+        """Yield the project's classes that define a method of this name."""
+        for facts in self.everywhere(method):
+            path = self._project.path_of(facts) if self._project is not None else None
+            home = self if facts is self.facts else Linked(path or "", facts, self._project)
+            for each in facts.classes:
+                if method in each.methods:
+                    yield Member(home, each)
 
     def imported(self, name: str) -> tuple[FileFacts, str] | None:
         """Return the file of the project that an imported name is from, and its name there."""

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
+from leakcheck.model import Location
 from leakcheck.static import syntax
 from leakcheck.static.facts.model import Span
 
 _MAKERS = frozenset({"list", "dict", "set", "OrderedDict", "Counter", "defaultdict", "deque"})
+
+
+def located(path: str, lines: Sequence[str], at: Span) -> Location:
+    """Return a span as a reader counts: columns from 1, in characters."""
+
+    def column(line: int, byte: int) -> int:
+        text = lines[line - 1] if line <= len(lines) else ""
+        return len(text.encode()[:byte].decode(errors="ignore")) + 1
+
+    first, last = column(at.line, at.column), column(at.end_line, at.end_column)
+    return Location(path, at.line, first, at.end_line, last)
 
 
 def span(node: Any) -> Span:

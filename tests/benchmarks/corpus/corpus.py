@@ -4,7 +4,8 @@
     python corpus.py score FILES [--args ...]       # each file alone
     python corpus.py repositories MIRRORS           # as a user runs it: whole trees, at each commit
 
-MIRRORS holds a git directory for each repository of `manifest.jsonl`, at owner+name. The files are
+`--cases unseen.jsonl` takes the leaks that were collected to measure, and not to develop, rules.
+MIRRORS holds a git directory for each of their repositories, at owner+name. The files are
 other people's code: read and lint them, never commit any.
 """
 
@@ -32,7 +33,7 @@ Found = Mapping[str, Sequence[dict[str, Any]]]  # path -> findings
 def main() -> None:
     """Do what the first argument says."""
     options = _options()
-    cases = [json.loads(line) for line in MANIFEST.read_text().splitlines()]
+    cases = [json.loads(line) for line in options.cases.read_text().splitlines()]
     if options.do == "extract":
         extract(cases, options.source, options.files)
     elif options.do == "score":
@@ -84,8 +85,9 @@ def score_repositories(
         if mirror is None:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            _write_tree(mirror, commit, Path(folder))
-            found = _lint(command, ["."], folder)
+            clone = Path(folder, repo.partition("/")[2])  # some trees are the package of that name
+            _write_tree(mirror, commit, clone)
+            found = _lint(command, ["."], str(clone))
         for case in group:
             yield case, (_hits(case, found.get(case["path"], ())), None)
 
@@ -95,7 +97,7 @@ def report(scored: Iterator[tuple[Case, Any]], verbose: bool) -> None:
     first = {json.loads(line)["id"] for line in MANIFEST.read_text().splitlines()[:FIRST]}
     sums: Counter[tuple[str, ...]] = Counter()
     for case, (hits, resolved) in scored:
-        part = "first" if case["id"] in first else "new"
+        part = case.get("half") or ("first" if case["id"] in first else "new")
         sums[part, case["label"]] += 1
         sums[part, case["label"], "hit"] += bool(hits)
         sums[part, "fixed"] += resolved is not None
@@ -103,11 +105,11 @@ def report(scored: Iterator[tuple[Case, Any]], verbose: bool) -> None:
         if verbose:
             rules = ", ".join(sorted({hit["rule"] for hit in hits}))
             print(f"{case['label']:5} {case['id']:45} {case['category']:26} {rules}", flush=True)
-    for part in ("first", "new"):
+    for part in sorted({part for part, *_ in sums}):
         leaks, clean = (f"{sums[part, k, 'hit']}/{sums[part, k]}" for k in ("leak", "clean"))
         fixed = f"{sums[part, 'resolved']}/{sums[part, 'fixed']}"
         told = f"leaks found {leaks}, look-alikes flagged {clean}, resolved by the fix {fixed}"
-        print(f"{part:5} {told}")
+        print(f"{part:9} {told}")
 
 
 def _lint(command: Sequence[str], paths: Sequence[str], folder: str | None = None) -> Found:
@@ -171,6 +173,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("source", type=Path, help="mirrors; to score, the files extracted")
     parser.add_argument("files", type=Path, nargs="?", help="where `extract` writes")
     parser.add_argument("--args", default="", help='options of the check: "--select ALL"')
+    parser.add_argument("--cases", type=Path, default=MANIFEST, help="a manifest of cases")
     parser.add_argument("--verbose", action="store_true", help="a line a case")
     return parser.parse_args()
 
