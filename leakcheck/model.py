@@ -305,7 +305,10 @@ Field: TypeAlias = str | int | float | Reason | tuple[str | Reason, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One leak of the run: what grows, how fast, who holds it and where it is made."""
+    """One leak of the run: what grows, how fast, who holds it and where it is made.
+
+    `processes`: the ranks or child processes that have it, where several were watched.
+    """
 
     kind: Kind
     what: str
@@ -320,6 +323,7 @@ class Suspect:
     evidence: str = ""
     known: KnownLeak | None = None
     reason: Reason | None = None
+    processes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -387,6 +391,7 @@ class Run:
     """What was run, for how long, and why watching ended.
 
     `ended` is None while it runs and of a loop; the exit status after a signal is 128 + its number.
+    `process`: the name of the child process that it was, "" of the program itself.
     """
 
     command: str
@@ -401,6 +406,7 @@ class Run:
     stopped_by: str = ""
     exit_status: int | None = None
     ended: Ended | None = None
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ class Notes(msgspec.Struct, frozen=True):
 class StagedSession(Session):
     """A session whose program is changed as its stage says."""
 
+    watches_children = False  # one recording is compared
+
     def __init__(self, program: Program, order: Order) -> None:
         folder = Path(order.folder)
         super().__init__(

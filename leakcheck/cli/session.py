@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic, sleep
 from types import FrameType
 
 from leakcheck.cli import die_of_ctrl_c
@@ -27,6 +30,9 @@ from leakcheck.errors import (
 from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
+from leakcheck.runtime.children.left import are_waited_for, read_left, still_run
+from leakcheck.runtime.children.order import Order
+from leakcheck.runtime.children.reach import Reach
 from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
@@ -35,15 +41,25 @@ from leakcheck.runtime.conclusion import Ending, summary
 from leakcheck.runtime.introspection.frames import own_codes_elsewhere
 from leakcheck.runtime.judgement.tolerance import DEFAULT_PER_HOUR_BYTES, DEFAULT_TOTAL_BYTES
 from leakcheck.runtime.live import LiveLine
+from leakcheck.runtime.merge import with_children
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
-from leakcheck.runtime.script import Outcome, Program, StopRun, before_os_exit, run_program, show
+from leakcheck.runtime.script import (
+    Outcome,
+    Program,
+    StopRun,
+    before_os_exit,
+    end_as_python_does,
+    run_program,
+    show,
+)
 from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.writing import replace_file
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
 SERVES_ON = "leakcheck: growing: {told}; the server goes on, the report comes at its end"
+CHILDREN_END_S = 10.0  # for children that got the same Ctrl-C to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,9 @@ class Settings:
 
 
 class Session:
-    """Runs one program under one sentinel."""
+    """Runs one program under one sentinel, and each child process that trains under another."""
+
+    watches_children = True
 
     def __init__(self, program: Program, settings: Settings) -> None:
         self.program = program
@@ -90,6 +108,8 @@ class Session:
         )
         self._live = LiveLine(sys.stderr)
         self._stops = 0
+        self._reach: Reach | None = None
+        self._own_folder = Path()  # of the recordings of children, if there is no other
         self._told = False  # that it leaks, while it goes on
         self._unwritten = False
         self._pid = os.getpid()
@@ -105,6 +125,8 @@ class Session:
         clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
+        os.register_at_fork(after_in_child=self._sentinel.leave)
+        self._reach_children()
         os.register_at_fork(after_in_child=self._stderr.forget)
         before_os_exit(lambda status: self._finish(Outcome(status, "exit")))
         _on_sigterm(lambda: self._finish(Outcome(128 + signal.SIGTERM, "terminated")))
@@ -113,6 +135,7 @@ class Session:
             timer.stop()
         clock.stop()
         requests.stop_listening()
+        self._wait_for_children(outcome)
         status = self._finish(outcome)
         if outcome.interrupt is not None:
             show(outcome.interrupt)
@@ -136,6 +159,57 @@ class Session:
         requests.listen(self._requests)
         return None
 
+    def _reach_children(self) -> None:
+        """Watch the training in child processes, which record it in a folder that is private."""
+        if not self.watches_children or self.settings.every_seconds is not None:
+            return
+        settings = self.settings
+        with suppress(OSError):  # nowhere to leave anything: they are not watched
+            if self._recorder is None:
+                self._own_folder = Path(tempfile.mkdtemp(prefix="leakcheck-"))
+            order = Order(
+                recordings=str(self._records.absolute()),
+                command=self.command,
+                program="" if self.program.spec is not None else str(self.program.path),
+                own=os.path.realpath(self.program.folder),
+                rank=_rank(),
+                steps=settings.steps,
+                tolerance_bytes=settings.tolerance,
+                tolerance_per_hour_bytes=settings.tolerance_hourly,
+                tolerance_total_bytes=settings.tolerance_total,
+            )
+            self._reach = Reach(order)
+            self._reach.install()
+
+    def _wait_for_children(self, outcome: Outcome) -> None:
+        """Have children that run on end as they do without us: joined, or terminated, at exit.
+
+        Python does that after the program's last line, in what it calls at exit; where a child is
+        to report, that is done before our report. Those that got the program's Ctrl-C, too, are
+        waited for: they are ending.
+        """
+        if self._reach is None or os.getpid() != self._pid:
+            return
+        if not (self._children_run() or are_waited_for()):
+            return
+        if outcome.ended == "interrupted":
+            until_s = monotonic() + CHILDREN_END_S
+            while self._children_run() and monotonic() < until_s:
+                sleep(0.05)
+        elif outcome.ended != "stopped":
+            end_as_python_does()
+
+    def _children_run(self) -> bool:
+        return still_run(self._records, _rank())
+
+    @property
+    def _records(self) -> Path:
+        return self._recorder.path.parent if self._recorder else self._own_folder
+
+    def _forget_children(self) -> None:
+        if self._own_folder != Path():
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+
     def _after_step(self) -> None:
         if self._live.on:
             self._live.show(self._sentinel)
@@ -145,6 +219,8 @@ class Session:
         in_thread = not _in_main_thread()
         if (in_thread or _others_run()) and not self._sentinel.hit_limit:
             return  # who waits for the thread would go on with half of its work, or it for ever
+        if self._reach is not None and self._children_run() and not self._sentinel.hit_limit:
+            return  # they train
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
             if in_thread:
@@ -171,13 +247,23 @@ class Session:
             exhausted=outcome.ended == "out of memory",
         )
         report = self._joined(self._sentinel.report(ending))
-        self.report = report = self._recorded(report)
+        report = self._with_children(self._recorded(report))
+        self.report = report
+        self._forget_children()
         self._write_files(report)
         if self.alone:
             self._print(report)
         elif self._recorder is not None:
             self._tell_of_rank(self._recorder)
         return self._status(report, outcome)
+
+    def _with_children(self, report: Report) -> Report:
+        """Join what child processes have recorded; of ranks, `leakcheck report` does so."""
+        left = read_left(self._records, _rank()) if self._reach and self.alone else ()
+        if not left:
+            return report
+        report = with_children(replace(report, samples=self._sentinel.samples()), left)
+        return proved(report) if report.verdict == "growing" else report
 
     def _recorded(self, report: Report) -> Report:
         """Close the recording; one that could not be written costs a note, not the verdict."""
@@ -202,7 +288,8 @@ class Session:
         if self._json_path is not None:
             self._write(self._json_path, render(report, "json"))
         if self._html_path is not None:
-            charted = replace(report, samples=self._sentinel.samples())
+            samples = report.samples or self._sentinel.samples()
+            charted = replace(report, samples=samples)
             self._write(self._html_path, render(charted, "html"))
         if self._refs_path is not None:
             self._draw_refs(self._refs_path, render(report, "dot"))

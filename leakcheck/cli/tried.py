@@ -58,6 +58,8 @@ class TrialNotes(msgspec.Struct, frozen=True):
 class TrialSession(Session):
     """A session that stops where it is told to, and notes what the program made."""
 
+    watches_children = False  # one recording is compared
+
     def __init__(self, program: Program, order: TrialOrder, witness: Witness) -> None:
         self._folder = Path(order.folder).absolute()
         settings = Settings(order.steps, order.tolerance, to_end=True, record_folder=self._folder)

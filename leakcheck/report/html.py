@@ -15,6 +15,7 @@ from string import Template
 
 from leakcheck import __version__
 from leakcheck.model import DeviceMemory, Finding, Notice, Report, Suspect, Trend
+from leakcheck.processes import RANK, are_ranks, names_of
 from leakcheck.report import terminal
 from leakcheck.report.charts import Chart, charts_of, is_beside
 from leakcheck.report.device import memory_lines
@@ -28,6 +29,7 @@ from leakcheck.report.terminal import (
     headline,
     link_text,
     place_text,
+    processes_text,
     rate_text,
     rule_text,
     slope_text,
@@ -111,6 +113,7 @@ def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
     rows = {
         "what": _marked(suspect.what),
         "grows": escape(growth_text(suspect)),
+        "in": escape(processes_text(suspect.processes)),
         "line": places,
         "held by": _marked(str(suspect.holder)),
         "fix": f"<code>{escape(suspect.fix)}</code>" if suspect.fix else "",
@@ -192,7 +195,7 @@ def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
         _panel(index, str(chart["title"]), str(chart["unit"])) for index, chart in enumerate(charts)
     )
     run = report.run
-    of = f" of rank {run.rank}" if report.ranks and run and run.rank is not None else ""
+    of = f" of {_worst_name(report)}" if report.ranks and run else ""
     title = f"<h2>Over the steps{of}</h2>"
     return charts, f'{title}<div class="charts">{panels}</div>' if panels else ""
 
@@ -200,35 +203,41 @@ def _charts(report: Report) -> tuple[list[dict[str, object]], str]:
 def _ranks(report: Report, charts: list[dict[str, object]]) -> str:
     if not report.ranks:
         return ""
-    order = sorted(enumerate(report.ranks), key=lambda each: each[1].verdict != "growing")
-    rows = "".join(_rank_row(number, rank) for number, rank in order)
+    names = names_of(report.ranks)
+    each, title = ("rank", "Ranks") if are_ranks(names) else ("process", "Processes")
+    named = zip(names, report.ranks, strict=True)
+    order = sorted(named, key=lambda pair: pair[1].verdict != "growing")
+    rows = "".join(_rank_row(name.removeprefix(RANK), rank) for name, rank in order)
+    drawn = _rank_charts(order, charts, title.lower())
     return (
-        '<h2>Ranks</h2><div class="scroll" tabindex="0" role="region" aria-label="Ranks">'
-        "<table><thead><tr><th>rank</th><th>verdict</th><th>steps</th><th>what grows</th>"
-        f"<th>id</th></tr></thead><tbody>{rows}</tbody></table></div>{_rank_charts(order, charts)}"
+        f'<h2>{title}</h2><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+        f"<table><thead><tr><th>{each}</th><th>verdict</th><th>steps</th><th>what grows</th>"
+        f"<th>id</th></tr></thead><tbody>{rows}</tbody></table></div>{drawn}"
     )
 
 
-def _rank_row(number: int, rank: Report) -> str:
+def _rank_row(name: str, rank: Report) -> str:
     grows = (t for t in rank.trends if t.verdict == "growing" and not is_beside(t.resource))
     ids = ", ".join(f"<code>{suspect.fingerprint}</code>" for suspect in rank.suspects)
     verdict = rank.verdict or "unclear"
     what = ", ".join(f"{trend.resource} {rate_text(trend)}" for trend in grows)
     what = what or said(rank.reason) or "nothing"
     return (
-        f'<tr><td>{_rank_number(number, rank)}</td><td class="{verdict}">{verdict}</td>'
+        f'<tr><td>{escape(name)}</td><td class="{verdict}">{verdict}</td>'
         f"<td>{format_count(rank.run.steps) if rank.run else ''}</td>"
         f'<td class="reason">{_marked(what)}</td><td>{ids}</td></tr>'
     )
 
 
-def _rank_charts(order: Sequence[tuple[int, Report]], charts: list[dict[str, object]]) -> str:
+def _rank_charts(
+    order: Sequence[tuple[str, Report]], charts: list[dict[str, object]], noun: str
+) -> str:
     if not charts:
         return ""
     title = str(charts[0]["title"])  # the same of every rank, and on one scale, to be compared
     drawn = [
-        (_rank_name(number, rank), chart)
-        for number, rank in order[:MOST_RANKS]
+        (f"{name}: {rank.verdict or 'unclear'}", chart)
+        for name, rank in order[:MOST_RANKS]
         for chart in charts_of(rank)
         if chart.title == title
     ]
@@ -240,21 +249,22 @@ def _rank_charts(order: Sequence[tuple[int, Report]], charts: list[dict[str, obj
         panels.append(_panel(len(charts), f"{name}, {title}", chart.unit))
         charts.append({**asdict(_small(chart)), "small": [min(values), max(values)]})
     more = len(order) - MOST_RANKS
-    rest = f"<p>{more} more ranks are not drawn; growing ones come first.</p>" if more > 0 else ""
+    rest = f"<p>{more} more {noun} are not drawn; growing ones come first.</p>" if more > 0 else ""
     return f'<div class="charts ranks">{"".join(panels)}</div>{rest}' if panels else ""
 
 
-def _rank_name(number: int, rank: Report) -> str:
-    return f"rank {_rank_number(number, rank)}: {rank.verdict or 'unclear'}"
-
-
-def _rank_number(number: int, rank: Report) -> int:
-    return rank.run.rank if rank.run and rank.run.rank is not None else number
+def _worst_name(report: Report) -> str:
+    """Name the process that the page shows: the report has its run, with how the program ended."""
+    assert report.run is not None
+    shown = (report.run.process, report.run.rank)
+    each = zip(names_of(report.ranks), report.ranks, strict=True)
+    alike = (name for name, rank in each if rank.run and (rank.run.process, rank.run.rank) == shown)
+    return next(alike, "one of them")
 
 
 def _rank_fact(report: Report) -> str:
     run = report.run
-    if run is None or run.rank is None:
+    if run is None or run.rank is None or run.world_size is None:
         return ""
     return f"{run.rank} of {run.world_size}{', the worst, is shown' if report.ranks else ''}"
 

@@ -15,6 +15,7 @@ from leakcheck.report.terminal import (
     headline,
     known_text,
     place_text,
+    processes_text,
     rule_text,
     slope_text,
 )
@@ -47,6 +48,8 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
     yield f"**{_escape(TITLES[suspect.kind])}** ({_escape(suspect.what)})"
     yield ""
     yield f"- grows {_escape(growth_text(suspect))}"
+    if suspect.processes:
+        yield f"- in {_escape(processes_text(suspect.processes))}"
     for place in suspect.locations[:3]:
         yield f"- line {_code(place_text(place))}"
     if suspect.holder:

@@ -40,8 +40,8 @@ _OF_VERDICTS = {
     "no-steps-in": "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, or "
     "pass --every-seconds 1",
     "steps-in-children": "no steps seen in {program}: its child processes did most of the work, "
-    "and they are not watched; use leakcheck.Sentinel() in the function that they run, or start "
-    "them with torchrun -m leakcheck run",
+    "and only those that multiprocessing starts are watched; use leakcheck.Sentinel() in the "
+    "function that they run, or start them with torchrun -m leakcheck run",
     "too-few-steps": "only {steps} steps were seen; {needed} are needed",
     "too-few-recorded": "only {steps} steps were recorded",
     "nothing-judged": "nothing that can be judged was recorded",
@@ -104,8 +104,9 @@ _OF_NOTICES = {
     "device-unread": "what grew on the device could not be read: {error}",
     "recording-cut-off": "the recording was cut off; it is judged by its samples",
     "recording-stopped": "recording stopped at step {step}: {path}: {error}",
-    "ranks": "{verdicts:; }",
-    "ranks-diverge": "ranks diverge, growing on {count} of {ranks}: {rates}",
+    "processes": "{told:; }",
+    "ranks-diverge": "ranks diverge, growing on {count} of {all}: {rates}",
+    "processes-diverge": "processes diverge, growing in {count} of {all}: {rates}",
 }
 # what the sentences above have in common
 _PARTS = {
@@ -120,10 +121,13 @@ _PARTS = {
     "limit": "{path}:{line} ({code})",
     "takes-in": "{holder} takes in what {pool} gives up",
     "the-heap": "the heap",
-    "rank": "rank {ranks} {verdict}",
-    "several-ranks": "ranks {ranks} {verdict}",
-    "rank-failed": "the program failed on rank {ranks}",
-    "ranks-failed": "the program failed on ranks {ranks}",
+    "have-verdict": "{processes} {verdict}",
+    "failed-on": "the program failed on {processes}",
+    "failed-in": "{processes} failed",
+    "was-killed": "{processes} was killed, and is judged by its recording",
+    "were-killed": "{processes} were killed, and are judged by their recordings",
+    "still-runs": "{processes} still runs, and is judged by its recording",
+    "still-run": "{processes} still run, and are judged by their recordings",
     "up-to": "{resource} up to {per_step:{unit}} a step",
 }
 SAID = {**_OF_GROWTH, **_OF_VERDICTS, **_OF_NOTICES, **_PARTS}

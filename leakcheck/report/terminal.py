@@ -23,6 +23,7 @@ from leakcheck.model import (
     Suspect,
     Trend,
 )
+from leakcheck.processes import MOST_NAMED
 from leakcheck.report.device import memory_lines
 from leakcheck.report.plain import one_line
 from leakcheck.report.reasons import said, told
@@ -88,6 +89,7 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
     if suspect.what != TITLES[suspect.kind]:  # nothing more is known of it
         yield from _row("what", suspect.what, width)
     yield from _row("grows", growth_text(suspect), width)
+    yield from _row("in", processes_text(suspect.processes), width)
     for place in suspect.locations[:3]:
         yield from _row("line", place_text(place), width)
     if suspect.holder:
@@ -132,6 +134,14 @@ def growth_text(suspect: Suspect) -> str:
     if suspect.bytes_per_step is not None:
         parts.append(f"{format_bytes(suspect.bytes_per_step)} a step")
     return ", ".join(parts)
+
+
+def processes_text(names: tuple[str, ...]) -> str:
+    """Say in which of the processes that were watched a leak is, and in how many."""
+    if len(names) < 2:
+        return "".join(names)
+    listed = f" ({', '.join(names)})" if len(names) <= MOST_NAMED else ""
+    return f"{len(names)} processes{listed}"
 
 
 def place_text(place: Place) -> str:

@@ -7,4 +7,5 @@ attribution    a short window: the lines that add to it, the objects that hold i
 introspection  live objects, frames and Nodes, which the two above look at
 stages         the course of one watch through all this; `conclusion` makes its report
 sentinel       the API; `script` runs a program under it, `isolation` runs it in parts
+children       the same in the child processes that a program starts; `merge` makes one report
 """

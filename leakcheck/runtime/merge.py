@@ -1,12 +1,21 @@
-"""Recordings of one or many ranks in, one report out: which ranks grow, and do they differ?"""
+"""Recordings of one or many processes in, one report out: which of them grow, and do they differ?
+
+They are the ranks that a launcher started, and child processes that the program started itself. A
+rank counts whatever it saw; of a program and its children those count that trained long enough to
+be judged, and any that grows: a parent that waits, or a worker that had three steps, says nothing
+about the training. The same leak in several is told once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import NamedTuple
 
-from leakcheck.model import Notice, Reason, Report, Suspect, Trend, Verdict
+from leakcheck.model import Field, Notice, Reason, Report, Suspect, Trend, Verdict
+from leakcheck.processes import are_ranks, listed, names_of
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import PLAIN, excuse
 from leakcheck.runtime.judgement.judge import (
@@ -23,23 +32,60 @@ from leakcheck.runtime.recording import Recording
 
 DIVERGES_FROM = 1.5  # ranks whose rates differ by more than this factor are told apart
 CUT_OFF = Notice("note", Reason("recording-cut-off"))
+TRAINING_CLOCKS = ("optimizer step",)
+KILLED, STILL_RUNS = "killed", "still runs"
+JUDGED_BY_RECORDINGS = {
+    KILLED: ("was-killed", "were-killed"),
+    STILL_RUNS: ("still-runs", "still-run"),
+}
 WORST_FIRST: tuple[Verdict, ...] = ("growing", "unclear", "steady")
 
 
 def merge(recordings: Sequence[Recording]) -> Report:
-    """Return the report of one rank, or of all ranks with each rank's own report inside."""
-    reports = tuple(judged(recording) for recording in recordings)
-    if len(reports) == 1:
-        return reports[0]
-    reports = tuple(sorted(reports, key=lambda report: _rank(report)))
-    worst = min(reports, key=lambda report: WORST_FIRST.index(report.verdict or "unclear"))
+    """Return the report of one process, or of all with each one's own report inside."""
+    reports = [judged(recording) for recording in recordings]
+    return reports[0] if len(reports) == 1 else _merged(reports)
+
+
+def with_children(own: Report, recordings: Sequence[Recording]) -> Report:
+    """Return the report of a program as one with those of its child processes that trained."""
+    if not recordings or own.run is None:
+        return own
+    report = _merged([*([own] if own.run.steps else []), *map(judged, recordings)])
+    assert report.run is not None
+    run = replace(
+        report.run,
+        command=own.run.command,
+        stopped_by=own.run.stopped_by,
+        exit_status=own.run.exit_status,
+        ended=own.run.ended,
+    )
+    return replace(report, run=run)
+
+
+def _merged(unsorted: Sequence[Report]) -> Report:
+    reports = tuple(sorted(unsorted, key=_place))
+    names = dict(zip(map(id, reports), names_of(reports), strict=True))
+    counted = _counted(reports)
+    worst = min(counted, key=lambda report: WORST_FIRST.index(report.verdict or "unclear"))
+    own_notices = (notice for notice in worst.notices if not _process(worst) or notice != CUT_OFF)
     return replace(
         worst,
-        trends=_worst_trends(reports),
-        suspects=_distinct_suspects(reports),
-        notices=(*_notices(reports), *worst.notices),
+        trends=_worst_trends(counted),
+        suspects=_distinct_suspects(counted, names),
+        notices=(*_notices(reports, names), *_divergence(counted, names), *own_notices),
         ranks=reports,
     )
+
+
+def _counted(reports: Sequence[Report]) -> Sequence[Report]:
+    """Return the reports that the verdict is made of."""
+    if not any(map(_process, reports)):
+        return reports
+    seen = [each for each in reports if each.run and each.run.steps >= FEWEST_STEPS]
+    trained = [each for each in seen if each.run and each.run.clock in TRAINING_CLOCKS]
+    counted = trained or seen or reports
+    return [each for each in reports if each in counted or each.verdict == "growing"]
 
 
 def judged(recording: Recording) -> Report:
@@ -86,8 +132,19 @@ def _verdict_of_cut_off(
     return "steady", None
 
 
-def _rank(report: Report) -> int:
-    return report.run.rank or 0 if report.run else 0
+def _rank(report: Report) -> int | None:
+    return report.run.rank if report.run else None
+
+
+def _process(report: Report) -> str:
+    return report.run.process if report.run else ""
+
+
+def _place(report: Report) -> tuple[object, ...]:
+    """Return what processes are put in order by: ranks, then children as they were started."""
+    process = _process(report)
+    numbers = tuple(map(int, re.findall(r"[0-9]+", process)))
+    return bool(process), 0 if process else _rank(report) or 0, numbers, process
 
 
 def _worst_trends(reports: Sequence[Report]) -> tuple[Trend, ...]:
@@ -104,31 +161,45 @@ def _severity(trend: Trend) -> tuple[int, float]:
     return -WORST_FIRST.index(trend.verdict), trend.per_step
 
 
-def _distinct_suspects(reports: Sequence[Report]) -> tuple[Suspect, ...]:
+def _distinct_suspects(reports: Iterable[Report], names: Mapping[int, str]) -> tuple[Suspect, ...]:
     distinct: dict[str, Suspect] = {}
     for report in reports:
         for suspect in report.suspects:
-            distinct.setdefault(suspect.fingerprint, suspect)
+            known = distinct.setdefault(suspect.fingerprint, suspect)
+            found_in = (*known.processes, names[id(report)])
+            distinct[suspect.fingerprint] = replace(known, processes=found_in)
     return tuple(distinct.values())
 
 
-def _notices(reports: Sequence[Report]) -> tuple[Notice, ...]:
-    verdicts = [
-        _of_ranks("rank", "several-ranks", ranks, verdict)
+def _notices(reports: Sequence[Report], names: Mapping[int, str]) -> tuple[Notice, ...]:
+    named = _Named(names)
+    told = [
+        named.told("have-verdict", those, verdict=verdict)
         for verdict in WORST_FIRST
-        if (ranks := [report for report in reports if report.verdict == verdict])
+        if (those := [each for each in reports if each.verdict == verdict])
     ]
-    if failed := [each for each in reports if each.run and each.run.ended == "failed"]:
-        verdicts.append(_of_ranks("rank-failed", "ranks-failed", failed))
-    return (Notice("note", Reason.of("ranks", verdicts=tuple(verdicts))), *_divergence(reports))
+    failed = [each for each in reports if each.run and each.run.ended == "failed"]
+    if failed:
+        told.append(named.told("failed-in" if any(map(_process, failed)) else "failed-on", failed))
+    for how, (one, several) in JUDGED_BY_RECORDINGS.items():
+        ended = [each for each in reports if each.run and each.run.stopped_by == how]
+        if ended:
+            told.append(named.told(one if len(ended) == 1 else several, ended))
+    return (Notice("note", Reason.of("processes", told=tuple(told))),)
 
 
-def _of_ranks(one: str, several: str, reports: Sequence[Report], verdict: str = "") -> Reason:
-    ranks = tuple(str(_rank(report)) for report in reports)
-    return Reason.of(one if len(ranks) == 1 else several, ranks=ranks, verdict=verdict)
+class _Named(NamedTuple):
+    """Processes by the ids of their reports."""
+
+    names: Mapping[int, str]
+
+    def told(self, code: str, reports: Sequence[Report], **fields: Field) -> Reason:
+        """Return a reason that names the processes of some reports."""
+        names = listed([self.names[id(each)] for each in reports])
+        return Reason.of(code, processes=names, **fields)
 
 
-def _divergence(reports: Sequence[Report]) -> tuple[Notice, ...]:
+def _divergence(reports: Sequence[Report], names: Mapping[int, str]) -> tuple[Notice, ...]:
     rates: dict[str, list[Trend]] = {}
     for report in reports:
         for trend in report.trends:
@@ -142,10 +213,8 @@ def _divergence(reports: Sequence[Report]) -> tuple[Notice, ...]:
             continue
         rate = Reason.of("up-to", resource=resource, per_step=fastest, unit=trends[0].unit)
         by_count.setdefault(len(trends), []).append(rate)
+    code = "ranks-diverge" if are_ranks([*names.values()]) else "processes-diverge"
     return tuple(
-        Notice(
-            "note",
-            Reason.of("ranks-diverge", count=count, ranks=len(reports), rates=tuple(each)),
-        )
+        Notice("note", Reason.of(code, count=count, all=len(reports), rates=tuple(each)))
         for count, each in by_count.items()
     )

@@ -1,8 +1,10 @@
 """A run on disk: one JSON-lines file a rank, readable after the process was killed.
 
-`DIR/rank-00000.jsonl` (five digits of the rank). Every line is one object with a "type":
+`DIR/rank-00000.jsonl` (five digits of the rank), and `DIR/rank-00000-child-<pid>-<any>.jsonl` of
+each child process of its that trained. Every line is one object with a "type":
 
     {"type": "run", "format": 1, "command": ..., "rank": 0, "world_size": 1, ...}          first
+    {"type": "clock", "clock": "optimizer step"}    what makes the steps that follow
     {"type": "sample", "step": 40, "elapsed_s": 1.25, "readings": {"host.rss": ..., ...}}  many
     {"type": "leak", "report": {...}}       once a leak is established: what is known then
     {"type": "report", "report": {...}}     last, if the run ended well: `Report` as JSON
@@ -15,6 +17,8 @@ written at once. A torn last line, as after SIGKILL or on a full disk, is ignore
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -33,6 +37,7 @@ FORMAT = 1
 DENSE_STEPS = 512
 SPACING = 0.002
 LARGEST = 2**62
+OF_CHILD = "-child-"  # in the name of a file, before the number of the process
 LONGEST_S = 1e9  # thirty years
 
 Number = TypeVar("Number", int, float)
@@ -46,6 +51,7 @@ class Recording:
     samples: tuple[Sample, ...]
     report: Report | None
     tolerance_bytes: int = DEFAULT_TOLERANCE_BYTES
+    pid: int | None = None  # of a child process
 
 
 class Recorder:
@@ -65,24 +71,60 @@ class Recorder:
         *,
         required: bool = True,
     ) -> None:
-        self.path = folder / f"rank-{rank:05d}.jsonl"
+        self._open(folder / f"rank-{rank:05d}.jsonl", makes_folder=True, required=required)
+        header = {"command": command, "rank": rank, "world_size": world_size}
+        self._write_header(header | {"tolerance_bytes": tolerance_bytes})
+
+    @classmethod
+    def of_child(
+        cls,
+        folder: Path,
+        command: str,
+        *,
+        of_rank: int,
+        process: str,
+        rank: int | None,
+        world_size: int | None,
+        tolerance_bytes: int,
+    ) -> Recorder:
+        """Return the recorder of this process, a child of the one that was launched as `of_rank`.
+
+        `rank`: its own, in a group of processes that the program made itself. The folder is the
+        parent's: where it is gone, nobody will read.
+        """
+        recorder = cls.__new__(cls)
+        unique = secrets.token_hex(3)  # numbers of processes come again
+        name = f"rank-{of_rank:05d}{OF_CHILD}{os.getpid()}-{unique}.jsonl"
+        recorder._open(folder / name, makes_folder=False, required=False)
+        header = {"command": command, "process": process, "rank": rank, "world_size": world_size}
+        recorder._write_header(header | {"tolerance_bytes": tolerance_bytes})
+        return recorder
+
+    def _open(self, path: Path, *, makes_folder: bool, required: bool) -> None:
+        self.path = path
         self.failed: Reason | None = None
+        self._clock = ""
         self._step = 0
         self._next_step = 1
         self._file: Descriptor | None = None
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with self.path.open("wb") as file:
+            if makes_folder:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
                 self._file = Descriptor(file.fileno())
         except OSError as error:
             if required:
-                raise RecordingError(f"{self.path}: {error.strerror}") from error
+                raise RecordingError(f"{path}: {error.strerror}") from error
             self._fail(error)
-        header = {"type": "run", "format": FORMAT, "command": command, "rank": rank}
-        self._write(header | {"world_size": world_size, "tolerance_bytes": tolerance_bytes})
 
-    def sample(self, step: int, elapsed_s: float, watch: Watch) -> None:
+    def _write_header(self, header: Mapping[str, object]) -> None:
+        self._write({"type": "run", "format": FORMAT, **header})
+
+    def sample(self, step: int, elapsed_s: float, watch: Watch, clock: str) -> None:
         """Write the newest readings if it is their turn."""
+        if clock != self._clock:
+            self._clock = clock
+            self._write({"type": "clock", "clock": clock})
         if step < self._next_step:
             return
         self._step = step
@@ -139,7 +181,7 @@ def read_recording(path: Path) -> Recording:
     if entries[0].get("format") != FORMAT:
         raise RecordingError(f"{path}: written in format {entries[0].get('format')}, not {FORMAT}")
     try:
-        return _recording(entries)
+        return replace(_recording(entries), pid=pid_of(path))
     except (msgspec.ValidationError, KeyError, TypeError) as error:
         raise RecordingError(f"{path}: damaged: {error}") from error
 
@@ -150,6 +192,12 @@ def read_recordings(folder: Path) -> tuple[Recording, ...]:
     if not paths:
         raise RecordingError(f"{folder}: no recording (rank-*.jsonl) in there")
     return tuple(read_recording(path) for path in paths)
+
+
+def pid_of(path: Path) -> int | None:
+    """Return the number of the child process that a recording is of, None if of no child."""
+    pid = path.name.rpartition(OF_CHILD)[2].partition("-")[0]
+    return int(pid) if OF_CHILD in path.name and pid.isdecimal() else None
 
 
 def _entry(path: Path, number: int, line: str, last: int) -> dict[str, object] | None:
@@ -178,11 +226,12 @@ def _bounded(number: Number) -> Number:
 
 
 def _recording(entries: list[dict[str, object]]) -> Recording:
+    clocks = [at for at, entry in enumerate(entries) if entry.get("type") == "clock"]
     samples = tuple(
         msgspec.convert(
             {key: value for key, value in entry.items() if key != "type"}, Sample, strict=True
         )
-        for entry in entries
+        for entry in entries[clocks[-1] if clocks else 0 :]  # those before are another loop's
         if entry["type"] == "sample"
     )
     steps = [sample.step for sample in samples]
@@ -200,8 +249,10 @@ def _recording(entries: list[dict[str, object]]) -> Recording:
         command=msgspec.convert(header["command"], str),
         steps=last.step,
         seconds=last.elapsed_s,
+        clock=msgspec.convert(entries[clocks[-1]]["clock"] if clocks else "", str),
         rank=msgspec.convert(header.get("rank"), int | None),
         world_size=msgspec.convert(header.get("world_size"), int | None),
+        process=msgspec.convert(header.get("process", ""), str),
         stopped_by="cut off",
         ended="cut off",
     )
@@ -222,6 +273,7 @@ def _cut_off(known: Run, end: Run) -> Run:
         seconds=end.seconds,
         rank=end.rank,
         world_size=end.world_size,
+        process=end.process,
         stopped_by=end.stopped_by,
         ended=end.ended,
     )

@@ -6,6 +6,7 @@ The program is compiled with ticks in its loops; its tracebacks show none of our
 from __future__ import annotations
 
 import ast
+import atexit
 import importlib.util
 import os
 import signal
@@ -106,6 +107,15 @@ def run_program(program: Program) -> Outcome:
     return Outcome(0, "exit")
 
 
+def end_as_python_does() -> None:
+    """Do what Python does after a program's last line: wait for threads, call what is to run.
+
+    None of it is done a second time when the process ends.
+    """
+    _join_threads()
+    atexit._run_exitfuncs()
+
+
 def _safe_path() -> bool:
     """Say whether Python puts no folder before the others (`-P`, PYTHONSAFEPATH)."""
     return bool(getattr(sys.flags, "safe_path", False))
@@ -162,6 +172,11 @@ def _code(program: Program) -> CodeType:
 
 
 def _join_threads() -> None:
+    if getattr(threading, "_threading_atexits", ()):  # executors, whose threads wait to be told
+        # the report asks for it, and it cannot be imported once executors have been stopped
+        import concurrent.futures.process  # noqa: F401
+
+        threading._shutdown()  # type: ignore[attr-defined]
     for thread in threading.enumerate():
         if thread is not threading.main_thread() and not thread.daemon:
             thread.join()

@@ -23,6 +23,7 @@ from dataclasses import replace
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, TracebackType
+from typing import Protocol
 
 from leakcheck.model import Holder, Reason, Report, Sample
 from leakcheck.runtime.around import Turns
@@ -43,11 +44,20 @@ from leakcheck.runtime.judgement.tolerance import (
 )
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.watching import Watch
-from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.stages import Course
 from leakcheck.units import format_bytes
 
 DEFAULT_STEPS = 1000
+
+
+class Writer(Protocol):
+    """Where the readings of a sentinel, and what it knows of a leak, are written."""
+
+    def sample(self, step: int, elapsed_s: float, watch: Watch, clock: str) -> None:
+        """Write the newest readings."""
+
+    def leak(self, report: Report) -> None:
+        """Write what is known of a leak."""
 
 
 class Sentinel:
@@ -76,7 +86,7 @@ class Sentinel:
         tolerance_per_hour_bytes: int = DEFAULT_PER_HOUR_BYTES,
         on_leak: Callable[[Report], object] | None = None,
         limits: Limits | None = None,
-        recorder: Recorder | None = None,
+        recorder: Writer | None = None,
     ) -> None:
         _check(steps, tolerance_bytes, on_leak)
         self.clock = "sentinel.step()"
@@ -133,6 +143,18 @@ class Sentinel:
             exhausted = exhausted or bool(self.hit_limit)
             self._report = self._conclude(Ending(), cut_short=cut_short, exhausted=exhausted)
             self._watch.close()
+            self._epochs.stop()
+
+    def leave(self) -> None:
+        """In a forked child: what of this watch would go on by itself ends; the parent keeps it.
+
+        No lock is taken: a thread that is not in the child may have held it.
+        """
+        with suppress(Exception):
+            if self._watch is not None:
+                self._watch.leave()
+            if self._course is not None:
+                self._course.leave()
             self._epochs.stop()
 
     def pause(self) -> None:
@@ -340,7 +362,7 @@ class Sentinel:
             if self._limits and not self.hit_limit:
                 self.hit_limit = self._limits.exceeded(watch.quick.newest())
             if self._recorder is not None:
-                self._recorder.sample(step, watch.elapsed_s, watch)
+                self._recorder.sample(step, watch.elapsed_s, watch, self.clock)
             if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
                 watch.note_cost(perf_counter() - began_s)
         return course.stage == "growing" != before

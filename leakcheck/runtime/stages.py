@@ -469,6 +469,11 @@ class Course:
             self.stage, self._doubted = "attributing", True
             self._attribution = self._attribute_from(step)
 
+    def leave(self) -> None:
+        """In a forked child: stop what would go on by itself."""
+        if self._attribution is not None:
+            self._attribution.leave()
+
     def abandon(self) -> None:
         """End what is under way without an answer: the watch has failed."""
         self._drop_attribution()

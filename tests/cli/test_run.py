@@ -136,8 +136,8 @@ def test_a_program_whose_children_do_the_work_is_told_where_to_watch(run):
     assert done.returncode == 2
     assert done.stderr == (
         "leakcheck: no steps seen in program.py: its child processes did most of the work, and "
-        "they are not watched; use leakcheck.Sentinel() in the function that they run, or start "
-        "them with torchrun -m leakcheck run\n"
+        "only those that multiprocessing starts are watched; use leakcheck.Sentinel() in the "
+        "function that they run, or start them with torchrun -m leakcheck run\n"
     )
 
 

@@ -35,6 +35,7 @@ from leakcheck.runtime.introspection.kinds import (
 from leakcheck.runtime.introspection.local_names import locals_of
 from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_of
 
+OF_SCRIPT = ("__main__", "__mp_main__")  # the second in a process that multiprocessing spawned
 OUTSIDE = "held outside Python"
 TABLE_OF_HOOKS = "hooks of a Node of the autograd graph"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
@@ -142,7 +143,7 @@ def _starts_in_globals(chain: Chain) -> bool:
 
 def _named_root(root: Root, name: str) -> Holder:
     if root.kind == "module":
-        return Holder("global", name, "" if root.owner == "__main__" else root.owner)
+        return Holder("global", name, "" if root.owner in OF_SCRIPT else root.owner)
     return Holder("class attribute", name, root.owner)
 
 

@@ -138,6 +138,10 @@ class Window:
         """The number of steps so far."""
         return self._step
 
+    def leave(self) -> None:
+        """In a forked child: trace its lines no more; what is in the heap is the parent's."""
+        self._tracer.stop()
+
     def abandon(self) -> None:
         """End the window without looking."""
         self._tracer.stop()

@@ -305,6 +305,10 @@ class Watch:
         self._host.close()
         self._garbage.close()
 
+    def leave(self) -> None:
+        """In a forked child: listen no more; the descriptors are the parent's, and stay."""
+        self._garbage.close()
+
     def _less_our_own(self, readings: dict[str, int]) -> dict[str, int]:
         for resource in self._own.keys() & readings.keys():
             readings[resource] -= self._own[resource]

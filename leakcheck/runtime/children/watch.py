@@ -1,0 +1,168 @@
+"""The watch in a child process: its own, from before its function runs until after it has ended.
+
+Of the parent's watch, which a forked child has a copy of, nothing goes on. The child is never
+stopped: the others would wait for it. Its recording begins with its first step, so that a child
+that never trains leaves nothing, and is written line by line: what SIGKILL or the OOM killer leaves
+of it is judged by its samples, as of any recording that was cut off. At the end the report follows.
+multiprocessing calls its finalizers, ours as the last, before it shows what went wrong; by
+`os._exit`, which runs none of them, the report is made just before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from leakcheck.model import Ended, Report
+from leakcheck.runtime.children.order import Order
+from leakcheck.runtime.clock import loaders, ticks
+from leakcheck.runtime.clock.optimizers import hook_optimizers
+from leakcheck.runtime.clock.steps import StepClock
+from leakcheck.runtime.conclusion import Ending
+from leakcheck.runtime.readings.watching import Watch
+from leakcheck.runtime.recording import Recorder
+from leakcheck.runtime.script import before_os_exit
+from leakcheck.runtime.sentinel import Sentinel
+
+LAST = -1_000_000  # the priority among the finalizers of multiprocessing
+
+
+def begin_watch(order: Order, process: Any) -> None:
+    """Watch the child process that we are in; it never raises."""
+    with suppress(Exception):
+        ChildWatch(order, process.name).begin()
+
+
+class ChildRecorder:
+    """The recording of a child; it is begun with the first step, when the rank is known."""
+
+    def __init__(self, order: Order, process: str) -> None:
+        self._order, self._process = order, process
+        self._recorder: Recorder | None = None
+        self.rank: int | None = None
+        self.world_size: int | None = None
+
+    def sample(self, step: int, elapsed_s: float, watch: Watch, clock: str) -> None:
+        """Write the newest readings, the first ones too."""
+        if self._recorder is None:
+            self.rank, self.world_size = _rank_and_world_size()
+            self._recorder = Recorder.of_child(
+                Path(self._order.recordings),
+                self._order.command,
+                of_rank=self._order.rank,
+                process=self._process,
+                rank=self.rank,
+                world_size=self.world_size,
+                tolerance_bytes=self._order.tolerance_bytes,
+            )
+        self._recorder.sample(step, elapsed_s, watch, clock)
+
+    def leak(self, report: Report) -> None:
+        """Write what is known of a leak."""
+        if self._recorder is not None:
+            self._recorder.leak(self._named(report))
+
+    def finish(self, report: Report) -> None:
+        """Write the report, if there was a step."""
+        if self._recorder is not None:
+            self._recorder.finish(self._named(report))
+
+    def _named(self, report: Report) -> Report:
+        if report.run is None:
+            return report
+        run = replace(
+            report.run,
+            command=self._order.command,
+            process=self._process,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
+        return replace(report, run=run)
+
+
+class ChildWatch:
+    """A sentinel, a clock and a recording in a child process."""
+
+    def __init__(self, order: Order, process: str) -> None:
+        self._recorder = ChildRecorder(order, process)
+        self._sentinel = Sentinel(
+            steps=order.steps,
+            tolerance_bytes=order.tolerance_bytes,
+            tolerance_per_hour_bytes=order.tolerance_per_hour_bytes,
+            tolerance_total_bytes=order.tolerance_total_bytes,
+            recorder=self._recorder,
+        )
+        self._clock = StepClock(self._sentinel, _go_on, self._sentinel.guard)
+        self._pid = os.getpid()
+        self._over = False
+        self._status = 0
+
+    def begin(self) -> None:
+        """Count the steps from now on, and report when the process ends."""
+        from multiprocessing.util import Finalize
+
+        clock = self._clock
+        hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
+        ticks.listen(clock.guard.guarded(clock.ticked))
+        loaders.listen(clock)
+        os.register_at_fork(after_in_child=clock.stop)
+        os.register_at_fork(after_in_child=self._sentinel.leave)
+        Finalize(None, self.end, exitpriority=LAST)
+        atexit.register(self.end)  # runs in a spawned process alone
+        before_os_exit(self._end_with)
+
+    def end(self) -> None:
+        """Write the report, as the function of the process has ended, by an exception or not.
+
+        Threads that it leaves behind may train on: the process waits for them, and so do we.
+        """
+        error = sys.exc_info()[1]
+        self._status = self._status or _status(error)
+        if not _others_run():
+            self._end_with(self._status, interrupted=isinstance(error, KeyboardInterrupt))
+
+    def _end_with(self, status: int, *, interrupted: bool = False) -> int:
+        if os.getpid() != self._pid or self._over:
+            return status
+        self._over = True
+        with suppress(Exception):
+            self._clock.stop()
+            self._sentinel.stop(cut_short=bool(status))
+            ended: Ended = "interrupted" if interrupted else "failed" if status else "finished"
+            ending = Ending(exit_status=status, ended=ended)
+            self._recorder.finish(self._sentinel.report(ending))
+        return status
+
+
+def _others_run() -> bool:
+    others = (each for each in threading.enumerate() if each is not threading.current_thread())
+    return any(not each.daemon for each in others)
+
+
+def _go_on() -> None:
+    """After a step: a child is not stopped."""
+
+
+def _status(error: BaseException | None) -> int:
+    """Return the exit status that multiprocessing gives a process that ends by `error`."""
+    if error is None or (isinstance(error, SystemExit) and error.code is None):
+        return 0
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code if isinstance(code, int) else 1
+
+
+def _rank_and_world_size() -> tuple[int | None, int | None]:
+    """Return the process's place in torch's process group; of no group, neither."""
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+    except Exception:  # a group that is being made or taken down
+        pass
+    return None, None
