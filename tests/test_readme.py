@@ -114,6 +114,7 @@ RUN = {
     "leakcheck isolate": 2,
     "leakcheck isolate train.py": 0,
     "pytest --leakcheck": 0,
+    "pytest --leakcheck-fix": 0,
     "leakcheck estimate train.py --device a100": 0,
     "leakcheck estimate train.py --device a100 -- --lr 1e-3": 0,
     "leakcheck estimate train.py:build --largest-batch": 0,

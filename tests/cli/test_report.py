@@ -51,7 +51,7 @@ def test_ranks_are_merged_and_the_one_that_grows_is_named(tmp_path):
 
     assert done.exit_code == 1
     assert "note: rank 1 growing; rank 0 steady" in done.output
-    assert "ranks diverge, growing on 1 of 2: graph.nodes up to 11 a step" in done.output
+    assert "ranks diverge, growing on 1 of 2: graph.nodes up to 11 Nodes a step" in done.output
 
 
 def test_the_ranks_on_which_the_program_failed_are_named(tmp_path):

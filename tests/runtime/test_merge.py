@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from leakcheck.model import Holder, LeakTrace, Link, Report, Run, Suspect
+from leakcheck.model import Holder, LeakTrace, Link, Reason, Report, Run, Suspect
+from leakcheck.report.reasons import told as in_words
 from leakcheck.runtime.merge import with_children
 from leakcheck.runtime.recording import Recording
 
@@ -18,7 +19,7 @@ LEAK = Suspect(
 )
 OWN = Report(
     verdict="unclear",
-    reason="only 3 steps were seen; 30 are needed",
+    reason=Reason.of("too-few-steps", steps=3, needed=30),
     run=Run("train.py", 3, 1.0, clock="iterations of the loop", exit_status=0, ended="finished"),
 )
 
@@ -34,13 +35,13 @@ def child(number: int, verdict: str = "steady", steps: int = 200, **known: objec
     )
     run = replace(run, **known)
     suspects = (LEAK,) if verdict == "growing" else ()
-    reason = "only a few steps" if verdict == "unclear" else ""
+    reason = Reason("no-steps") if verdict == "unclear" else None
     return Recording(run, (), Report(verdict=verdict, reason=reason, suspects=suspects, run=run))
 
 
-def told(own: Report, *children: Recording) -> tuple[str | None, str, list[str]]:
+def told(own: Report, *children: Recording) -> tuple[str | None, Reason | None, list[str]]:
     report = with_children(own, children)
-    return report.verdict, report.reason, [notice.message for notice in report.notices]
+    return report.verdict, report.reason, [in_words(notice) for notice in report.notices]
 
 
 def test_a_program_without_children_keeps_its_report():
@@ -62,7 +63,7 @@ def test_the_same_leak_in_several_children_is_told_once_with_all_of_them():
 def test_a_parent_that_waits_and_a_worker_with_few_steps_do_not_count():
     assert told(OWN, child(1), child(2, "unclear", steps=12)) == (
         "steady",
-        "",
+        None,
         ["the main process, Process-2 unclear; Process-1 steady"],
     )
 

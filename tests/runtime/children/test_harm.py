@@ -64,7 +64,7 @@ def test_children_end_as_they_do_alone_and_their_ends_are_told(ended, program, t
 
     assert watched == alone
     report = json.loads((tmp_path / "report.json").read_text())
-    told = [each["message"] for each in report["notices"][:1]]
+    told = [each["said"] for each in report["notices"][:1]]
     assert (report["run"]["steps"], told) == ((60, [TOLD[ending]]) if TOLD[ending] else (0, []))
 
 
