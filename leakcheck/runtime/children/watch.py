@@ -21,7 +21,7 @@ from typing import Any
 
 from leakcheck.model import Ended, Report
 from leakcheck.runtime.children.order import Order
-from leakcheck.runtime.clock import loaders, ticks
+from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending
@@ -111,6 +111,7 @@ class ChildWatch:
         hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
         ticks.listen(clock.guard.guarded(clock.ticked))
         loaders.listen(clock)
+        engine.listen(clock)
         os.register_at_fork(after_in_child=clock.stop)
         os.register_at_fork(after_in_child=self._sentinel.leave)
         Finalize(None, self.end, exitpriority=LAST)
