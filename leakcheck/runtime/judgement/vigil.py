@@ -2,12 +2,14 @@
 
 A leak may begin in step 3,000, with the first evaluation. The quick readings go on at no cost, the
 slow ones rarely; what passes its highest level so far by a margin has the watch begun again. The
-margin doubles each time, so that a long run pays for it only a few times.
+margin doubles each time, so that a long run pays for it only a few times. What stood high at first,
+as the cycles that an import leaves do until they are collected, is no level of a steady loop: it
+would hide a leak until that had gained as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from leakcheck.runtime.judgement.judge import judge_of
 from leakcheck.runtime.readings.meters import HELD_BACK, unit_of
@@ -30,11 +32,11 @@ class Vigil:
         for series in sources:
             for resource in series.resources:
                 judge = judge_of(resource)
-                _, values = series.column(resource)
+                steps, values = series.column(resource)
                 if judge is not None and values:
                     least = _least(resource, judge.floor.total)
                     margin = self._margins.setdefault(resource, least)
-                    limit = max(values) + margin
+                    limit = max(_late(steps, values)) + margin
                     self._limits[resource] = max(limit, self._limits.get(resource, limit))
 
     def rose(self, readings: Mapping[str, int]) -> bool:
@@ -49,6 +51,12 @@ class Vigil:
         for name, limit in self._limits.items():
             if readings.get(name, limit) > limit:
                 self._limits[name] = readings[name] + self._margins[name]
+
+
+def _late(steps: Sequence[int], values: Sequence[int]) -> Sequence[int]:
+    """Return the values of the last third of the steps."""
+    since = steps[-1] - (steps[-1] - steps[0]) / 3
+    return [value for step, value in zip(steps, values, strict=True) if step >= since]
 
 
 def _least(resource: str, floor_total: float) -> float:

@@ -65,7 +65,9 @@ def test_a_leak_in_children_is_told_once_with_line_holder_and_processes(
 def test_the_same_training_without_the_leak_is_steady(watched_children, arguments):
     done, report = watched_children(*arguments)
 
-    assert (done.returncode, report["verdict"], report["reason"]) == (0, "steady", None), done.stderr
+    assert (done.returncode, report["verdict"], report["reason"]) == (0, "steady", None), (
+        done.stderr
+    )
     assert (report["suspects"], report["run"]["ended"]) == ([], "finished")
     assert done.stdout.startswith("trained")
 

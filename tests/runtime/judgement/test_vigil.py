@@ -31,6 +31,28 @@ def test_nodes_beyond_the_highest_count_so_far_begin_the_watch_again():
     assert steady(graph_nodes=40).rose({"graph.nodes": 46})
 
 
+def test_what_stood_high_at_first_alone_is_no_level_of_a_steady_loop():
+    series = Series(16)
+    for step in range(12):
+        series.append(step, 0.0, {"host.heap": (20 if step < 4 else 5) << 20})
+    vigil = Vigil()
+
+    vigil.begin([series])
+
+    assert vigil.rose({"host.heap": 7 << 20})
+
+
+def test_what_stood_high_now_and_then_is_a_level_of_a_steady_loop():
+    series = Series(16)
+    for step in range(12):
+        series.append(step, 0.0, {"host.heap": (20 if step % 4 == 0 else 5) << 20})
+    vigil = Vigil()
+
+    vigil.begin([series])
+
+    assert not vigil.rose({"host.heap": 20 << 20})
+
+
 def test_what_is_not_judged_may_rise():
     assert not steady(host_rss=1).rose({"host.rss": 1 << 40, "unheard.of": 1 << 40})
 
