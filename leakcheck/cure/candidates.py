@@ -14,7 +14,7 @@ from itertools import chain
 import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of, with_body
-from leakcheck.cure.ended import closed, made_once
+from leakcheck.cure.ended import before_loop, closed, made_once
 from leakcheck.cure.imported import with_import
 from leakcheck.cure.sites import Site
 from leakcheck.cure.unkept import ADDS, as_text, copied, dropped, emptied, trimmed, weakly
@@ -309,16 +309,7 @@ def _handle_removed(site: Site, size: str) -> Iterator[str]:
 
 def _registered_once(site: Site, size: str) -> Iterator[str]:
     for line, _, at in _hooks(site):
-        loops = at.loops()
-        if not loops or site.source.parents[line] is not loops[0].body:
-            continue
-        body = [each for each in body_of(loops[0].body) if each is not line]
-        if body:
-            inside = loops[0].with_changes(
-                body=loops[0].body.with_changes(body=body), leading_lines=[]
-            )
-            before = line.with_changes(leading_lines=loops[0].leading_lines)
-            yield beside(site.source, loops[0], [before, inside])
+        yield from before_loop(at, line)
 
 
 TABLE = (

@@ -53,19 +53,20 @@ def made_once(site: Site, size: str) -> Iterator[str]:
     """Move a line before its loop, where nothing in it is of the loop."""
     for line in site.lines():
         loops = site.loops()
-        if (
-            not loops
-            or site.source.parents[line] is not loops[0].body
-            or _is_of(site, loops[0], line)
-        ):
-            continue
-        body = [each for each in body_of(loops[0].body) if each is not line]
-        if body:
-            inside = loops[0].with_changes(
-                body=loops[0].body.with_changes(body=body), leading_lines=[]
-            )
-            before = line.with_changes(leading_lines=loops[0].leading_lines)
-            yield beside(site.source, loops[0], [before, inside])
+        if loops and not _is_of(site, loops[0], line):
+            yield from before_loop(site, line)
+
+
+def before_loop(site: Site, line: cst.SimpleStatementLine) -> Iterator[str]:
+    """Move a line of the innermost loop before it, if others are left there."""
+    loops = site.loops()
+    if not loops or site.source.parents[line] is not loops[0].body:
+        return
+    body = [each for each in body_of(loops[0].body) if each is not line]
+    if body:
+        inside = loops[0].with_changes(body=loops[0].body.with_changes(body=body), leading_lines=[])
+        before = line.with_changes(leading_lines=loops[0].leading_lines)
+        yield beside(site.source, loops[0], [before, inside])
 
 
 def _is_of(site: Site, loop: Loop, line: cst.SimpleStatementLine) -> bool:

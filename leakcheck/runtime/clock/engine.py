@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Protocol
 
 from leakcheck.runtime.clock.imports import when_loaded
@@ -18,7 +18,11 @@ from leakcheck.runtime.guard import Guard
 MODULE = "torch.autograd.variable"
 _ENGINE = "_execution_engine"
 # who asks for the engine to run it; others put a callback into its queue
-_RUNNERS = ("_engine_run_backward", "backward", "grad")
+_RUNNERS = (
+    ("torch.autograd.graph", "_engine_run_backward"),
+    ("torch.autograd", "backward"),
+    ("torch.autograd", "grad"),
+)
 
 
 class Listener(Protocol):
@@ -59,10 +63,16 @@ class _Engine:
         self.engine = engine
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if sys._getframe(1).f_code.co_name in _RUNNERS:
+        if _runs_it(sys._getframe(1).f_code):
             for listener in tuple(_listening):
                 listener.guard.guarded(listener.began_backward)()
         return self.engine
+
+
+def _runs_it(code: CodeType) -> bool:
+    """Say whether code is that of torch's own functions, whatever others are called."""
+    functions = (getattr(sys.modules.get(module), name, None) for module, name in _RUNNERS)
+    return any(getattr(function, "__code__", None) is code for function in functions)
 
 
 def _know(module: ModuleType) -> None:
