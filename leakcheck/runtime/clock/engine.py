@@ -8,11 +8,10 @@ descriptor while anyone listens, so that no call of ours stands in a traceback o
 from __future__ import annotations
 
 import sys
-import weakref
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any, Protocol
 
-from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.clock.tap import Tap
 from leakcheck.runtime.guard import Guard
 
 MODULE = "torch.autograd.variable"
@@ -34,28 +33,6 @@ class Listener(Protocol):
         """Note that gradients are asked for."""
 
 
-_listening: weakref.WeakSet[Listener] = weakref.WeakSet()
-_owners: list[type] = []  # the class whose attribute is ours, once it is loaded
-
-
-def listen(listener: Listener) -> None:
-    """Tell `listener` from now on of every backward pass that begins."""
-    _listening.add(listener)
-    if not _owners:
-        _owners.append(object)  # asked for once
-        when_loaded(MODULE, _know)
-    _install()
-
-
-def stop_listening(listener: Listener) -> None:
-    """Tell `listener` nothing any more."""
-    _listening.discard(listener)
-    if not _listening:
-        for owner in _owners[1:]:
-            if isinstance(known := vars(owner).get(_ENGINE), _Engine):
-                setattr(owner, _ENGINE, known.engine)
-
-
 class _Engine:
     """Stands for the engine, which it gives to whoever asks."""
 
@@ -64,7 +41,7 @@ class _Engine:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if _runs_it(sys._getframe(1).f_code):
-            for listener in tuple(_listening):
+            for listener in _tap.listeners:
                 listener.guard.guarded(listener.began_backward)()
         return self.engine
 
@@ -75,16 +52,16 @@ def _runs_it(code: CodeType) -> bool:
     return any(getattr(function, "__code__", None) is code for function in functions)
 
 
-def _know(module: ModuleType) -> None:
-    owner = getattr(module, "Variable", None)
-    if isinstance(owner, type):
-        _owners.append(owner)
-    if _listening:
-        _install()
+def _install(owner: type) -> None:
+    engine = vars(owner).get(_ENGINE)
+    if engine is not None and not isinstance(engine, _Engine):
+        setattr(owner, _ENGINE, _Engine(engine))
 
 
-def _install() -> None:
-    for owner in _owners[1:]:
-        engine = vars(owner).get(_ENGINE)
-        if engine is not None and not isinstance(engine, _Engine):
-            setattr(owner, _ENGINE, _Engine(engine))
+def _remove(owner: type) -> None:
+    if isinstance(known := vars(owner).get(_ENGINE), _Engine):
+        setattr(owner, _ENGINE, known.engine)
+
+
+_tap = Tap[Listener](MODULE, "Variable", _install, _remove)
+listen, stop_listening = _tap.listen, _tap.stop_listening

@@ -6,11 +6,9 @@ descriptor while anyone listens, so that no call of ours stands in a traceback o
 
 from __future__ import annotations
 
-import weakref
-from types import ModuleType
 from typing import Any, Protocol
 
-from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.clock.tap import Tap
 from leakcheck.runtime.guard import Guard
 
 LOADER_MODULE = "torch.utils.data.dataloader"
@@ -24,28 +22,6 @@ class Listener(Protocol):
 
     def gave(self, sampler: Any, dataset: Any, count: int) -> None:
         """Note how many batches an iterator has given, and what it goes over."""
-
-
-_listening: weakref.WeakSet[Listener] = weakref.WeakSet()
-_iterators: list[type] = []  # the class whose attribute is ours, once it is loaded
-
-
-def listen(listener: Listener) -> None:
-    """Tell `listener` from now on what every loader of the process gives."""
-    _listening.add(listener)
-    if not _iterators:
-        _iterators.append(object)  # asked for once
-        when_loaded(LOADER_MODULE, _know)
-    _install()
-
-
-def stop_listening(listener: Listener) -> None:
-    """Tell `listener` nothing any more."""
-    _listening.discard(listener)
-    if not _listening:
-        for kind in _iterators:
-            if isinstance(vars(kind).get(_COUNT), _Count):
-                delattr(kind, _COUNT)
 
 
 class _Count:
@@ -64,19 +40,19 @@ class _Count:
         names = vars(iterator)
         names[_COUNT] = count
         told = (names.get("_index_sampler"), names.get("_dataset"), count)
-        for listener in tuple(_listening):
+        for listener in _tap.listeners:
             listener.guard.guarded(listener.gave)(*told)
 
 
-def _know(module: ModuleType) -> None:
-    kind = getattr(module, "_BaseDataLoaderIter", None)
-    if isinstance(kind, type):
-        _iterators.append(kind)
-    if _listening:
-        _install()
+def _install(kind: type) -> None:
+    if not hasattr(kind, _COUNT):
+        setattr(kind, _COUNT, _Count())
 
 
-def _install() -> None:
-    for kind in _iterators[1:]:
-        if not hasattr(kind, _COUNT):
-            setattr(kind, _COUNT, _Count())
+def _remove(kind: type) -> None:
+    if isinstance(vars(kind).get(_COUNT), _Count):
+        delattr(kind, _COUNT)
+
+
+_tap = Tap[Listener](LOADER_MODULE, "_BaseDataLoaderIter", _install, _remove)
+listen, stop_listening = _tap.listen, _tap.stop_listening
