@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from leakcheck.model import Finding, Suspect
+from leakcheck.model import Finding, Reason, Suspect
 from leakcheck.runtime.attribution.advice import is_general
 
 _NAMES = re.compile(r"`([^`]+)`")
@@ -43,7 +43,11 @@ def _named(suspect: Suspect, findings: list[Finding]) -> Suspect:
     rules = tuple(dict.fromkeys((*suspect.rules, *(finding.rule for finding in findings))))
     if suspect.fix and not is_general(suspect.fix):
         return replace(suspect, rules=rules)
-    helps = (finding.help for finding in findings if finding.help and _is_about(finding, suspect))
+    helps = (
+        Reason.of("as-the-rule-says", help=finding.help)
+        for finding in findings
+        if finding.help and _is_about(finding, suspect)
+    )
     return replace(suspect, rules=rules, fix=next(helps, suspect.fix))
 
 

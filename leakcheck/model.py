@@ -318,9 +318,9 @@ class Suspect:
     trace: LeakTrace | None = None
     locations: tuple[Place, ...] = ()
     rules: tuple[str, ...] = ()
-    fix: str = ""
+    fix: Reason | None = None
     library: bool = False
-    evidence: str = ""
+    evidence: Reason | None = None
     known: KnownLeak | None = None
     reason: Reason | None = None
     processes: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.confirm import confirm
-from leakcheck.model import Finding, Location, Place, Suspect
+from leakcheck.model import Finding, Location, Place, Reason, Suspect
 from leakcheck.runtime.attribution.advice import fix_for
 from tests.holders import held_by
 
@@ -86,11 +86,11 @@ METRICS = Suspect(
 def test_a_rule_that_names_the_line_knows_a_better_fix_than_the_general_one():
     _, (suspect,) = confirm([REGISTRY], [METRICS])
 
-    assert suspect.fix == REGISTRY.help
+    assert suspect.fix == Reason.of("as-the-rule-says", help=REGISTRY.help)
 
 
 def test_a_fix_made_for_what_leaks_stays():
-    rewritten = replace(METRICS, fix="_ALL.append(self.item())")
+    rewritten = replace(METRICS, fix=Reason.of("write", code="_ALL.append(self.item())"))
 
     _, (suspect,) = confirm([REGISTRY], [rewritten])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leakcheck.model import Report, Suspect
 from leakcheck.report.plain import one_line
+from leakcheck.report.reasons import said
 from leakcheck.report.terminal import growth_text, headline, place_text, slope_text
 
 MOST_SUSPECTS = 2  # four lines each, so that the whole stays under ten
@@ -26,4 +27,4 @@ def render(report: Report, *, color: bool = False) -> str:
 
 def _remedy(suspect: Suspect) -> list[str]:
     rules = f" ({', '.join(suspect.rules)})" if suspect.rules else ""
-    return [f"    fix: {suspect.fix}{rules}"] if suspect.fix else []
+    return [f"    fix: {said(suspect.fix)}{rules}"] if suspect.fix else []

@@ -116,9 +116,9 @@ def _suspect(suspect: Suspect, findings: tuple[Finding, ...]) -> str:
         "in": escape(processes_text(suspect.processes)),
         "line": places,
         "held by": _marked(str(suspect.holder)),
-        "fix": f"<code>{escape(suspect.fix)}</code>" if suspect.fix else "",
+        "fix": f"<code>{escape(said(suspect.fix))}</code>" if suspect.fix else "",
         "rule": ", ".join(escape(rule_text(rule, findings)) for rule in suspect.rules),
-        "evidence": _marked(suspect.evidence),
+        "evidence": _marked(said(suspect.evidence)),
         "id": f"<code>{suspect.fingerprint}</code>",
     }
     owner = "Library leak" if suspect.library else "Leak"

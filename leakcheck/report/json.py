@@ -81,6 +81,8 @@ def _suspect(suspect: Suspect) -> Json:
         "root": trace.root if trace else None,
         "trace": [asdict(link) for link in trace.links] if trace else [],
         "fingerprint": suspect.fingerprint,
+        "fix": _reason(suspect.fix),
+        "evidence": _reason(suspect.evidence),
         "reason": _reason(suspect.reason),
     }
 

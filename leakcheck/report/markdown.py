@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Finding, Report, Suspect
 from leakcheck.report.plain import one_line
-from leakcheck.report.reasons import told
+from leakcheck.report.reasons import said, told
 from leakcheck.report.terminal import (
     TITLES,
     failure_text,
@@ -57,7 +57,7 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
     if suspect.known:
         yield f"- known: {_code(known_text(suspect.known))}"
     if suspect.fix:
-        yield f"- fix: {_code(suspect.fix)}"
+        yield f"- fix: {_code(said(suspect.fix))}"
     for rule in suspect.rules:
         yield f"- rule {_escape(rule_text(rule, findings))}"
 

@@ -6,6 +6,7 @@ from string import Formatter
 from typing import Any
 
 from leakcheck.model import Notice, Reason
+from leakcheck.report.advice import ADVICE
 from leakcheck.units import format_bytes, format_count
 
 # why what grows is judged as it is: the codes of the table of outlooks
@@ -108,6 +109,13 @@ _OF_NOTICES = {
     "ranks-diverge": "ranks diverge, growing on {count} of {all}: {rates}",
     "processes-diverge": "processes diverge, growing in {count} of {all}: {rates}",
 }
+# what a verdict rests on
+_OF_EVIDENCE = {
+    "past-nodes-alive": "{per_step:Nodes} of each past step are alive{oldest}",
+    "oldest": "; the oldest is at least {age_steps} steps old",
+    "rates": "{rates}",
+    "rises-by": "{resource} +{per_step:{unit}} a step",
+}
 # what the sentences above have in common
 _PARTS = {
     "held": ", held by {holder}",
@@ -130,7 +138,7 @@ _PARTS = {
     "still-run": "{processes} still run, and are judged by their recordings",
     "up-to": "{resource} up to {per_step:{unit}} a step",
 }
-SAID = {**_OF_GROWTH, **_OF_VERDICTS, **_OF_NOTICES, **_PARTS}
+SAID = {**_OF_GROWTH, **_OF_VERDICTS, **_OF_NOTICES, **_OF_EVIDENCE, **_PARTS, **ADVICE}
 
 
 def said(reason: Reason | None) -> str:

@@ -98,7 +98,7 @@ def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterat
     if suspect.known:
         yield from _row("known", known_text(suspect.known), width)
     elif suspect.fix:  # in a library the cure is the library's
-        yield from _row("fix", suspect.fix, width)
+        yield from _row("fix", said(suspect.fix), width)
     for rule in suspect.rules:
         yield from _row("rule", rule_text(rule, findings), width)
     yield from _row("id", suspect.fingerprint, width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
-from leakcheck.model import Kind, Suspect
+from leakcheck.model import Kind, Reason, Suspect
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.attribution.probes import without_few_blocks
@@ -14,7 +14,6 @@ from leakcheck.runtime.judgement.judge import Reading, read
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
 from leakcheck.runtime.stages import Course
-from leakcheck.units import format_bytes, format_count
 
 # a growing resource -> the kind of leak it shows, the most telling first
 KINDS: dict[str, Kind] = {
@@ -258,17 +257,15 @@ def _climb(course: Course, resource: str, confirmed: Reading | None) -> tuple[fl
     return line.per_step, line.high - line.low <= WIDE * line.per_step
 
 
-def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int | None) -> str:
-    if suspect.evidence:
-        known = suspect.kind == "graph" and oldest_age_steps is not None
-        oldest = f"; the oldest is at least {oldest_age_steps} steps old" if known else ""
-        return f"{suspect.evidence}{oldest}"
-    told = []
-    for resource, rate in rates.items():
-        told.append(f"{resource} +{amount_of(rate, unit_of(resource))} a step")
-    return ", ".join(told)
-
-
-def amount_of(rate: float, unit: str) -> str:
-    """Write a rate with its unit."""
-    return format_bytes(rate) if unit == "B" else f"{format_count(rate)} {unit}"
+def _evidence(suspect: Suspect, rates: dict[str, float], oldest_age_steps: int | None) -> Reason:
+    if suspect.evidence is None:
+        told = (
+            Reason.of("rises-by", resource=resource, per_step=rate, unit=unit_of(resource))
+            for resource, rate in rates.items()
+        )
+        return Reason.of("rates", rates=tuple(told))
+    if suspect.kind != "graph" or oldest_age_steps is None:
+        return suspect.evidence
+    oldest = Reason.of("oldest", age_steps=oldest_age_steps)
+    fields = dict(suspect.evidence.fields) | {"oldest": oldest}
+    return Reason.of(suspect.evidence.code, **fields)

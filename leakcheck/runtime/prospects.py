@@ -21,9 +21,6 @@ MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there
 FEWEST_ASKED = 16
 MOST_UNTOLD = 2.0  # times what is known of it, that memory may gain with what is gathered
 AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what is around it
-_TO_BE_CALLED = (
-    "call .{method}() when what is kept has been used: nothing does; or keep numbers (.item())"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +308,7 @@ def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
         return suspect
     never = (use for use in uses if use.reach == "never called" and use.role in RELIEVES)
     methods = (method.name for use in never if (method := sources.method_at(use)) is not None)
-    fixes = (_TO_BE_CALLED.format(method=name) for name in methods)
+    fixes = (Reason.of("call-what-empties", method=name) for name in methods)
     return replace(suspect, fix=next(fixes, suspect.fix))
 
 

@@ -42,7 +42,10 @@ def test_a_million_steps_make_a_page_under_one_megabyte(growing_run):
 def test_text_of_the_program_cannot_break_out_of_the_page(growing_run):
     hostile = "</script><script>alert(1)</script>"
     suspect = replace(
-        growing_run.suspects[0], what=hostile, holder=Holder("local", hostile), fix=hostile
+        growing_run.suspects[0],
+        what=hostile,
+        holder=Holder("local", hostile),
+        fix=Reason.of("write", code=hostile),
     )
     samples = tuple(Sample(step, step / 10, {f"{hostile}.allocated": step}) for step in range(9))
 

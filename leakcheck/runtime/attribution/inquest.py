@@ -14,7 +14,7 @@ from itertools import islice
 from time import thread_time
 from typing import Any
 
-from leakcheck.model import Holder, Kind, Link
+from leakcheck.model import Holder, Kind, Link, Reason
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
@@ -39,7 +39,6 @@ from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scal
 from leakcheck.runtime.introspection.timers import is_due_in_time
 from leakcheck.runtime.outlook import Beyond
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, is_of_device, unit_of
-from leakcheck.units import format_count
 
 SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
 SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
@@ -219,7 +218,7 @@ class Inquest:
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
                 scalar=is_scalar(middle) if is_tensor(type(middle)) else None,
-                evidence=f"{format_count(group.nodes_per_step)} Nodes of each past step are alive",
+                evidence=Reason.of("past-nodes-alive", per_step=group.nodes_per_step, oldest=None),
             )
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from leakcheck.model import Holder, Kind, LeakTrace, Link, Place, Suspect
+from leakcheck.model import Holder, Kind, LeakTrace, Link, Place, Reason, Suspect
 from leakcheck.runtime.attribution.advice import (
-    CREATE_GRAPH_ADVICE,
-    OUTSIDE_ADVICE,
+    LOOK_OUTSIDE,
+    NO_CREATE_GRAPH,
     fix_for,
     is_optimizer_state,
 )
@@ -59,7 +59,7 @@ class Lead:
     resources: frozenset[Kind] = frozenset()  # what the objects stand for
     parts: int = 1  # containers that were merged
     scalar: bool | None = False  # None: what keeps a graph is no tensor
-    evidence: str = ""
+    evidence: Reason | None = None
 
 
 def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Suspect, ...]:
@@ -189,7 +189,7 @@ def _suspect(lead: Lead) -> Suspect:
         scalar = False
     fix = fix_for(code, lead.kind, scalar=scalar)
     if outside:
-        fix = CREATE_GRAPH_ADVICE if creating else OUTSIDE_ADVICE
+        fix = NO_CREATE_GRAPH if creating else LOOK_OUTSIDE
     return Suspect(
         kind=lead.kind,
         what=lead.what,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.model import LeakTrace, Link, Suspect
+from leakcheck.model import LeakTrace, Link, Reason, Suspect
+from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution.advice import fitting, fix_for
 from tests.holders import held_by
 
@@ -30,28 +31,28 @@ from tests.holders import held_by
     ],
 )
 def test_a_leaking_line_is_rewritten_so_that_it_keeps_no_graph(line, scalar, fix):
-    assert fix_for(line, "graph", scalar=scalar) == fix
+    assert said(fix_for(line, "graph", scalar=scalar)) == fix
 
 
 def test_a_line_that_cannot_be_rewritten_gets_general_advice():
     advice = "keep numbers: .item() for a scalar, .detach() for a tensor"
 
-    assert fix_for("for batch in loader:", "graph", scalar=True) == advice
-    assert fix_for("losses.extend(a, b)", "graph", scalar=True) == advice
-    assert fix_for("records.append((step, loss))", "graph", scalar=True) == advice
-    assert fix_for("by_step[step] = {'loss': loss}", "graph", scalar=True) == advice
+    assert said(fix_for("for batch in loader:", "graph", scalar=True)) == advice
+    assert said(fix_for("losses.extend(a, b)", "graph", scalar=True)) == advice
+    assert said(fix_for("records.append((step, loss))", "graph", scalar=True)) == advice
+    assert said(fix_for("by_step[step] = {'loss': loss}", "graph", scalar=True)) == advice
 
 
 def test_a_number_is_never_detached():
     carried = "detach what is carried over: val = val.detach()"
 
-    assert fix_for("val += 1", "graph", scalar=False) == carried
-    assert fix_for("val = val + 1", "graph", scalar=False) == carried
+    assert said(fix_for("val += 1", "graph", scalar=False)) == carried
+    assert said(fix_for("val = val + 1", "graph", scalar=False)) == carried
 
 
 @given(st.text())
 def test_no_line_whatever_breaks_it(line):
-    assert isinstance(fix_for(line, "graph", scalar=False), str)
+    assert said(fix_for(line, "graph", scalar=False))
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,12 @@ def test_no_line_whatever_breaks_it(line):
     ],
 )
 def test_a_hook_that_is_never_removed_is_told_how_to_be(line, method):
-    assert fix_for(line, "object", scalar=False) == (
+    assert said(fix_for(line, "object", scalar=False)) == (
         f"keep the handle that {method} returns and call its .remove() after use"
     )
 
 
-NUMBER = "keep a number (.item()) or a bounded window, or move it to disk"
+NUMBER = Reason("keep-a-number-or-window")
 REGISTERED = (
     "what is registered in a module or an optimizer stays there: register it once, "
     "or take it out (del) after use"
@@ -83,24 +84,24 @@ def held(*edges: str, what: str = "Tensor (4) float32", growing: str = "[x]") ->
 def test_a_tensor_that_a_hook_holds_is_freed_by_removing_the_hook():
     advice = "keep the handle that registering a hook returns and call its .remove() after use"
 
-    assert fitting(held(".fc1", "._forward_hooks", "[x]", "closure cell mask")) == advice
+    assert said(fitting(held(".fc1", "._forward_hooks", "[x]", "closure cell mask"))) == advice
 
 
 @pytest.mark.parametrize("where", ["._parameters", "._buffers", "._modules", ".param_groups"])
 def test_what_is_registered_again_and_again_is_to_be_registered_once(where):
-    assert fitting(held(".table", where, "[x]")) == REGISTERED
+    assert said(fitting(held(".table", where, "[x]"))) == REGISTERED
 
 
 def test_so_is_a_parameter_that_is_an_attribute():
     suspect = held(".table", ".user_7", what="Parameter (256) float32", growing=".user_7")
 
-    assert fitting(suspect) == REGISTERED
+    assert said(fitting(suspect)) == REGISTERED
 
 
 def test_what_is_held_elsewhere_keeps_its_advice():
-    assert fitting(held(".table", ".seen", "[x]")) == NUMBER
-    assert fitting(held("[x]", what="Parameter (256) float32")) == NUMBER
-    assert fitting(Suspect("tensor", "tensors pile up", fix=NUMBER)) == NUMBER
+    assert said(fitting(held(".table", ".seen", "[x]"))) == said(NUMBER)
+    assert said(fitting(held("[x]", what="Parameter (256) float32"))) == said(NUMBER)
+    assert said(fitting(Suspect("tensor", "tensors pile up", fix=NUMBER))) == said(NUMBER)
 
 
 def kept(holder: str, *edges: str) -> Suspect:
@@ -108,7 +109,11 @@ def kept(holder: str, *edges: str) -> Suspect:
     links = tuple(Link(edge, "", 0, suspect=edge == "[x]") for edge in edges)
     trace = LeakTrace("global `kept`", links)
     return Suspect(
-        "graph", "Tensor", fix="kept.append(it.item())", holder=held_by(holder), trace=trace
+        "graph",
+        "Tensor",
+        fix=Reason.of("write", code="kept.append(it.item())"),
+        holder=held_by(holder),
+        trace=trace,
     )
 
 
@@ -129,17 +134,17 @@ def kept(holder: str, *edges: str) -> Suspect:
     ],
 )
 def test_what_holds_the_graph_deeper_inside_has_no_item_to_take(edges, fix):
-    assert fitting(kept("attribute `Buffer.kept`, from global `buffer`", *edges)) == fix
+    assert said(fitting(kept("attribute `Buffer.kept`, from global `buffer`", *edges))) == fix
 
 
 def test_what_a_policy_gradient_needs_is_not_made_a_number():
-    fix = fix_for("policy.saved.append(dist.log_prob(action))", "graph", scalar=True)
+    fix = said(fix_for("policy.saved.append(dist.log_prob(action))", "graph", scalar=True))
 
     assert fix == ("if a later backward needs them, empty policy.saved after it; else keep numbers")
 
 
 def test_a_part_of_the_graph_is_not_detached():
-    assert fix_for("DEBUG.append(ctx)", "graph", scalar=None) == (
+    assert said(fix_for("DEBUG.append(ctx)", "graph", scalar=None)) == (
         "what is kept is a part of the graph itself, as the ctx of an autograd.Function is: "
         "keep numbers, or detached tensors"
     )
@@ -147,13 +152,13 @@ def test_a_part_of_the_graph_is_not_detached():
 
 def test_what_each_step_keeps_one_of_is_not_carried_over():
     links = (Link("[x]", "Span"), Link(".attrs", "dict"), Link('["loss"]', "Tensor", suspect=True))
-    carried = "detach what is carried over: loss = loss.detach()"
+    carried = Reason.of("detach-carried", target="loss")
     suspect = Suspect("graph", "Tensor", fix=carried, holder=held_by("attribute `Span.attrs`"))
     several = replace(suspect, trace=LeakTrace("context variable `spans`", links))
     one = replace(suspect, trace=LeakTrace("local `h` in main()", links[1:]))
 
     assert fitting(one) == carried
-    assert fitting(several) == (
+    assert said(fitting(several)) == (
         'what is kept has a graph inside (["loss"]): detach that, or clear Span.attrs after its use'
     )
 
@@ -171,14 +176,14 @@ def test_what_keeps_more_than_its_name_says_has_advice_of_its_own(keeper, advice
     links = (Link(".kept", "list"), Link("[x]", "generator", suspect=True), *keeper)
     tensors = Suspect("tensor", "Tensor", trace=LeakTrace("global `agent`", links), fix=NUMBER)
 
-    assert fitting(tensors).startswith(advice)
+    assert said(fitting(tensors)).startswith(advice)
 
 
 def test_a_loop_that_is_itself_a_generator_is_not_what_keeps():
     links = (Link("suspended steps()", "list"), Link("[x]", "Tensor", suspect=True))
     tensors = Suspect("tensor", "Tensor", trace=LeakTrace("local `it`", links), fix=NUMBER)
 
-    assert fitting(tensors) == NUMBER
+    assert said(fitting(tensors)) == said(NUMBER)
 
 
 def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
@@ -188,7 +193,7 @@ def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
         "tensor", "Tensor", holder=held_by(root), trace=LeakTrace(root, links), fix=NUMBER
     )
 
-    assert fitting(batches).startswith("weakref.finalize keeps its function and arguments")
+    assert said(fitting(batches)).startswith("weakref.finalize keeps its function and arguments")
 
 
 @pytest.mark.parametrize(
@@ -238,23 +243,23 @@ def test_what_is_registered_or_awaited_is_to_be_given_back(root, links, holder, 
         "tensor", "Tensor", trace=LeakTrace(root, links), holder=held_by(holder), fix=NUMBER
     )
 
-    assert fitting(tensors).startswith(advice)
+    assert said(fitting(tensors)).startswith(advice)
 
 
 def test_a_hook_that_adds_to_what_grows_need_not_be_removed():
     adding = "t.register_hook(lambda g: GRADS.append(g.clone()))"
     kept = "self.handles.append(layer.register_forward_hook(note))"
 
-    assert fix_for(adding, "tensor", scalar=False) == (
+    assert said(fix_for(adding, "tensor", scalar=False)) == (
         "keep a number (.item()) or a bounded window, or move it to disk"
     )
-    assert fix_for(kept, "tensor", scalar=False).startswith("keep the handle")
+    assert said(fix_for(kept, "tensor", scalar=False)).startswith("keep the handle")
 
 
 def test_an_lru_cache_is_to_be_limited():
     suspect = replace(held("lru_cache of table()", "[x]"), holder=held_by("lru_cache of table()"))
 
-    assert fitting(suspect) == (
+    assert said(fitting(suspect)) == (
         "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what "
         "comes again, which a tensor or a number made anew never does"
     )

@@ -7,6 +7,7 @@ import weakref
 import pytest
 import torch
 
+from leakcheck.model import Reason
 from leakcheck.runtime.attribution.growth import Growth
 from leakcheck.runtime.attribution.holders import Chain, Roots
 from leakcheck.runtime.attribution.inquest import Inquest
@@ -55,7 +56,7 @@ def test_an_accumulating_local_is_named_with_its_line():
     )
     assert code_of(suspect) == "total = total + loss()"
     assert suspect.objects_per_step == pytest.approx(3, abs=0.2)
-    assert suspect.fix == "total = total + loss().item()"
+    assert suspect.fix == Reason.of("write", code="total = total + loss().item()")
     assert notices == ()
 
 
