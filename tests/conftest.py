@@ -1,9 +1,4 @@
-"""What all tests share: one thread a process, whole programs under `leakcheck run`, known skips.
-
-The programs are forks of one process that has imported torch already, and leakcheck: to import
-torch, and what an optimizer's first step imports, is 3.4 of the 7 s that a program takes. What was
-imported is taken off the heap: 330,000 objects that each look would pass, at 0.1 s a look.
-"""
+"""What all tests share: one thread a process, whole programs under `leakcheck run`, known skips."""
 
 from __future__ import annotations
 
@@ -11,44 +6,23 @@ import gc
 import json
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import hypothesis
 import pytest
+
+from tests.forks import Ended, Forks, forks
 
 hypothesis.settings.register_profile("suite", deadline=None)  # no test fails on time
 hypothesis.settings.load_profile("suite")
 
 # tests run beside each other, and their programs are tiny
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-SERVER = """
-import gc, importlib, json, os, signal, sys
-import torch, torch._dynamo
-from leakcheck.cli import leakcheck
-
-for name in ("cli.run", "report.terminal", "runtime.live", "static.check"):
-    importlib.import_module("leakcheck." + name)
-gc.collect()
-gc.freeze()
-for line in sys.stdin:
-    args, folder = json.loads(line)
-    if (child := os.fork()) == 0:
-        signal.alarm(300)  # ends a program that hangs
-        os.chdir(folder)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, name in ((1, "stdout.txt"), (2, "stderr.txt")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        sys.exit(leakcheck(args, prog_name="leakcheck"))
-    status = os.waitpid(child, 0)[1]
-    print(os.waitstatus_to_exitcode(status), flush=True)
-"""
 
 # why a test may be skipped where all that can be installed is: the machine's nature, or a rule's
 EXPECTED_SKIPS = (
@@ -126,34 +100,34 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a program ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forks]:
+    """Processes that need not import torch, pytest or leakcheck: see `tests.forks`."""
+    with forks() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
-def leakcheck_run() -> Iterator[Callable[..., Ended]]:
+def leakcheck_run(forked: Forks) -> Callable[..., Ended]:
     """Run `leakcheck run` with some arguments, in a folder."""
-    command = [sys.executable, "-c", SERVER]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as server:
+    return partial(forked.run, "leakcheck", "run")
 
-        def run(*args: str, folder: Path) -> Ended:
-            orders, answers = server.stdin, server.stdout
-            assert orders is not None
-            assert answers is not None
-            orders.write(json.dumps([["run", *args], str(folder)]) + "\n")
-            orders.flush()
-            status = int(answers.readline())
-            texts = [(folder / f"{name}.txt").read_text() for name in ("stdout", "stderr")]
-            return Ended(status, *texts)
 
-        yield run
-        server.communicate()
+@pytest.fixture
+def runpytest(forked: Forks, pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
+    """Run pytest in a fork, as `pytester.runpytest_subprocess` does in a new process."""
+
+    def run(*args: str) -> pytest.RunResult:
+        begun_s = perf_counter()
+        folder = pytester.path.parent / "output"
+        folder.mkdir(exist_ok=True)
+        asked = (f"--basetemp={pytester.path / 'basetemp'}", *args)
+        done = forked.run("pytest", *asked, folder=pytester.path, output=folder)
+        print(done.stdout, done.stderr, sep="\n")  # for a test that fails
+        lines = (text.splitlines() for text in (done.stdout, done.stderr))
+        return pytest.RunResult(done.returncode, *lines, perf_counter() - begun_s)
+
+    return run
 
 
 @pytest.fixture

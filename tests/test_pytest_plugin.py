@@ -22,7 +22,9 @@ LEAKY_STEP = """
 """
 
 
-def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(pytester: pytest.Pytester):
+def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(
+    pytester: pytest.Pytester, runpytest
+):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -34,7 +36,7 @@ def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(pytester: pyt
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -51,7 +53,7 @@ def test_a_leak_in_a_local_of_the_test_fails_it_in_under_ten_lines(pytester: pyt
     assert len(told.strip().splitlines()) < 10
 
 
-def test_the_same_loop_with_item_passes(pytester: pytest.Pytester):
+def test_the_same_loop_with_item_passes(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -63,12 +65,12 @@ def test_the_same_loop_with_item_passes(pytester: pytest.Pytester):
     """
     )
 
-    pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=1)
+    runpytest("-W", "error").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(("releases", "failed"), [("collector.losses = []", 0), ("pass", 1)])
 def test_what_an_epoch_gathers_and_releases_is_no_leak_and_what_it_keeps_is(
-    pytester: pytest.Pytester, releases: str, failed: int
+    pytester: pytest.Pytester, runpytest, releases: str, failed: int
 ):
     pytester.makepyfile(
         LEAKY_STEP
@@ -87,14 +89,14 @@ def test_what_an_epoch_gathers_and_releases_is_no_leak_and_what_it_keeps_is(
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(passed=1 - failed, failed=failed)
     holder = "    held by: attribute `Collector.losses`, from local `collector` in test_training()*"
     result.stdout.fnmatch_lines([holder] * failed)
 
 
-def test_the_marker_alone_counts_optimizer_steps(pytester: pytest.Pytester):
+def test_the_marker_alone_counts_optimizer_steps(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -107,13 +109,13 @@ def test_the_marker_alone_counts_optimizer_steps(pytester: pytest.Pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["leakcheck: growing: 1 leak*", "*losses.append(train_step())"])
 
 
-def test_the_option_watches_every_test_that_trains(pytester: pytest.Pytester):
+def test_the_option_watches_every_test_that_trains(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -131,14 +133,14 @@ def test_the_option_watches_every_test_that_trains(pytester: pytest.Pytester):
     """
     )
 
-    pytester.runpytest_subprocess().assert_outcomes(passed=3)
-    result = pytester.runpytest_subprocess("--leakcheck")
+    runpytest().assert_outcomes(passed=3)
+    result = runpytest("--leakcheck")
 
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["FAILED *::test_leaky*"])
 
 
-def test_repeat_stops_as_soon_as_the_verdict_is_certain(pytester: pytest.Pytester):
+def test_repeat_stops_as_soon_as_the_verdict_is_certain(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -153,13 +155,13 @@ def test_repeat_stops_as_soon_as_the_verdict_is_certain(pytester: pytest.Pyteste
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*kept.append(train_step())*"])
 
 
-def test_growth_within_the_sizes_stated_passes(pytester: pytest.Pytester):
+def test_growth_within_the_sizes_stated_passes(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -171,15 +173,17 @@ def test_growth_within_the_sizes_stated_passes(pytester: pytest.Pytester):
     """
     )
 
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    runpytest().assert_outcomes(passed=1)
 
 
-def test_too_few_steps_are_a_warning_or_a_failure_as_the_ini_says(pytester: pytest.Pytester):
+def test_too_few_steps_are_a_warning_or_a_failure_as_the_ini_says(
+    pytester: pytest.Pytester, runpytest
+):
     pytester.makepyfile("def test_short(leak_sentinel):\n    leak_sentinel.step()\n")
 
-    warned = pytester.runpytest_subprocess()
-    failed = pytester.runpytest_subprocess("-o", "leakcheck_unclear=fail")
-    ignored = pytester.runpytest_subprocess("-o", "leakcheck_unclear=ignore", "-W", "error")
+    warned = runpytest()
+    failed = runpytest("-o", "leakcheck_unclear=fail")
+    ignored = runpytest("-o", "leakcheck_unclear=ignore", "-W", "error")
 
     warned.assert_outcomes(passed=1, warnings=1)
     warned.stdout.fnmatch_lines(["*LeakcheckWarning: leakcheck: unclear: only 1 steps were seen*"])
@@ -195,12 +199,12 @@ def test_too_few_steps_are_a_warning_or_a_failure_as_the_ini_says(pytester: pyte
         ("steps=0", "*leakcheck: steps and warmup must be whole numbers*"),
     ],
 )
-def test_a_wrong_marker_is_told_in_one_line(pytester: pytest.Pytester, marker, message):
+def test_a_wrong_marker_is_told_in_one_line(pytester: pytest.Pytester, runpytest, marker, message):
     pytester.makepyfile(
         f"import pytest\n@pytest.mark.leakcheck({marker})\ndef test_it(leak_sentinel):\n    pass\n"
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     assert result.ret != 0
     result.stdout.fnmatch_lines([message])
@@ -208,7 +212,7 @@ def test_a_wrong_marker_is_told_in_one_line(pytester: pytest.Pytester, marker, m
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
-def test_a_failing_test_keeps_its_own_failure(pytester: pytest.Pytester):
+def test_a_failing_test_keeps_its_own_failure(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -220,13 +224,13 @@ def test_a_failing_test_keeps_its_own_failure(pytester: pytest.Pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*assert 1 == 2"])
 
 
-def test_unittest_classes_and_parametrised_tests_are_watched(pytester: pytest.Pytester):
+def test_unittest_classes_and_parametrised_tests_are_watched(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         LEAKY_STEP
         + """
@@ -249,7 +253,7 @@ def test_unittest_classes_and_parametrised_tests_are_watched(pytester: pytest.Py
     """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = runpytest()
 
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines_random(["FAILED *TestTraining::test_leaky*", "FAILED *[[]True*"])
@@ -272,7 +276,7 @@ def test_workers_of_xdist_judge_their_own_tests(pytester: pytest.Pytester):
     pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=1, failed=1)
 
 
-def test_an_async_test_is_watched_like_any_other(pytester: pytest.Pytester):
+def test_an_async_test_is_watched_like_any_other(pytester: pytest.Pytester, runpytest):
     pytester.makeconftest(
         """
         import asyncio, inspect, pytest
@@ -299,4 +303,4 @@ def test_an_async_test_is_watched_like_any_other(pytester: pytest.Pytester):
     """
     )
 
-    pytester.runpytest_subprocess().assert_outcomes(failed=1)
+    runpytest().assert_outcomes(failed=1)

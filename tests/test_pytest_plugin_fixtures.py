@@ -72,10 +72,10 @@ IN_TEAR_DOWN = """
 
 
 @pytest.mark.parametrize("scope", ["function", "module", "session"])
-def test_a_leak_in_the_set_up_of_a_fixture_is_an_error_of_the_set_up(pytester, scope):
+def test_a_leak_in_the_set_up_of_a_fixture_is_an_error_of_the_set_up(pytester, runpytest, scope):
     pytester.makepyfile(TRAINING + IN_SET_UP.format(scope=scope))
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-W", "error")
+    result = runpytest("--leakcheck", "-W", "error")
 
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
@@ -92,10 +92,12 @@ def test_a_leak_in_the_set_up_of_a_fixture_is_an_error_of_the_set_up(pytester, s
 
 
 @pytest.mark.parametrize("scope", ["function", "module", "session"])
-def test_a_leak_in_the_tear_down_of_a_fixture_is_an_error_of_the_tear_down(pytester, scope):
+def test_a_leak_in_the_tear_down_of_a_fixture_is_an_error_of_the_tear_down(
+    pytester, runpytest, scope
+):
     pytester.makepyfile(TRAINING + IN_TEAR_DOWN.format(scope=scope))
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-W", "error")
+    result = runpytest("--leakcheck", "-W", "error")
 
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
@@ -109,7 +111,7 @@ def test_a_leak_in_the_tear_down_of_a_fixture_is_an_error_of_the_tear_down(pytes
     result.stdout.no_fnmatch_line("*of fixture `fine`*")
 
 
-def test_the_marker_watches_the_fixtures_of_its_test_and_no_others(pytester):
+def test_the_marker_watches_the_fixtures_of_its_test_and_no_others(pytester, runpytest):
     pytester.makepyfile(
         TRAINING
         + """
@@ -130,13 +132,13 @@ def test_the_marker_watches_the_fixtures_of_its_test_and_no_others(pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess("-W", "error")
+    result = runpytest("-W", "error")
 
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["ERROR *::test_watched*"])
 
 
-def test_the_sentinel_of_the_test_watches_the_loops_of_its_fixtures(pytester):
+def test_the_sentinel_of_the_test_watches_the_loops_of_its_fixtures(pytester, runpytest):
     pytester.makepyfile(
         TRAINING
         + """
@@ -165,7 +167,7 @@ def test_the_sentinel_of_the_test_watches_the_loops_of_its_fixtures(pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess("-W", "error")
+    result = runpytest("-W", "error")
 
     result.assert_outcomes(passed=2, errors=2)
     result.stdout.fnmatch_lines(
@@ -177,7 +179,7 @@ def test_the_sentinel_of_the_test_watches_the_loops_of_its_fixtures(pytester):
 
 
 @pytest.mark.parametrize("option", ["--tb=long", "--show-capture=no"])
-def test_a_test_that_fails_for_itself_is_told_its_leak_too(pytester, option):
+def test_a_test_that_fails_for_itself_is_told_its_leak_too(pytester, runpytest, option):
     pytester.makepyfile(
         TRAINING
         + """
@@ -200,7 +202,7 @@ def test_a_test_that_fails_for_itself_is_told_its_leak_too(pytester, option):
     """
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-W", "error", option)
+    result = runpytest("--leakcheck", "-W", "error", option)
 
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(
@@ -222,7 +224,7 @@ def test_a_test_that_fails_for_itself_is_told_its_leak_too(pytester, option):
     assert result.stdout.str().count("leakcheck: growing:") == 3
 
 
-def test_a_fixture_that_fails_for_itself_keeps_its_error_beside_its_leak(pytester):
+def test_a_fixture_that_fails_for_itself_keeps_its_error_beside_its_leak(pytester, runpytest):
     pytester.makepyfile(
         TRAINING
         + """
@@ -245,7 +247,7 @@ def test_a_fixture_that_fails_for_itself_keeps_its_error_beside_its_leak(pyteste
     """
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck")
+    result = runpytest("--leakcheck")
 
     result.assert_outcomes(passed=1, errors=2)
     result.stdout.fnmatch_lines(
@@ -260,7 +262,7 @@ def test_a_fixture_that_fails_for_itself_keeps_its_error_beside_its_leak(pyteste
     )
 
 
-def test_what_classes_and_modules_set_up_is_told_by_their_names(pytester):
+def test_what_classes_and_modules_set_up_is_told_by_their_names(pytester, runpytest):
     pytester.makepyfile(
         test_it=TRAINING
         + """
@@ -285,7 +287,7 @@ def test_what_classes_and_modules_set_up_is_told_by_their_names(pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-W", "error")
+    result = runpytest("--leakcheck", "-W", "error")
 
     result.assert_outcomes(passed=1, errors=2)
     result.stdout.fnmatch_lines(
@@ -296,7 +298,7 @@ def test_what_classes_and_modules_set_up_is_told_by_their_names(pytester):
     )
 
 
-def test_a_fixture_asked_for_within_the_loop_of_a_test_has_its_own_watch(pytester):
+def test_a_fixture_asked_for_within_the_loop_of_a_test_has_its_own_watch(pytester, runpytest):
     pytester.makepyfile(
         TRAINING
         + """
@@ -310,7 +312,7 @@ def test_a_fixture_asked_for_within_the_loop_of_a_test_has_its_own_watch(pyteste
     """
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck")
+    result = runpytest("--leakcheck")
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(

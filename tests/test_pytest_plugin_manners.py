@@ -26,21 +26,21 @@ def test_a_program_without_torch_is_watched_all_the_same(pytester: pytest.Pytest
     result.stdout.fnmatch_lines(["*line: *kept.append(bytearray(10_000))"])
 
 
-def test_the_option_says_nothing_of_tests_that_do_not_train(pytester: pytest.Pytester):
+def test_the_option_says_nothing_of_tests_that_do_not_train(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile("def test_sum():\n    assert 1 + 1 == 2\n")
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-W", "error")
+    result = runpytest("--leakcheck", "-W", "error")
 
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*leakcheck:*")
 
 
-def test_a_doctest_is_run_as_ever_under_the_option(pytester: pytest.Pytester):
+def test_a_doctest_is_run_as_ever_under_the_option(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         'def twice(x):\n    """\n    >>> twice(2)\n    4\n    """\n    return 2 * x\n'
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck", "--doctest-modules", "-W", "error")
+    result = runpytest("--leakcheck", "--doctest-modules", "-W", "error")
 
     result.assert_outcomes(passed=1)
 
@@ -54,7 +54,7 @@ def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester):
     result.stdout.no_fnmatch_line("*leak_sentinel*")
 
 
-def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Pytester):
+def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         """
         import sys
@@ -67,7 +67,7 @@ def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Py
         """
     )
 
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    runpytest().assert_outcomes(passed=1)
 
 
 def test_a_pytest_inside_a_watched_test_has_its_own_watch(pytester: pytest.Pytester):
@@ -86,7 +86,7 @@ def test_a_pytest_inside_a_watched_test_has_its_own_watch(pytester: pytest.Pytes
     pytester.runpytest_subprocess("--leakcheck").assert_outcomes(passed=1, warnings=1)
 
 
-def test_a_test_that_raises_midway_keeps_its_own_error(pytester: pytest.Pytester):
+def test_a_test_that_raises_midway_keeps_its_own_error(pytester: pytest.Pytester, runpytest):
     pytester.makepyfile(
         """
         def test_it(leak_sentinel):
@@ -95,7 +95,7 @@ def test_a_test_that_raises_midway_keeps_its_own_error(pytester: pytest.Pytester
         """
     )
 
-    result = pytester.runpytest_subprocess("-W", "error")
+    result = runpytest("-W", "error")
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*ZeroDivisionError: division by zero"])

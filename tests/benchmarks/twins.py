@@ -332,7 +332,7 @@ class Outcome:
 
 
 def run(name: str, source: str, holder: str) -> Outcome:
-    """Run a program under the sentinel, and compare what it says."""
+    """Run a program under the sentinel in a process of its own, and compare what it says."""
     with tempfile.TemporaryDirectory() as folder:
         program, target = Path(folder) / "train.py", Path(folder) / "report.json"
         program.write_text(source)
@@ -341,7 +341,11 @@ def run(name: str, source: str, holder: str) -> Outcome:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         if not target.is_file():
             raise RuntimeError(f"{name}: no report\n{done.stdout}\n{done.stderr}")
-        report: dict[str, Any] = json.loads(target.read_text())
+        return outcome(name, source, holder, json.loads(target.read_text()))
+
+
+def outcome(name: str, source: str, holder: str, report: dict[str, Any]) -> Outcome:
+    """Compare what a report says of a program with what is true of it."""
     marked = [i for i, line in enumerate(source.splitlines(), 1) if line.endswith("# leak")]
     suspect = next(iter(report["suspects"]), {})
     lines = [each["line"] for each in suspect.get("locations", ())]

@@ -26,8 +26,19 @@ def leakcheck(monkeypatch, capsys):
 
 
 @pytest.fixture
+def judged(leakcheck_run, tmp_path):
+    """Write a program and judge it in a fork, for verdicts; returns how it ended."""
+
+    def judged(source: str, *options: str):
+        (tmp_path / "program.py").write_text(source)
+        return leakcheck_run(*options, "program.py", folder=tmp_path)
+
+    return judged
+
+
+@pytest.fixture
 def run(tmp_path):
-    """Write a program and run it under leakcheck; returns the finished process."""
+    """Write a program and run it under leakcheck as a user does; returns the finished process."""
 
     def run(source: str, *options: str, args: tuple[str, ...] = ()):
         (tmp_path / "program.py").write_text(source)

@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 
 
 @pytest.mark.slow
-def test_tensors_gathered_by_a_program_that_failed_meanwhile_are_unclear(run, tmp_path):
-    done = run(
+def test_tensors_gathered_by_a_program_that_failed_meanwhile_are_unclear(judged, tmp_path):
+    done = judged(
         "import torch\n"
         "rows = []\n"
         "for i in range(3000):\n"
@@ -30,8 +30,8 @@ def test_tensors_gathered_by_a_program_that_failed_meanwhile_are_unclear(run, tm
 
 
 @pytest.mark.slow
-def test_a_loop_over_the_parameters_is_not_the_step(run, tmp_path):
-    done = run(
+def test_a_loop_over_the_parameters_is_not_the_step(judged, tmp_path):
+    done = judged(
         "import torch\n"
         "weights = [torch.zeros(4, requires_grad=True) for _ in range(12)]\n"
         "for batch in range(400):\n"
@@ -49,8 +49,10 @@ def test_a_loop_over_the_parameters_is_not_the_step(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_losses_added_up_over_a_batch_of_128_are_not_accused_before_their_backward(run, tmp_path):
-    done = run(
+def test_losses_added_up_over_a_batch_of_128_are_not_accused_before_their_backward(
+    judged, tmp_path
+):
+    done = judged(
         "import torch\n"
         "from torch import nn\n"
         "model = nn.Linear(16, 1)\n"
@@ -72,8 +74,8 @@ def test_losses_added_up_over_a_batch_of_128_are_not_accused_before_their_backwa
 
 
 @pytest.mark.slow
-def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, tmp_path):
-    done = run(
+def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(judged, tmp_path):
+    done = judged(
         "import torch\n"
         "from torch import nn\n"
         "model = nn.Linear(16, 4)\n"
@@ -98,8 +100,8 @@ def test_a_counter_that_rose_at_every_look_of_a_short_run_is_no_steady_one(run, 
 @pytest.mark.parametrize(
     "helper", ["target=over.wait", "target=lambda: over.wait(), daemon=True"], ids=["wait", "own"]
 )
-def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(run, helper):
-    done = run(
+def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(judged, helper):
+    done = judged(
         "import threading\n"
         "import torch\n"
         "over = threading.Event()\n"
@@ -122,8 +124,8 @@ def test_a_program_whose_thread_waits_for_its_end_runs_to_its_end(run, helper):
 
 
 @pytest.mark.slow
-def test_a_program_that_trains_in_a_thread_runs_to_its_end(run):
-    done = run(
+def test_a_program_that_trains_in_a_thread_runs_to_its_end(judged):
+    done = judged(
         "import threading\n"
         "import torch\n"
         "from torch import nn\n"
@@ -187,8 +189,8 @@ for fold in range({folds}):
     ],
     ids=["five times", "of each training"],
 )
-def test_what_is_kept_of_each_fold_is_named_and_not_accused(run, tmp_path, of, reason):
-    done = run(KEPT.format(**of), "--json", "report.json")
+def test_what_is_kept_of_each_fold_is_named_and_not_accused(judged, tmp_path, of, reason):
+    done = judged(KEPT.format(**of), "--json", "report.json")
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["verdict"], report["suspects"]) == ("unclear", []), done.stderr
@@ -213,8 +215,8 @@ for epoch in range(6):
 """
 
 
-def test_what_is_joined_after_all_epochs_is_gathered_on_purpose(run):
-    done = run(GATHERING.format(indent=""))
+def test_what_is_joined_after_all_epochs_is_gathered_on_purpose(judged):
+    done = judged(GATHERING.format(indent=""))
 
     told = " ".join(done.stderr.split())
     assert done.returncode == 0, done.stderr
@@ -222,8 +224,8 @@ def test_what_is_joined_after_all_epochs_is_gathered_on_purpose(run):
     assert "(program.py:12) uses it after the loop: no leak" in told
 
 
-def test_what_is_gathered_by_a_training_that_fails_is_unclear(run):
-    done = run(GATHERING.format(indent="raise RuntimeError('no disk')\n"))
+def test_what_is_gathered_by_a_training_that_fails_is_unclear(judged):
+    done = judged(GATHERING.format(indent="raise RuntimeError('no disk')\n"))
 
     told = " ".join(done.stderr.split())
     assert "unclear in 900 steps" in told, done.stderr
@@ -231,5 +233,5 @@ def test_what_is_gathered_by_a_training_that_fails_is_unclear(run):
     assert "(program.py:13) uses it after the loop: it may be gathered on purpose" in told
 
 
-def test_what_each_epoch_joins_and_nothing_takes_away_leaks(run):
-    assert run(GATHERING.format(indent="    ")).returncode == 1
+def test_what_each_epoch_joins_and_nothing_takes_away_leaks(judged):
+    assert judged(GATHERING.format(indent="    ")).returncode == 1

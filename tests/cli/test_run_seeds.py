@@ -89,9 +89,9 @@ train()
     ids=["val", "far-away", "epoch", "meter"],
 )
 def test_a_graph_that_outlives_its_step_is_named_with_line_holder_and_rate(
-    run, tmp_path, source, line, holder, nodes
+    judged, tmp_path, source, line, holder, nodes
 ):
-    done = run(source, "--json", "report.json")
+    done = judged(source, "--json", "report.json")
 
     report = json.loads((tmp_path / "report.json").read_text())
     suspect = report["suspects"][0]
@@ -103,8 +103,8 @@ def test_a_graph_that_outlives_its_step_is_named_with_line_holder_and_rate(
     assert report["run"]["steps"] < 300
 
 
-def test_the_detached_twin_is_steady(run):
-    done = run(TWIN)
+def test_the_detached_twin_is_steady(judged):
+    done = judged(TWIN)
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("leakcheck: steady in ")
@@ -136,13 +136,15 @@ def measured(items=itertools.repeat(None)):
     ],
     ids=["val", "far-away", "epoch", "meter"],
 )
-def test_bytes_a_step_agree_with_a_measurement_without_leakcheck(run, tmp_path, source, loop, twin):
+def test_bytes_a_step_agree_with_a_measurement_without_leakcheck(
+    judged, tmp_path, source, loop, twin
+):
     psutil = pytest.importorskip("psutil")
     if not hasattr(psutil, "heap_info"):
         pytest.skip("this platform does not tell the heap in use")
     (tmp_path / "twin.py").write_text(MEASURED + source.replace(loop, twin))
 
-    run(source, "--json", "report.json")
+    judged(source, "--json", "report.json")
     alone = subprocess.run(
         [sys.executable, "twin.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180
     )
@@ -153,7 +155,7 @@ def test_bytes_a_step_agree_with_a_measurement_without_leakcheck(run, tmp_path, 
     assert abs(found_bytes / measured_bytes - 1) < BYTES_OFF_BY, (found_bytes, measured_bytes)
 
 
-def test_bisect_answers_with_its_three_statuses(run):
-    assert run(VAL, "--bisect").returncode == 1
-    assert run(TWIN, "--bisect").returncode == 0
-    assert run("raise SystemExit(1)\n", "--bisect").returncode == 125
+def test_bisect_answers_with_its_three_statuses(judged):
+    assert judged(VAL, "--bisect").returncode == 1
+    assert judged(TWIN, "--bisect").returncode == 0
+    assert judged("raise SystemExit(1)\n", "--bisect").returncode == 125

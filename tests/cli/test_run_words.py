@@ -25,20 +25,20 @@ def with_words(tmp_path):
     return (tmp_path / "ci" / "verbs.toml").write_text
 
 
-def test_a_word_that_is_said_to_take_something_away_is_waited_for(run, with_words):
-    assert run(PROGRAM).returncode == 1
+def test_a_word_that_is_said_to_take_something_away_is_waited_for(judged, with_words):
+    assert judged(PROGRAM).returncode == 1
 
     with_words('[said]\ntakes = ["harvest"]\n')
-    done = run(PROGRAM)
+    done = judged(PROGRAM)
 
     assert done.returncode == 2
     assert "`harvest(kept)` (program.py:8) may still take it away" in " ".join(done.stderr.split())
 
 
-def test_a_table_that_cannot_be_read_is_told_before_the_program_runs(run, with_words, tmp_path):
+def test_a_table_that_cannot_be_read_is_told_before_the_program_runs(judged, with_words, tmp_path):
     with_words("[said]\ngrabs = []\n")
 
-    done = run("print('ran')\n")
+    done = judged("print('ran')\n")
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (

@@ -48,7 +48,8 @@ def test_threads_do_beside_a_closer_look_what_they_do_alone(leakcheck_run, tmp_p
     program = str(HARM / "programs" / f"{name}.py")
 
     expected = alone(program, folder=tmp_path)
-    watched = leakcheck_run("--to-end", "--exit-zero", program, folder=tmp_path)
+    options = ("--to-end", "--exit-zero")
+    watched = leakcheck_run(*options, program, folder=tmp_path, whole_heap=True)
 
     assert (watched.stdout, watched.returncode) == (expected.stdout, expected.returncode)
 

@@ -22,15 +22,27 @@ CLEAN = ("clean replaced", "clean cut rarely", "clean drained", "clean limited",
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", LEAKS)
-def test_a_leak_stays_one_beside_code_that_has_nothing_to_do_with_it(name):
-    outcome = twins.run(*PROGRAMS[name])
+@pytest.fixture
+def outcome(watched, tmp_path):
+    """Judge a program by its name, and compare what is told with what is true."""
 
-    assert (outcome.verdict, outcome.line, outcome.holder) == ("growing", True, True), outcome.told
+    def outcome(name: str) -> twins.Outcome:
+        _, source, holder = PROGRAMS[name]
+        (tmp_path / "train.py").write_text(source)
+        return twins.outcome(name, source, holder, watched(tmp_path / "train.py"))
+
+    return outcome
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_leak_stays_one_beside_code_that_has_nothing_to_do_with_it(outcome, name):
+    told = outcome(name)
+
+    assert (told.verdict, told.line, told.holder) == ("growing", True, True), told.told
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_what_is_emptied_cut_or_limited_is_no_leak_beside_code_that_adds(name):
-    outcome = twins.run(*PROGRAMS[name])
+def test_what_is_emptied_cut_or_limited_is_no_leak_beside_code_that_adds(outcome, name):
+    told = outcome(name)
 
-    assert outcome.verdict == "steady", outcome.told
+    assert told.verdict == "steady", told.told
