@@ -23,7 +23,7 @@ from leakcheck.writing import replace_file
 FORMAT = 1
 
 
-class Entry(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
+class AcceptedFinding(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True):
     """One accepted finding, so many times."""
 
     path: Annotated[str, msgspec.Meta(min_length=1)]
@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True, order=True, forbid_unknown_fields=True)
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
-    findings: tuple[Entry, ...]
+    findings: tuple[AcceptedFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Compared:
     """The findings a baseline does not know, and the entries of it that nothing matches."""
 
     new: tuple[Finding, ...]
-    stale: tuple[Entry, ...]
+    stale: tuple[AcceptedFinding, ...]
 
 
-def make_baseline(findings: Sequence[Finding], folder: Path) -> tuple[Entry, ...]:
+def make_baseline(findings: Sequence[Finding], folder: Path) -> tuple[AcceptedFinding, ...]:
     """Make the entries that accept these findings, sorted; paths become relative to `folder`."""
     counts = Counter(_identity(finding, folder) for finding in findings)
-    return tuple(sorted(Entry(*identity, count) for identity, count in counts.items()))
+    return tuple(sorted(AcceptedFinding(*identity, count) for identity, count in counts.items()))
 
 
-def read_baseline(path: Path) -> tuple[Entry, ...]:
+def read_baseline(path: Path) -> tuple[AcceptedFinding, ...]:
     """Read a baseline file; RecordingError when it is none."""
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -68,7 +68,7 @@ def read_baseline(path: Path) -> tuple[Entry, ...]:
     return file.findings
 
 
-def write_baseline(path: Path, entries: Sequence[Entry]) -> None:
+def write_baseline(path: Path, entries: Sequence[AcceptedFinding]) -> None:
     """Write a baseline file, an entry a line, so that a repository merges it well.
 
     Raises WriteError when it cannot be written; an old one is then as it was.
@@ -79,7 +79,10 @@ def write_baseline(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def compare(
-    findings: Sequence[Finding], entries: Sequence[Entry], folder: Path, judged: Collection[str]
+    findings: Sequence[Finding],
+    entries: Sequence[AcceptedFinding],
+    folder: Path,
+    judged: Collection[str],
 ) -> Compared:
     """Take away the accepted findings; the paths in `judged`, and absent files, can be stale."""
     left = Counter({(each.path, each.rule, each.fingerprint): each.count for each in entries})
@@ -91,7 +94,7 @@ def compare(
         else:
             new.append(finding)
     stale = [
-        Entry(*identity, count)
+        AcceptedFinding(*identity, count)
         for identity, count in sorted(left.items())
         if count > 0 and (identity[0] in judged or not (folder / identity[0]).exists())
     ]

@@ -38,7 +38,7 @@ _COMPARED: dict[str, Callable[[int], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LeakPattern:
     """A known leak and the patterns of the suspect that it is; a missing one fits all."""
 
     leak: KnownLeak
@@ -47,17 +47,17 @@ class Entry:
     holder: str = ""
 
 
-_OWN: list[Entry] = []  # of the project
+_OWN: list[LeakPattern] = []  # of the project
 
 
-def recognized(report: Report, entries: Sequence[Entry] | None = None) -> Report:
+def recognized(report: Report, entries: Sequence[LeakPattern] | None = None) -> Report:
     """Mark the suspects that are known leaks of the versions that are installed."""
     leaks = (leak_of(suspect, entries) for suspect in report.suspects)
     suspects = (replace(one, known=leak) for one, leak in zip(report.suspects, leaks, strict=True))
     return replace(report, suspects=tuple(suspects))
 
 
-def leak_of(suspect: Suspect, entries: Sequence[Entry] | None = None) -> KnownLeak | None:
+def leak_of(suspect: Suspect, entries: Sequence[LeakPattern] | None = None) -> KnownLeak | None:
     """Return the known leak of an installed version that a suspect is, None if it is none."""
     for entry in (*_OWN, *shipped()) if entries is None else entries:
         if _fits(entry, suspect):
@@ -67,7 +67,7 @@ def leak_of(suspect: Suspect, entries: Sequence[Entry] | None = None) -> KnownLe
     return None
 
 
-def _fits(entry: Entry, suspect: Suspect) -> bool:
+def _fits(entry: LeakPattern, suspect: Suspect) -> bool:
     places = [(place.path.replace("\\", "/"), place.code) for place in suspect.locations]
     on_line = any(re.search(entry.path, p) and re.search(entry.code, c) for p, c in places)
     at_line = on_line or not (entry.path or entry.code)
@@ -116,12 +116,12 @@ def use(files: Iterable[Path]) -> None:
 
 
 @cache
-def shipped() -> tuple[Entry, ...]:
+def shipped() -> tuple[LeakPattern, ...]:
     """Return the known leaks that come with leakcheck."""
     return read(Path(__file__).parent / FILE)
 
 
-def read(file: Path) -> tuple[Entry, ...]:
+def read(file: Path) -> tuple[LeakPattern, ...]:
     """Read known leaks from a file; raises ConfigError where one cannot be used."""
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8")).get("leak", [])
@@ -132,7 +132,7 @@ def read(file: Path) -> tuple[Entry, ...]:
     return tuple(_entry(table, f"{file}: leak {n}") for n, table in enumerate(tables, 1))
 
 
-def _entry(table: dict[str, object], where: str) -> Entry:
+def _entry(table: dict[str, object], where: str) -> LeakPattern:
     match = table.get("match")
     if set(table) != {*_WORDS, "match"} or not isinstance(match, dict) or not match:
         raise ConfigError(f"{where}: needs {', '.join(_WORDS)} and match, and nothing else")
@@ -143,7 +143,7 @@ def _entry(table: dict[str, object], where: str) -> Entry:
     wrong += [f'"{each}" is no pattern' for each in match.values() if not _is_pattern(each)]
     if wrong:
         raise ConfigError(f"{where}: {wrong[0]}")
-    return Entry(KnownLeak(*(str(table[name]) for name in _WORDS)), **match)
+    return LeakPattern(KnownLeak(*(str(table[name]) for name in _WORDS)), **match)
 
 
 def _is_pattern(text: object) -> bool:

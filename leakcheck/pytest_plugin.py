@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, Settings, Watched
+from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, TestLimits, WatchedTest
 
 if TYPE_CHECKING:
     from leakcheck.model import Reason, Report
@@ -219,7 +219,7 @@ def _watching(item: pytest.Item, phase: str = "") -> Iterator[None]:
     counts = _is_watched(item) and (bool(phase) or _WATCHER not in item.stash)
     before = item.stash.get(_WATCHER, None) if phase else None
     within = before is not None and before.stepped  # a fixture that the test asked for in its loop
-    watched = Watched(
+    watched = WatchedTest(
         lambda: None if within else item.stash.get(_WATCHER, None),
         _settings_for(item, phase) if counts else None,
     )
@@ -239,7 +239,7 @@ def _watching(item: pytest.Item, phase: str = "") -> Iterator[None]:
             _tell_unclear(item)
 
 
-def _settings_for(item: pytest.Item, phase: str) -> Settings | None:
+def _settings_for(item: pytest.Item, phase: str) -> TestLimits | None:
     try:
         return _settings_of_item(item)
     except pytest.fail.Exception:  # a wrong marker is told once, by the test
@@ -301,7 +301,7 @@ def _named(report: Report, test: str) -> Report:
     return replace(report, run=run)
 
 
-def _allowed(report: Report, settings: Settings) -> bool:
+def _allowed(report: Report, settings: TestLimits) -> bool:
     """Say whether what grows stays within the sizes that the test states."""
     host = device = 0.0
     for trend in report.trends:
@@ -316,7 +316,7 @@ def _allowed(report: Report, settings: Settings) -> bool:
     return host <= settings.max_host_bytes and device <= (settings.max_device_bytes or 0)
 
 
-def _settings_of_item(item: pytest.Item) -> Settings:
+def _settings_of_item(item: pytest.Item) -> TestLimits:
     marker = item.get_closest_marker("leakcheck")
     options = dict(marker.kwargs) if marker is not None else {}
     try:
@@ -327,7 +327,7 @@ def _settings_of_item(item: pytest.Item) -> Settings:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def _settings_of(config: pytest.Config, options: dict[str, object], where: str) -> Settings:
+def _settings_of(config: pytest.Config, options: dict[str, object], where: str) -> TestLimits:
     from leakcheck.units import parse_size_bytes
 
     names = ("max_host", "max_device", "steps", "warmup")
@@ -347,4 +347,4 @@ def _settings_of(config: pytest.Config, options: dict[str, object], where: str) 
         raise pytest.UsageError(f"{where}: leakcheck: {error}") from None
     if steps < 1 or warmup < 0:
         raise pytest.UsageError(f"{where}: leakcheck: steps and warmup must be whole numbers")
-    return Settings(sizes[0], sizes[1], steps, warmup)
+    return TestLimits(sizes[0], sizes[1], steps, warmup)

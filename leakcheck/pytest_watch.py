@@ -21,7 +21,7 @@ DEFAULT_STEPS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TestLimits:
     """What one test allows: bytes a step on host and device (None: no leak at all), and steps."""
 
     max_host_bytes: int | None = None
@@ -33,7 +33,7 @@ class Settings:
 class LeakSentinel:
     """The fixture's value: put it round the loop of the test in one of three ways."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TestLimits) -> None:
         from leakcheck.runtime.sentinel import Sentinel
 
         self._settings = settings
@@ -106,14 +106,14 @@ class LeakSentinel:
             self._judged = False
 
 
-class Watched:
+class WatchedTest:
     """A test, or a fixture's set-up or tear-down: its steps, and nothing imported before the first.
 
     `own`: the test's sentinel, if it has one; those of optimizers count where there are `settings`
     for them, until the own one sees a step.
     """
 
-    def __init__(self, own: Callable[[], LeakSentinel | None], settings: Settings | None) -> None:
+    def __init__(self, own: Callable[[], LeakSentinel | None], settings: TestLimits | None) -> None:
         self._own = own
         self._settings = settings
         self._clock: StepClock | None = None
@@ -153,7 +153,7 @@ class Phases:
 
     def __init__(self) -> None:
         self._hooked = False
-        self.watched: list[Watched] = []
+        self.watched: list[WatchedTest] = []
         self.item: pytest.Item | None = None
         self.told: list[str] = []
         self.leaked = False

@@ -131,15 +131,14 @@ def runpytest(forked: Forks, pytester: pytest.Pytester) -> Callable[..., pytest.
 
 
 @pytest.fixture
-def watched(
-    leakcheck_run: Callable[..., Ended], tmp_path: Path
-) -> Callable[[Path], dict[str, Any]]:
+def watched(leakcheck_run: Callable[..., Ended], tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Run a program under the sentinel and return its report as JSON says it."""
 
-    def watched(program: Path) -> dict[str, Any]:
+    def watched(program: Path, *, whole_heap: bool = False) -> dict[str, Any]:
         target = tmp_path / "report.json"
         target.unlink(missing_ok=True)
-        done = leakcheck_run("--json", str(target), str(program), folder=tmp_path)
+        args = ("--json", str(target), str(program))
+        done = leakcheck_run(*args, folder=tmp_path, whole_heap=whole_heap)
         assert target.is_file(), done.stdout + done.stderr
         report: dict[str, Any] = json.loads(target.read_text())
         return report | {"exit_status": done.returncode, "stderr": done.stderr}

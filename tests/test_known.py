@@ -4,12 +4,12 @@ import pytest
 
 from leakcheck import known
 from leakcheck.errors import ConfigError
-from leakcheck.known import Entry, affects, recognized, shipped
+from leakcheck.known import LeakPattern, affects, recognized, shipped
 from leakcheck.model import Holder, KnownLeak, Place, Report, Suspect
 from leakcheck.report.terminal import known_text
 
 LEAK = KnownLeak("accelerate", "<1.4.0", "upgrade to 1.4.0 or later", "#3391")
-ENTRY = Entry(LEAK, path=r"accelerate/accelerator\.py$", holder=r"`Accelerator\._models`")
+ENTRY = LeakPattern(LEAK, path=r"accelerate/accelerator\.py$", holder=r"`Accelerator\._models`")
 SUSPECT = Suspect(
     "tensor",
     "tensors",

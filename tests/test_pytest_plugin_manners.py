@@ -54,7 +54,7 @@ def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester):
     result.stdout.no_fnmatch_line("*leak_sentinel*")
 
 
-def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Pytester, runpytest):
+def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Pytester):
     pytester.makepyfile(
         """
         import sys
@@ -67,7 +67,7 @@ def test_pytest_starts_without_torch_libcst_and_the_sentinel(pytester: pytest.Py
         """
     )
 
-    runpytest().assert_outcomes(passed=1)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_a_pytest_inside_a_watched_test_has_its_own_watch(pytester: pytest.Pytester):

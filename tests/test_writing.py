@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from leakcheck.baseline import Entry, write_baseline
+from leakcheck.baseline import AcceptedFinding, write_baseline
 from leakcheck.errors import WriteError
 from leakcheck.writing import Descriptor, _overwrite, replace_file
 
@@ -182,7 +182,9 @@ def test_standard_output_in_a_file_goes_on_behind_what_is_written(tmp_path, name
 
 def test_a_baseline_is_replaced_whole(old):
     with largest_file(100), pytest.raises(WriteError):
-        write_baseline(old, [Entry(f"{number}.py", "r", "0" * 12) for number in range(50)])
+        write_baseline(
+            old, [AcceptedFinding(f"{number}.py", "r", "0" * 12) for number in range(50)]
+        )
 
     assert old.read_text() == OLD
 

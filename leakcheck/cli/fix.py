@@ -113,9 +113,9 @@ def command(
 
 
 def _cured(run: object, name: str, tries: int, size: int | None) -> Cure:
-    from leakcheck.cure.course import Course
+    from leakcheck.cure.course import CureSearch
 
-    return Course(run, _text_of, tries, size, _stops_at).follow(name)  # type: ignore[arg-type]
+    return CureSearch(run, _text_of, tries, size, _stops_at).follow(name)  # type: ignore[arg-type]
 
 
 def _stops_at(before: Trial) -> int:

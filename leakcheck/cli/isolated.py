@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from leakcheck.cli.session import Session, Settings
+from leakcheck.cli.session import RunSettings, Session
 from leakcheck.errors import LeakcheckError
 from leakcheck.model import Report
 from leakcheck.runtime.clock.seconds import TimeClock
@@ -30,7 +30,7 @@ CHANGES_BY_STEP = 200  # a stage that has changed nothing by then does not apply
 MOST_DRAINED = 10  # times --steps: what is unclear by then stays so
 
 
-class Order(msgspec.Struct, frozen=True):
+class StageOrder(msgspec.Struct, frozen=True):
     """What to run and how; `loader` is the number of the DataLoader that feeds the steps."""
 
     stage: str
@@ -62,11 +62,11 @@ class StagedSession(Session):
 
     watches_children = False  # one recording is compared
 
-    def __init__(self, program: Program, order: Order) -> None:
+    def __init__(self, program: Program, order: StageOrder) -> None:
         folder = Path(order.folder)
         super().__init__(
             program,
-            Settings(steps=order.steps, tolerance=order.tolerance, record_folder=folder),
+            RunSettings(steps=order.steps, tolerance=order.tolerance, record_folder=folder),
         )
         self._order = order
         self._notes_path = (folder / "notes.json").absolute()
@@ -149,7 +149,7 @@ class StagedSession(Session):
 
 def main() -> None:
     """Run the stage that the first argument orders; exit as the program does."""
-    order = msgspec.convert(json.loads(sys.argv[1]), Order)
+    order = msgspec.convert(json.loads(sys.argv[1]), StageOrder)
     try:
         if order.module is not None:
             program = find_module(order.module, order.args)

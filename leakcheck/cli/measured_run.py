@@ -11,7 +11,7 @@ from leakcheck.errors import UsageError
 from leakcheck.units import format_bytes, format_count
 
 if TYPE_CHECKING:
-    from leakcheck.memory.compare import Comparison, Peak
+    from leakcheck.memory.compare import Peak, PeakComparison
     from leakcheck.memory.prediction import Prediction
     from leakcheck.memory.trace import Trace
 
@@ -31,14 +31,14 @@ def read(file: Path) -> Trace:
     return trace
 
 
-def compared(trace: Trace, prediction: Prediction) -> Comparison:
+def compared(trace: Trace, prediction: Prediction) -> PeakComparison:
     """Set the recording beside the prediction."""
     from leakcheck.memory.compare import compare
 
     return compare(trace, prediction)
 
 
-def pictures(prediction: Prediction, comparison: Comparison | None) -> Sequence[str]:
+def pictures(prediction: Prediction, comparison: PeakComparison | None) -> Sequence[str]:
     """The prediction as pictures, or a step of it beside the measured one."""
     from leakcheck.report import picture
 
@@ -54,7 +54,7 @@ def one(drawn: Sequence[str]) -> str:
     return below_each_other(drawn)
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: PeakComparison) -> str:
     """The peaks, how far the prediction is from them, and what of the recording is drawn."""
     step = f"a step by {comparison.found_by}" if comparison.found_by else "no steps found"
     return "\n".join(
@@ -66,7 +66,7 @@ def text(comparison: Comparison) -> str:
     )
 
 
-def told(comparison: Comparison) -> dict[str, object]:
+def told(comparison: PeakComparison) -> dict[str, object]:
     """The same for JSON."""
     peaks = {"allocated": comparison.allocated, "reserved": comparison.reserved}
     return {

@@ -117,7 +117,7 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
     standard error. Exit status: 0 steady, 1 growing, 2 could not tell; a program that fails keeps
     its own status.
     """
-    from leakcheck.cli.session import Session, Settings
+    from leakcheck.cli.session import RunSettings, Session
     from leakcheck.runtime.script import find_module, find_script
 
     if not program:
@@ -130,7 +130,7 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
         if options["bisect"]:  # other commits have it; status 2 would call this one bad
             error.exit_code = EXIT_BISECT_SKIP
         raise
-    settings = Settings(**options)  # type: ignore[arg-type]
+    settings = RunSettings(**options)  # type: ignore[arg-type]
     raise SystemExit(Session(target, settings).run())
 
 

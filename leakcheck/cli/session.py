@@ -31,7 +31,7 @@ from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
 from leakcheck.runtime.children.left import are_waited_for, read_left, still_run
-from leakcheck.runtime.children.order import Order
+from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.reach import Reach
 from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
@@ -63,7 +63,7 @@ CHILDREN_END_S = 10.0  # for children that got the same Ctrl-C to end
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """The options of `leakcheck run`."""
 
     steps: int
@@ -87,7 +87,7 @@ class Session:
 
     watches_children = True
 
-    def __init__(self, program: Program, settings: Settings) -> None:
+    def __init__(self, program: Program, settings: RunSettings) -> None:
         self.program = program
         self.settings = settings
         self.command = shlex.join(program.argv)
@@ -167,7 +167,7 @@ class Session:
         with suppress(OSError):  # nowhere to leave anything: they are not watched
             if self._recorder is None:
                 self._own_folder = Path(tempfile.mkdtemp(prefix="leakcheck-"))
-            order = Order(
+            order = ChildOrder(
                 recordings=str(self._records.absolute()),
                 command=self.command,
                 program="" if self.program.spec is not None else str(self.program.path),

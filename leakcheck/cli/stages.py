@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from leakcheck.cli.isolated import Notes, Order
+from leakcheck.cli.isolated import Notes, StageOrder
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import StageRun
 from leakcheck.model import Report
@@ -100,7 +100,7 @@ def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> str:
 def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple[StageRun, Notes]:
     folder = plan.folder / stage
     folder.mkdir()
-    order = Order(stage, str(folder), steps, plan.tolerance, plan.args, plan.module, loader)
+    order = StageOrder(stage, str(folder), steps, plan.tolerance, plan.args, plan.module, loader)
     command = [sys.executable, "-c", CHILD, msgspec.json.encode(order).decode()]
     status = ended(command, plan.log(stage), plan.timeout_s, cwd=plan.cwd)
     notes, report = _read_back(folder)

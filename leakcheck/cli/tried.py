@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import msgspec
 
-from leakcheck.cli.session import Session, Settings
+from leakcheck.cli.session import RunSettings, Session
 from leakcheck.cure.witness import Witness, peak_bytes
 from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
@@ -62,7 +62,9 @@ class TrialSession(Session):
 
     def __init__(self, program: Program, order: TrialOrder, witness: Witness) -> None:
         self._folder = Path(order.folder).absolute()
-        settings = Settings(order.steps, order.tolerance, to_end=True, record_folder=self._folder)
+        settings = RunSettings(
+            order.steps, order.tolerance, to_end=True, record_folder=self._folder
+        )
         super().__init__(program, settings)
         self._order = order
         self._witness = witness

@@ -7,7 +7,7 @@ from itertools import chain
 
 import libcst as cst
 
-from leakcheck.cure.sites import Loop, Source
+from leakcheck.cure.sites import Loop, SourceTree
 
 
 def body_of(block: cst.CSTNode) -> list[cst.BaseStatement]:
@@ -15,13 +15,13 @@ def body_of(block: cst.CSTNode) -> list[cst.BaseStatement]:
     return [*block.body] if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
 
 
-def with_body(source: Source, loop: Loop, body: Sequence[cst.BaseStatement]) -> str:
+def with_body(source: SourceTree, loop: Loop, body: Sequence[cst.BaseStatement]) -> str:
     """Return the text with another body for a loop."""
     changed = loop.with_changes(body=loop.body.with_changes(body=body))
     return source.replaced(loop, changed)
 
 
-def beside(source: Source, line: cst.BaseStatement, new: Sequence[cst.BaseStatement]) -> str:
+def beside(source: SourceTree, line: cst.BaseStatement, new: Sequence[cst.BaseStatement]) -> str:
     """Return the text with statements in the place of one."""
     parent = source.parents[line]
     body = [*chain.from_iterable(new if each is line else [each] for each in body_of(parent))]

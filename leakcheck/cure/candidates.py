@@ -16,7 +16,7 @@ import libcst as cst
 from leakcheck.cure.blocks import beside, body_of, with_body
 from leakcheck.cure.ended import before_loop, closed, made_once
 from leakcheck.cure.imported import with_import
-from leakcheck.cure.sites import Site
+from leakcheck.cure.sites import LeakSite
 from leakcheck.cure.unkept import ADDS, as_text, copied, dropped, emptied, trimmed, weakly
 from leakcheck.model import Kind
 
@@ -26,7 +26,7 @@ _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
 _OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes")
-Make = Callable[[Site, str], Iterator[str]]
+Make = Callable[[LeakSite, str], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Candidate:
     to_end: bool = False  # what is kept for later is seen only where the program comes to its end
 
 
-def proposals(site: Site, size: int | None = None) -> Iterator[tuple[int, Candidate, str]]:
+def proposals(site: LeakSite, size: int | None = None) -> Iterator[tuple[int, Candidate, str]]:
     """Yield the edited texts worth a trial at a site, each with its rank, in the table's order.
 
     `size` is the owner's choice; without one, it is written as `...` in what needs it. Where it
@@ -65,7 +65,7 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _kept(site: Site) -> Iterator[cst.BaseExpression]:
+def _kept(site: LeakSite) -> Iterator[cst.BaseExpression]:
     """Yield what the line keeps: the value added or assigned, and what a display has in it."""
     for part in site.parts():
         match part:
@@ -86,7 +86,9 @@ def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield value
 
 
-def _summed(value: cst.BaseExpression, targets: set[str], site: Site) -> list[cst.BaseExpression]:
+def _summed(
+    value: cst.BaseExpression, targets: set[str], site: LeakSite
+) -> list[cst.BaseExpression]:
     """Return what a sum adds to its old value: `loss` of `0.9 * mean + 0.1 * loss`."""
     if isinstance(value, cst.BinaryOperation):
         sides = (value.left, value.right)
@@ -94,7 +96,7 @@ def _summed(value: cst.BaseExpression, targets: set[str], site: Site) -> list[cs
     return [value] if isinstance(value, _SIMPLE) and site.text(value) not in targets else []
 
 
-def _targets(site: Site) -> list[str]:
+def _targets(site: LeakSite) -> list[str]:
     """Return the names and attributes that the line assigns to."""
     found: list[str] = []
     for part in site.parts():
@@ -106,7 +108,7 @@ def _targets(site: Site) -> list[str]:
     return found
 
 
-def _names(target: cst.BaseExpression, site: Site) -> Iterator[str]:
+def _names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
     if isinstance(target, (cst.Tuple, cst.List)):
         for each in target.elements:
             yield from _names(each.value, site)
@@ -120,7 +122,7 @@ def _called(value: cst.BaseExpression, method: str) -> cst.Call:
     return cst.Call(cst.Attribute(inner, cst.Name(method)))
 
 
-def _detached(site: Site, size: str) -> Iterator[str]:
+def _detached(site: LeakSite, size: str) -> Iterator[str]:
     for value in _kept(site):
         if not _is_detached(value):
             yield site.source.replaced(value, _called(value, "detach"))
@@ -135,7 +137,7 @@ def _is_detached(value: cst.BaseExpression) -> bool:
     return False
 
 
-def _as_number(site: Site, size: str) -> Iterator[str]:
+def _as_number(site: LeakSite, size: str) -> Iterator[str]:
     targets = set(_targets(site))
     for value in _kept(site):
         added = _summed(value, targets, site) if isinstance(value, cst.BinaryOperation) else [value]
@@ -143,12 +145,12 @@ def _as_number(site: Site, size: str) -> Iterator[str]:
             yield site.source.replaced(each, _called(each, "item"))
 
 
-def _as_float(site: Site, size: str) -> Iterator[str]:
+def _as_float(site: LeakSite, size: str) -> Iterator[str]:
     for value in _kept(site):
         yield site.source.replaced(value, cst.Call(cst.Name("float"), [cst.Arg(value)]))
 
 
-def _without_grad(site: Site, size: str) -> Iterator[str]:
+def _without_grad(site: LeakSite, size: str) -> Iterator[str]:
     torch = site.source.name_of("torch")
     for line in site.lines() if torch else ():
         item = cst.WithItem(cst.parse_expression(f"{torch}.no_grad()"))
@@ -156,7 +158,7 @@ def _without_grad(site: Site, size: str) -> Iterator[str]:
         yield site.source.replaced(line, cst.With([item], inside, leading_lines=line.leading_lines))
 
 
-def _carried_cut(site: Site, size: str) -> Iterator[str]:
+def _carried_cut(site: LeakSite, size: str) -> Iterator[str]:
     holder = site.holder
     held = [holder.name] if holder.kind in ("local", "global") else []
     if holder.kind == "attribute":
@@ -175,7 +177,7 @@ _CUTS = (
 )
 
 
-def _before_each_step(site: Site, text: str) -> Iterator[str]:
+def _before_each_step(site: LeakSite, text: str) -> Iterator[str]:
     new = site.source.statement(text)
     loops = site.loops()
     if loops and isinstance(loops[0].body, cst.IndentedBlock):
@@ -185,7 +187,7 @@ def _before_each_step(site: Site, text: str) -> Iterator[str]:
             yield beside(site.source, line, [new, line])
 
 
-def _graph_let_go(site: Site, size: str) -> Iterator[str]:
+def _graph_let_go(site: LeakSite, size: str) -> Iterator[str]:
     names = ("retain_graph", "create_graph")
 
     def without(node: cst.CSTNode) -> cst.CSTNode | None:
@@ -200,7 +202,7 @@ def _graph_let_go(site: Site, size: str) -> Iterator[str]:
     yield site.source.mapped(without, site.source.module)
 
 
-def _gradients_dropped(site: Site, size: str) -> Iterator[str]:
+def _gradients_dropped(site: LeakSite, size: str) -> Iterator[str]:
     """Drop the gradients as a step ends: create_graph ties each parameter to its own."""
     code, loops = site.source.module.code, site.loops()
     if "create_graph" not in code or not loops or not isinstance(loops[0].body, cst.IndentedBlock):
@@ -212,7 +214,7 @@ def _gradients_dropped(site: Site, size: str) -> Iterator[str]:
         yield with_body(site.source, loops[0], [*body_of(loops[0].body), new])
 
 
-def _limited(site: Site, size: str) -> Iterator[str]:
+def _limited(site: LeakSite, size: str) -> Iterator[str]:
     """Make the container that is held a deque of a size."""
     for made in _makings(site):
         if made.value is not None and site.text(made.value) in ("[]", "list()"):
@@ -220,7 +222,7 @@ def _limited(site: Site, size: str) -> Iterator[str]:
             yield with_import(site.source.replaced(made.value, deque), "collections")
 
 
-def _makings(site: Site) -> Iterator[cst.Assign | cst.AnnAssign]:
+def _makings(site: LeakSite) -> Iterator[cst.Assign | cst.AnnAssign]:
     """Yield the assignments that make the container which holds the leak."""
     name = site.holder.name
     for made in site.source.small_statements():
@@ -235,7 +237,7 @@ def _makings(site: Site) -> Iterator[cst.Assign | cst.AnnAssign]:
             yield made
 
 
-def _sliced(site: Site, size: str) -> Iterator[str]:
+def _sliced(site: LeakSite, size: str) -> Iterator[str]:
     """Keep the last rows only of what `cat`, `append` and the like make longer."""
     for part in site.parts():
         if isinstance(part, cst.Assign) and isinstance(part.value, cst.Call):
@@ -246,7 +248,7 @@ def _sliced(site: Site, size: str) -> Iterator[str]:
                 yield site.source.replaced(part.value, cut.with_changes(value=part.value))
 
 
-def _memo_limited(site: Site, size: str) -> Iterator[str]:
+def _memo_limited(site: LeakSite, size: str) -> Iterator[str]:
     def limited(node: cst.CSTNode) -> cst.CSTNode | None:
         if not isinstance(node, cst.Decorator):
             return None
@@ -264,7 +266,7 @@ def _memo_limited(site: Site, size: str) -> Iterator[str]:
             yield site.source.mapped(limited, function)
 
 
-def _cleared_each_epoch(site: Site, size: str) -> Iterator[str]:
+def _cleared_each_epoch(site: LeakSite, size: str) -> Iterator[str]:
     """Empty the container at the end of the loop around that of the steps."""
     loops = site.loops()
     for part in site.parts():
@@ -275,7 +277,7 @@ def _cleared_each_epoch(site: Site, size: str) -> Iterator[str]:
                     yield with_body(site.source, loops[1], [*body_of(loops[1].body), new])
 
 
-def _hook(part: cst.BaseSmallStatement, site: Site) -> bool:
+def _hook(part: cst.BaseSmallStatement, site: LeakSite) -> bool:
     value = part.value if isinstance(part, (cst.Assign, cst.Expr)) else None
     if not isinstance(value, cst.Call):
         return False
@@ -283,14 +285,20 @@ def _hook(part: cst.BaseSmallStatement, site: Site) -> bool:
     return name.startswith("register_") and name.endswith("hook")
 
 
-def _hooks(site: Site) -> Iterator[tuple[cst.SimpleStatementLine, cst.BaseSmallStatement, Site]]:
+def _hooks(
+    site: LeakSite,
+) -> Iterator[tuple[cst.SimpleStatementLine, cst.BaseSmallStatement, LeakSite]]:
     """Yield the lines that register a hook: that of the site, or any in a loop of the file."""
     for line in site.lines() or site.source.all(cst.SimpleStatementLine):
         if len(line.body) == 1 and _hook(line.body[0], site):
-            yield line, line.body[0], Site(site.source, site.source.start(line)[0], site.suspect)
+            yield (
+                line,
+                line.body[0],
+                LeakSite(site.source, site.source.start(line)[0], site.suspect),
+            )
 
 
-def _handle_removed(site: Site, size: str) -> Iterator[str]:
+def _handle_removed(site: LeakSite, size: str) -> Iterator[str]:
     for line, part, at in _hooks(site):
         loops = at.loops()
         if not loops or site.source.parents[line] is not loops[0].body:
@@ -307,7 +315,7 @@ def _handle_removed(site: Site, size: str) -> Iterator[str]:
             )
 
 
-def _registered_once(site: Site, size: str) -> Iterator[str]:
+def _registered_once(site: LeakSite, size: str) -> Iterator[str]:
     for line, _, at in _hooks(site):
         yield from before_loop(at, line)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from leakcheck.cure.candidates import Candidate, proposals
 from leakcheck.cure.proof import best, compared, outcome, stays
-from leakcheck.cure.sites import Site, read
+from leakcheck.cure.sites import LeakSite, read
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Suspect
 
@@ -20,7 +20,7 @@ Run = Callable[[Texts, "int | None", str], Trial]
 
 
 @dataclass(slots=True)
-class Course:
+class CureSearch:
     """Looks for the edits that cure one program.
 
     `run` runs it with texts in place of its files, up to a step, to end the leak with this id;
@@ -78,7 +78,9 @@ class Course:
             source = read(text) if text is not None else None
             if source is None:
                 continue
-            for row, candidate, after in proposals(Site(source, place.line, suspect), self.size):
+            for row, candidate, after in proposals(
+                LeakSite(source, place.line, suspect), self.size
+            ):
                 changed = {**texts, place.path: after}
                 if candidate.to_end and not self._came_to_its_end:
                     continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of
-from leakcheck.cure.sites import Loop, Site
+from leakcheck.cure.sites import LeakSite, Loop
 
 # what makes it -> what ends it; `{module}` is what the maker's name begins with
 _ENDS = {
@@ -20,7 +20,7 @@ _ENDS = {
 _OS_OPEN = "os.close({name})"
 
 
-def closed(site: Site, size: str) -> Iterator[str]:
+def closed(site: LeakSite, size: str) -> Iterator[str]:
     """End it as the block is left in which it is made."""
     for line in site.lines():
         for part in line.body:
@@ -39,7 +39,7 @@ def _end_of(maker: str, name: str) -> str:
     return _ENDS.get(made, "{name}.close()").format(name=name, module=module)
 
 
-def _closed(site: Site, line: cst.SimpleStatementLine, end: str) -> str:
+def _closed(site: LeakSite, line: cst.SimpleStatementLine, end: str) -> str:
     parent = site.source.parents[line]
     body = body_of(parent)
     at = next((number for number, each in enumerate(body) if each is line), len(body))
@@ -49,7 +49,7 @@ def _closed(site: Site, line: cst.SimpleStatementLine, end: str) -> str:
     return site.source.replaced(parent, parent.with_changes(body=new))
 
 
-def made_once(site: Site, size: str) -> Iterator[str]:
+def made_once(site: LeakSite, size: str) -> Iterator[str]:
     """Move a line before its loop, where nothing in it is of the loop."""
     for line in site.lines():
         loops = site.loops()
@@ -57,7 +57,7 @@ def made_once(site: Site, size: str) -> Iterator[str]:
             yield from before_loop(site, line)
 
 
-def before_loop(site: Site, line: cst.SimpleStatementLine) -> Iterator[str]:
+def before_loop(site: LeakSite, line: cst.SimpleStatementLine) -> Iterator[str]:
     """Move a line of the innermost loop before it, if others are left there."""
     loops = site.loops()
     if not loops or site.source.parents[line] is not loops[0].body:
@@ -69,7 +69,7 @@ def before_loop(site: Site, line: cst.SimpleStatementLine) -> Iterator[str]:
         yield beside(site.source, loops[0], [before, inside])
 
 
-def _is_of(site: Site, loop: Loop, line: cst.SimpleStatementLine) -> bool:
+def _is_of(site: LeakSite, loop: Loop, line: cst.SimpleStatementLine) -> bool:
     """Say whether a line reads a name that the loop binds elsewhere."""
     bound = {
         each.value
@@ -80,7 +80,7 @@ def _is_of(site: Site, loop: Loop, line: cst.SimpleStatementLine) -> bool:
     return any(each.value in bound and not _is_bound(site, each) for each in own)
 
 
-def _is_bound(site: Site, name: cst.Name) -> bool:
+def _is_bound(site: LeakSite, name: cst.Name) -> bool:
     parent = site.source.parents[name]
     if isinstance(parent, cst.Element):
         parent = site.source.parents[site.source.parents[parent]]

@@ -17,7 +17,7 @@ Loop = cst.For | cst.While
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class SourceTree:
     """One file as a tree that knows places and parents."""
 
     module: cst.Module
@@ -75,10 +75,10 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class LeakSite:
     """A line at which a leak is made or held, in its source."""
 
-    source: Source
+    source: SourceTree
     line: int
     suspect: Suspect
 
@@ -116,7 +116,7 @@ class Site:
         return place.start.line <= self.line <= place.end.line
 
 
-def read(text: str) -> Source | None:
+def read(text: str) -> SourceTree | None:
     """Parse a file; None when it cannot be."""
     try:
         wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
@@ -124,7 +124,7 @@ def read(text: str) -> Source | None:
         parents = wrapper.resolve(ParentNodeProvider)
     except (cst.ParserSyntaxError, RecursionError):
         return None
-    return Source(wrapper.module, ranges, parents)
+    return SourceTree(wrapper.module, ranges, parents)
 
 
 class _Change(cst.CSTTransformer):

@@ -11,14 +11,14 @@ import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of
 from leakcheck.cure.imported import with_import
-from leakcheck.cure.sites import Site
+from leakcheck.cure.sites import LeakSite
 
 ADDS = ("append", "appendleft", "add", "insert", "put", "put_nowait", "setdefault", "update")
 _EMPTY = ("[]", "list()", "set()")
 _PARTS = ("view", "narrow", "select", "reshape", "split", "chunk", "unbind", "squeeze")
 
 
-def dropped(site: Site, size: str) -> Iterator[str]:
+def dropped(site: LeakSite, size: str) -> Iterator[str]:
     """Do not keep it: nothing reads what holds it."""
     for line in site.lines():
         if len(line.body) == 1 and _mentions(site, line) and not any(_reads(site)):
@@ -26,7 +26,7 @@ def dropped(site: Site, size: str) -> Iterator[str]:
             yield beside(site.source, line, [] if left else [site.source.statement("pass")])
 
 
-def emptied(site: Site, size: str) -> Iterator[str]:
+def emptied(site: LeakSite, size: str) -> Iterator[str]:
     """Keep its place and not the value: nothing reads more of what holds it than its length."""
     reads = [*_reads(site)]
     if any(not _is_length(site, each) for each in reads):
@@ -35,7 +35,7 @@ def emptied(site: Site, size: str) -> Iterator[str]:
         yield site.source.replaced(value, cst.Name("None"))
 
 
-def as_text(site: Site, size: str) -> Iterator[str]:
+def as_text(site: LeakSite, size: str) -> Iterator[str]:
     """Keep the words of an exception: it holds the frames that it came through."""
     for value in _values(site):
         handlers = (
@@ -46,7 +46,7 @@ def as_text(site: Site, size: str) -> Iterator[str]:
             yield site.source.replaced(value, cst.Call(cst.Name("str"), [cst.Arg(value)]))
 
 
-def copied(site: Site, size: str) -> Iterator[str]:
+def copied(site: LeakSite, size: str) -> Iterator[str]:
     """Keep a copy of the part: a view keeps the whole."""
     for value in _values(site):
         match value:
@@ -56,7 +56,7 @@ def copied(site: Site, size: str) -> Iterator[str]:
                 yield site.source.replaced(value, cst.Call(cst.Attribute(value, cst.Name("clone"))))
 
 
-def weakly(site: Site, size: str) -> Iterator[str]:
+def weakly(site: LeakSite, size: str) -> Iterator[str]:
     """Keep weak references: who uses an object keeps it."""
     weakref = site.source.name_of("weakref") or "weakref"
     name, added = site.holder.name, [site.text(each) for each in _values(site)]
@@ -80,7 +80,7 @@ def weakly(site: Site, size: str) -> Iterator[str]:
                 yield with_import(site.source.replaced(part.value, proxy), weakref)
 
 
-def trimmed(site: Site, size: str) -> Iterator[str]:
+def trimmed(site: LeakSite, size: str) -> Iterator[str]:
     """Drop the oldest entry of a dict where it has more than so many."""
     for line in site.lines():
         for part in line.body:
@@ -95,7 +95,7 @@ def trimmed(site: Site, size: str) -> Iterator[str]:
                     yield beside(site.source, line, [line, trim])
 
 
-def _values(site: Site) -> Iterator[cst.BaseExpression]:
+def _values(site: LeakSite) -> Iterator[cst.BaseExpression]:
     """Yield what the line keeps as a whole: the last argument of `append`, what is assigned."""
     for part in site.parts():
         match part:
@@ -106,16 +106,16 @@ def _values(site: Site) -> Iterator[cst.BaseExpression]:
                     yield args[-1].value
 
 
-def _mentions(site: Site, line: cst.SimpleStatementLine) -> bool:
+def _mentions(site: LeakSite, line: cst.SimpleStatementLine) -> bool:
     return any(_within(site, each, line) for each in _names(site))
 
 
-def _names(site: Site) -> list[cst.Name]:
+def _names(site: LeakSite) -> list[cst.Name]:
     name = site.holder.name
     return [each for each in site.source.all(cst.Name) if name and each.value == name]
 
 
-def _reads(site: Site) -> Iterator[cst.Name]:
+def _reads(site: LeakSite) -> Iterator[cst.Name]:
     """Yield where the holder's name is, but on the site's line and where it is made."""
     lines = site.lines()
     for each in _names(site):
@@ -123,7 +123,7 @@ def _reads(site: Site) -> Iterator[cst.Name]:
             yield each
 
 
-def _is_made(site: Site, name: cst.Name) -> bool:
+def _is_made(site: LeakSite, name: cst.Name) -> bool:
     for outer in site.source.around(name):
         if isinstance(outer, cst.Attribute) and outer.attr is name:
             continue
@@ -133,7 +133,7 @@ def _is_made(site: Site, name: cst.Name) -> bool:
     return False
 
 
-def _is_length(site: Site, name: cst.Name) -> bool:
+def _is_length(site: LeakSite, name: cst.Name) -> bool:
     for outer in site.source.around(name):
         match outer:
             case cst.Attribute(attr=attr) if attr is name:
@@ -145,7 +145,7 @@ def _is_length(site: Site, name: cst.Name) -> bool:
     return False
 
 
-def _within(site: Site, node: cst.CSTNode, line: cst.CSTNode) -> bool:
+def _within(site: LeakSite, node: cst.CSTNode, line: cst.CSTNode) -> bool:
     return any(each is line for each in site.source.around(node))
 
 

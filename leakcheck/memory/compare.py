@@ -37,7 +37,7 @@ class Peak:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PeakComparison:
     """What a recording shows beside a prediction.
 
     `timeline` is the last whole step of the recording, or all of it when `found_by` is empty.
@@ -55,7 +55,7 @@ class Comparison:
     predicted_pages: tuple[LedgerPage, ...]
 
 
-def compare(trace: Trace, prediction: Prediction) -> Comparison:
+def compare(trace: Trace, prediction: Prediction) -> PeakComparison:
     """Find the last step of a recording and set it beside the predicted one."""
     steps = find_steps(trace)
     whole = (0, len(trace.events))
@@ -63,7 +63,7 @@ def compare(trace: Trace, prediction: Prediction) -> Comparison:
     recorded = recorded_timeline(trace, start, stop, recorded_config(trace))
     named = _named_moments(trace.marks, recorded)
     pages = tuple(page for page in prediction.pages if page.phase in named)
-    return Comparison(
+    return PeakComparison(
         name=trace.name,
         events=len(trace.events),
         found_by=steps.found_by,

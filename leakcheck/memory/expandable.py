@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from leakcheck.memory.allocator import NativeAllocator
 from leakcheck.memory.blocks import FREE, UNMAPPED, Arena, Block, BlockView, PoolId, SegmentView
-from leakcheck.memory.initial import Span
+from leakcheck.memory.initial import SegmentSpan
 from leakcheck.memory.rounding import ALIGN_BYTES, LARGE_SEGMENT_BYTES, SMALL_SEGMENT_BYTES
 
 ADDRESS_SPACE_BYTES = 1 << 42  # torch reserves 9/8 of the card; any size above the card behaves so
@@ -125,7 +125,7 @@ class ExpandableAllocator(NativeAllocator):
 
 
 def address_ranges(
-    segments: Sequence[SegmentView], spans: Iterable[Span]
+    segments: Sequence[SegmentView], spans: Iterable[SegmentSpan]
 ) -> tuple[SegmentView, ...]:
     """Join expandable stretches, where any span is one, into the address range of their arena."""
     if not any(span.expandable for span in spans):

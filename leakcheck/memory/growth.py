@@ -28,7 +28,7 @@ _MOST_PAIRED: Final = 300  # points in the pairwise statistics; more are thinned
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class SeriesGrowth:
     """How a series moves over the settled steps; `grows` is the answer, `reason` why."""
 
     grows: bool | None
@@ -38,7 +38,7 @@ class Growth:
     reason: str
 
 
-def grows(series: Sequence[int], least_per_step: float = ALIGN_BYTES) -> Growth:
+def grows(series: Sequence[int], least_per_step: float = ALIGN_BYTES) -> SeriesGrowth:
     """Judge one series, a value a step at equal phase.
 
     Growing means: the later half of the settled steps still rises, by rank (Mann-Kendall at 1 %)
@@ -48,22 +48,22 @@ def grows(series: Sequence[int], least_per_step: float = ALIGN_BYTES) -> Growth:
     settled = list(series[WARMUP_STEPS:])
     if len(settled) < FEWEST_SETTLED:
         need = WARMUP_STEPS + FEWEST_SETTLED
-        return Growth(None, 0.0, 0, len(settled), f"{len(series)} steps, {need} are needed")
+        return SeriesGrowth(None, 0.0, 0, len(settled), f"{len(series)} steps, {need} are needed")
     total = settled[-1] - settled[0]
     slope = _slope(settled)
     late = settled[len(settled) // 2 :]
     if slope < least_per_step or total < least_per_step * (len(settled) - 1) / 2:
-        return Growth(False, slope, total, len(settled), "flat")
+        return SeriesGrowth(False, slope, total, len(settled), "flat")
     if not _rises(settled):
         if len(settled) < _FEWEST_RANKED and all(b > a for a, b in pairwise(settled)):
-            return Growth(None, slope, total, len(settled), "rises, too few steps to be sure")
-        return Growth(False, slope, total, len(settled), "up and down")
+            return SeriesGrowth(None, slope, total, len(settled), "rises, too few steps to be sure")
+        return SeriesGrowth(False, slope, total, len(settled), "up and down")
     if _slope(late) < least_per_step or late[-1] <= late[0]:
-        return Growth(False, slope, total, len(settled), "rose, then stayed")
-    return Growth(True, slope, total, len(settled), "rises step after step")
+        return SeriesGrowth(False, slope, total, len(settled), "rose, then stayed")
+    return SeriesGrowth(True, slope, total, len(settled), "rises step after step")
 
 
-def excess_grows(reserved: Sequence[int], live_peaks: Sequence[int]) -> Growth:
+def excess_grows(reserved: Sequence[int], live_peaks: Sequence[int]) -> SeriesGrowth:
     """Whether reserved bytes outgrow the highest live bytes so far: fragmentation.
 
     A longer input raises both once; only what no live byte ever needed is counted. The excess must
@@ -77,16 +77,18 @@ def excess_grows(reserved: Sequence[int], live_peaks: Sequence[int]) -> Growth:
     total, slope = settled[-1] - settled[0], _slope(settled)
     worth = max(LARGE_SEGMENT_BYTES, _WORTH_A_WORD * reserved[-1])
     if total < worth:
-        return Growth(False, slope, total, len(settled), "reserved follows the live bytes")
+        return SeriesGrowth(False, slope, total, len(settled), "reserved follows the live bytes")
     if total - max(b - a for a, b in pairwise(settled)) < worth:
-        return Growth(False, slope, total, len(settled), "reserved rose once")
+        return SeriesGrowth(False, slope, total, len(settled), "reserved rose once")
     late = settled[len(settled) // 2 :]
     if late[-1] - late[0] < LARGE_SEGMENT_BYTES:
-        return Growth(False, slope, total, len(settled), "reserved rose, then stayed")
-    return Growth(True, total / (len(settled) - 1), total, len(settled), "reserved outgrows live")
+        return SeriesGrowth(False, slope, total, len(settled), "reserved rose, then stayed")
+    return SeriesGrowth(
+        True, total / (len(settled) - 1), total, len(settled), "reserved outgrows live"
+    )
 
 
-def verdict(live: Growth, excess: Growth) -> MemoryVerdict:
+def verdict(live: SeriesGrowth, excess: SeriesGrowth) -> MemoryVerdict:
     """Leak before fragmentation: live bytes that grow drag the reserved ones along."""
     if live.grows is None:
         return "unclear"

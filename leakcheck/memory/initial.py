@@ -24,7 +24,7 @@ from leakcheck.memory.trace import Event
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SegmentSpan:
     """A segment as a snapshot lists it, without its blocks."""
 
     address: int
@@ -41,7 +41,7 @@ class Span:
 
 
 def initial_segments(
-    spans: Iterable[Span],
+    spans: Iterable[SegmentSpan],
     live: Mapping[int, tuple[int, int]],
     events: Sequence[Event],
     config: NativeConfig | None = None,
@@ -69,8 +69,8 @@ def initial_segments(
 
 
 def _rewind(
-    spans: Iterable[Span], live: Mapping[int, tuple[int, int]], events: Sequence[Event]
-) -> tuple[dict[int, Span], dict[int, tuple[int, int]]]:
+    spans: Iterable[SegmentSpan], live: Mapping[int, tuple[int, int]], events: Sequence[Event]
+) -> tuple[dict[int, SegmentSpan], dict[int, tuple[int, int]]]:
     """The spans and live blocks before the first event; a size of 0 is not known."""
     before = {span.address: span for span in spans}
     grows = any(span.expandable for span in before.values())
@@ -84,13 +84,13 @@ def _rewind(
             _unmap(before, event.block, event.block + event.size)
         elif event.kind == "segment_free":
             small = event.size < LARGE_SEGMENT_BYTES if grows else event.size == SMALL_SEGMENT_BYTES
-            before[event.block] = Span(
+            before[event.block] = SegmentSpan(
                 event.block, event.size, event.stream, event.pool, small, grows
             )
     return _whole(before) if grows else before, alive
 
 
-def _unmap(spans: dict[int, Span], start: int, end: int) -> None:
+def _unmap(spans: dict[int, SegmentSpan], start: int, end: int) -> None:
     """Take away a segment, or the pages of an expandable one that the range covers."""
     exact = spans.get(start)
     if exact is not None and exact.end == end:
@@ -104,10 +104,10 @@ def _unmap(spans: dict[int, Span], start: int, end: int) -> None:
             spans[end] = replace(span, address=end, size=span.end - end)
 
 
-def _whole(spans: Mapping[int, Span]) -> dict[int, Span]:
+def _whole(spans: Mapping[int, SegmentSpan]) -> dict[int, SegmentSpan]:
     """Join stretches of the same arena that touch."""
-    joined: dict[int, Span] = {}
-    last: Span | None = None
+    joined: dict[int, SegmentSpan] = {}
+    last: SegmentSpan | None = None
     for span in (spans[address] for address in sorted(spans)):
         if last is not None and last.end == span.address and _arena(last) == _arena(span):
             last = replace(last, size=last.size + span.size)
@@ -117,7 +117,7 @@ def _whole(spans: Mapping[int, Span]) -> dict[int, Span]:
     return joined
 
 
-def _arena(span: Span) -> tuple[int, PoolId, bool]:
+def _arena(span: SegmentSpan) -> tuple[int, PoolId, bool]:
     return span.stream, span.pool, span.small
 
 
@@ -146,7 +146,7 @@ def _carved_ends(
 
 
 def _segment(
-    span: Span,
+    span: SegmentSpan,
     addresses: Sequence[int],
     alive: Mapping[int, tuple[int, int]],
     carved: Mapping[int, int],
@@ -175,7 +175,7 @@ def _true_size(
     address: int,
     requested: int,
     following: int,
-    span: Span,
+    span: SegmentSpan,
     carved: Mapping[int, int],
     config: NativeConfig | None,
 ) -> int:

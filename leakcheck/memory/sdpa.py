@@ -32,7 +32,7 @@ ENABLED: dict[str, Callable[[], bool]] = {
 }
 
 
-class Call(NamedTuple):
+class AttentionCall(NamedTuple):
     """What a kernel is asked for."""
 
     query: torch.Tensor
@@ -104,25 +104,25 @@ def install(device_type: str, profile: DeviceProfile) -> None:
         run = KERNELS[kernel] if query.dim() == 4 else _math
         # below autocast, as the real operator runs: the math path computes in float32
         with torch._C._ExcludeDispatchKeyGuard(below_autocast):
-            return run(Call(query, key, value, attn_mask, dropout_p, is_causal, scale))
+            return run(AttentionCall(query, key, value, attn_mask, dropout_p, is_causal, scale))
 
     functional.scaled_dot_product_attention = attention
 
 
-def _flash(call: Call) -> Any:
+def _flash(call: AttentionCall) -> Any:
     flash = torch.ops.aten._scaled_dot_product_flash_attention
     tensors = call.query, call.key, call.value
     return flash(*tensors, call.dropout_p, call.is_causal, False, scale=call.scale)[0]
 
 
-def _cudnn(call: Call) -> Any:
+def _cudnn(call: AttentionCall) -> Any:
     cudnn = torch.ops.aten._scaled_dot_product_cudnn_attention
     tensors = call.query, call.key, call.value
     told = _mask(call), _keeps(call), call.dropout_p, call.is_causal, False
     return cudnn(*tensors, *told, scale=call.scale)[0]
 
 
-def _efficient(call: Call) -> Any:
+def _efficient(call: AttentionCall) -> Any:
     efficient = torch.ops.aten._scaled_dot_product_efficient_attention
     tensors = call.query, call.key, call.value
     told = _mask(call), _keeps(call), call.dropout_p, call.is_causal
@@ -136,20 +136,20 @@ def _additive(mask: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor | 
     return torch.where(mask, 0.0, query.new_full((), float("-inf")))
 
 
-def _mask(call: Call) -> torch.Tensor | None:
+def _mask(call: AttentionCall) -> torch.Tensor | None:
     query, key, mask = call.query, call.key, call.mask
     if mask is None:
         return None
     return mask.expand(query.size(0), query.size(1), query.size(2), key.size(2))
 
 
-def _keeps(call: Call) -> bool:
+def _keeps(call: AttentionCall) -> bool:
     """Whether backward will need the sums of the softmax."""
     tensors = call.query, call.key, call.value
     return any(each.requires_grad for each in tensors) and torch.is_grad_enabled()
 
 
-def _math(call: Call) -> Any:
+def _math(call: AttentionCall) -> Any:
     math = torch.ops.aten._scaled_dot_product_attention_math
     tensors = call.query, call.key, call.value
     return math(*tensors, call.mask, call.dropout_p, call.is_causal, scale=call.scale)[0]

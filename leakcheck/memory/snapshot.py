@@ -18,7 +18,7 @@ import msgspec
 from leakcheck.errors import RecordingError
 from leakcheck.memory.blocks import DEFAULT_POOL, PoolId, SegmentView
 from leakcheck.memory.expandable import address_ranges
-from leakcheck.memory.initial import Span, initial_segments
+from leakcheck.memory.initial import SegmentSpan, initial_segments
 from leakcheck.memory.sites import SiteTable
 from leakcheck.memory.steps import Annotation, annotation_marks, metadata_marks, optimizer_marks
 from leakcheck.memory.trace import Event, EventKind, Trace
@@ -176,7 +176,7 @@ def _trace(
 
 def _initial(segments: Sequence[_Segment], events: Sequence[Event]) -> tuple[SegmentView, ...]:
     spans = [
-        Span(
+        SegmentSpan(
             s.address,
             s.total_size,
             s.stream,

@@ -24,7 +24,7 @@ import msgspec
 from leakcheck.errors import RecordingError
 from leakcheck.memory.blocks import DEFAULT_POOL, UNMAPPED, SegmentView
 from leakcheck.memory.expandable import address_ranges
-from leakcheck.memory.initial import Span, initial_segments
+from leakcheck.memory.initial import SegmentSpan, initial_segments
 from leakcheck.memory.trace import Event, EventKind, Mark, Trace
 from leakcheck.writing import replace_file
 
@@ -150,11 +150,13 @@ def _span(
     stream: int = 0,
     pool: Iterable[int] = DEFAULT_POOL,
     expandable: bool = False,
-) -> Span:
+) -> SegmentSpan:
     if not 0 <= size <= LARGEST_BYTES:
         raise ValueError(f"a segment has an impossible size, {size}")
     first, second = pool
-    return Span(int(address), int(size), stream, (int(first), int(second)), bool(small), expandable)
+    return SegmentSpan(
+        int(address), int(size), stream, (int(first), int(second)), bool(small), expandable
+    )
 
 
 def _stored(trace: Trace) -> dict[str, Any]:

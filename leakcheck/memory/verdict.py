@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from leakcheck.memory.growth import (
     WARMUP_STEPS,
-    Growth,
     MemoryVerdict,
+    SeriesGrowth,
     excess_grows,
     grows,
     verdict,
@@ -51,7 +51,7 @@ class PolicyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Cure:
+class AllocatorSetting:
     """A setting of PYTORCH_CUDA_ALLOC_CONF and the reserved bytes it saves at the peak."""
 
     setting: str
@@ -74,12 +74,12 @@ class TraceReport:
     name: str
     events: int
     verdict: MemoryVerdict
-    live: Growth
-    excess: Growth
+    live: SeriesGrowth
+    excess: SeriesGrowth
     steps: Steps
     rows: tuple[PolicyRow, ...]
     grown: tuple[GrownSite, ...] = ()
-    cure: Cure | None = None
+    cure: AllocatorSetting | None = None
     fidelity: Fidelity | None = None
     limit_bytes: int | None = None
 
@@ -155,7 +155,7 @@ def recorded_config(trace: Trace) -> NativeConfig:
     return config
 
 
-def _live_growth(trace: Trace, boundaries: Sequence[int]) -> Growth:
+def _live_growth(trace: Trace, boundaries: Sequence[int]) -> SeriesGrowth:
     """Whether live bytes grow, or the number of live blocks: inputs of varying size hide the first.
 
     Where blocks pile up, the rate is that of the blocks that outlive their step.
@@ -262,7 +262,7 @@ def _row(
     )
 
 
-def _cure(trace: Trace, recorded: Replay) -> Cure | None:
+def _cure(trace: Trace, recorded: Replay) -> AllocatorSetting | None:
     """The setting with the least peak of reserved bytes, where it saves enough to change it."""
     worth = max(LARGE_SEGMENT_BYTES, int(_WORTH_CURING * recorded.peak_reserved_bytes))
     if recorded.peak_reserved_bytes - recorded.peak_requested_bytes < worth:
@@ -270,7 +270,7 @@ def _cure(trace: Trace, recorded: Replay) -> Cure | None:
     peaks = {name: replay(trace, p(None)).peak_reserved_bytes for name, p in CURES.items()}
     best = min(peaks, key=peaks.__getitem__)
     saved = recorded.peak_reserved_bytes - peaks[best]
-    return Cure(best, saved) if saved >= worth else None
+    return AllocatorSetting(best, saved) if saved >= worth else None
 
 
 def _fidelity(trace: Trace, config: NativeConfig) -> Fidelity | None:

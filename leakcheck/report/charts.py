@@ -46,7 +46,7 @@ _EVIDENCE: dict[Kind, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ChartLine:
     """One line of a chart; None where the resource was not read. `fit` marks a fitted trend."""
 
     label: str
@@ -64,7 +64,7 @@ class Chart:
     title: str
     unit: str
     steps: tuple[int, ...]
-    series: tuple[Curve, ...]
+    series: tuple[ChartLine, ...]
     warmup: int = 0
     stacked: bool = False
     beside: bool = False
@@ -149,11 +149,11 @@ def _devices(samples: Sequence[Sample]) -> tuple[str, ...]:
 
 def _curves(
     samples: Sequence[Sample], resources: Sequence[str], trends: dict[str, Trend], warmup: int
-) -> tuple[Curve, ...]:
-    curves: list[Curve] = []
+) -> tuple[ChartLine, ...]:
+    curves: list[ChartLine] = []
     for resource in resources:
         values = tuple(sample.readings.get(resource) for sample in samples)
-        curves.append(Curve(one_line(resource), values))
+        curves.append(ChartLine(one_line(resource), values))
         trend = trends.get(resource)
         if trend is not None and trend.verdict == "growing":
             curves.append(_fitted(samples, values, trend, warmup))
@@ -162,7 +162,7 @@ def _curves(
 
 def _fitted(
     samples: Sequence[Sample], values: Sequence[float | None], trend: Trend, warmup: int
-) -> Curve:
+) -> ChartLine:
     settled = [
         (sample.step, value)
         for sample, value in zip(samples, values, strict=True)
@@ -175,7 +175,7 @@ def _fitted(
         for sample in samples
     )
     write = format_bytes if trend.unit == "B" else format_count
-    return Curve(f"{trend.resource} +{write(trend.per_step)} a step", line, fit=True)
+    return ChartLine(f"{trend.resource} +{write(trend.per_step)} a step", line, fit=True)
 
 
 def _stacked(samples: Sequence[Sample], steps: tuple[int, ...], warmup: int) -> Iterator[Chart]:
@@ -230,7 +230,7 @@ def _stack(
     read = [layer for layer in layers if any(layer.of(sample) is not None for sample in samples)]
     heights = [_heights([layer.of(sample) for layer in read]) for sample in samples]
     columns = zip(*(tops or (None,) * len(read) for tops in heights), strict=True)
-    curves = [Curve(layer.label, values) for layer, values in zip(read, columns, strict=True)]
+    curves = [ChartLine(layer.label, values) for layer, values in zip(read, columns, strict=True)]
     # the tallest layer is drawn first, so that the ones below it stay visible
     drawn = tuple(reversed(curves)) if len(read) > 1 and any(heights) else ()
     beside = title == "Host memory"  # it is RSS, in parts

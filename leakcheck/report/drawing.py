@@ -13,7 +13,7 @@ MOST_DIGITS = 4  # after the point
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PlotFrame:
     """Where a plot lies on its page, and which values its edges stand for.
 
     `left` to `right` and `top` to `bottom` are places; `across` and `up` are values.
@@ -60,7 +60,7 @@ def line(points: Iterable[tuple[float, float]], color: str, style: str = "") -> 
     return f'<path d="M{path}" fill="none" stroke="{color}"{style and " " + style}/>'
 
 
-def levels(frame: Frame, write: Callable[[Sequence[float]], Sequence[str]]) -> Iterator[str]:
+def levels(frame: PlotFrame, write: Callable[[Sequence[float]], Sequence[str]]) -> Iterator[str]:
     """Draw the vertical axis: a line across the frame at each tick, with its value."""
     values = ticks(frame.up)
     for value, label in zip(values, write(values), strict=True):

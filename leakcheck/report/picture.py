@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from leakcheck.memory.compare import Comparison
+from leakcheck.memory.compare import PeakComparison
 from leakcheck.memory.ledger import CATEGORIES
 from leakcheck.memory.policies import POLICIES
 from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites
 from leakcheck.memory.trace import Trace
 from leakcheck.model import LedgerPage
-from leakcheck.report.drawing import Frame, as_bytes, levels, line, page, text
+from leakcheck.report.drawing import PlotFrame, as_bytes, levels, line, page, text
 from leakcheck.report.plain import escape
 
 _WIDTH, _HEIGHT = 960, 420
@@ -94,7 +94,7 @@ def timeline_svg(title: str, timeline: Timeline, least_top: float = 1) -> str:
     return areas_svg(title, layers, reserved, least_top, ends)
 
 
-def comparison_svgs(comparison: Comparison, prediction: Prediction) -> list[str]:
+def comparison_svgs(comparison: PeakComparison, prediction: Prediction) -> list[str]:
     """Bars where the recording names the phases, and a step of each, on one scale."""
     pages = comparison.measured_pages, comparison.predicted_pages
     bars = [pages_svg("measured beside predicted", *pages)] if len(pages[0]) > 1 else []
@@ -189,17 +189,17 @@ def _columns(series: Sequence[Sequence[float]], totals: Sequence[float]) -> list
     return [max(span, key=totals.__getitem__) for span in spans]
 
 
-def _frame(top: float, columns: float) -> Frame:
+def _frame(top: float, columns: float) -> PlotFrame:
     right, bottom = _WIDTH - _LEGEND, _HEIGHT - _BOTTOM
-    return Frame(_LEFT, right, _TOP, bottom, (0, columns), (0, top))
+    return PlotFrame(_LEFT, right, _TOP, bottom, (0, columns), (0, top))
 
 
-def _points(frame: Frame, values: Sequence[float]) -> list[tuple[float, float]]:
+def _points(frame: PlotFrame, values: Sequence[float]) -> list[tuple[float, float]]:
     return [(frame.x(at), frame.y(value)) for at, value in enumerate(values)]
 
 
 def _area(
-    frame: Frame, lower: Sequence[float], upper: Sequence[float], colour: str, name: str
+    frame: PlotFrame, lower: Sequence[float], upper: Sequence[float], colour: str, name: str
 ) -> str:
     around = [*_points(frame, upper), *reversed(_points(frame, lower))]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
@@ -207,7 +207,7 @@ def _area(
 
 
 def _bar(
-    frame: Frame, x: float, width: float, base: float, value: float, colour: str, name: str
+    frame: PlotFrame, x: float, width: float, base: float, value: float, colour: str, name: str
 ) -> str:
     y = frame.y(base + value)
     hint = f"<title>{escape(name)}: {value:,.0f} B</title>"
@@ -215,7 +215,7 @@ def _bar(
     return f'<rect {size} fill="{colour}" stroke="#333" stroke-width="0.5">{hint}</rect>'
 
 
-def _end(frame: Frame, share: float, name: str) -> list[str]:
+def _end(frame: PlotFrame, share: float, name: str) -> list[str]:
     """A dashed line where a phase ends, with its name to the left."""
     x = frame.left + share * (frame.right - frame.left)
     drawn = line([(x, frame.top), (x, frame.bottom)], "#555", 'stroke-dasharray="4 3"')
@@ -235,7 +235,7 @@ def _legend(names: Sequence[str]) -> list[str]:
 
 
 def _page(
-    title: str, frame: Frame, parts: Sequence[str], legend: Sequence[str], across: str
+    title: str, frame: PlotFrame, parts: Sequence[str], legend: Sequence[str], across: str
 ) -> str:
     """Put a picture together; `across` names its horizontal axis."""
     named = text((frame.left + frame.right) / 2, _HEIGHT - 12, across, "middle")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from leakcheck.model import Report
-from leakcheck.report.charts import Chart, Curve, charts_of
-from leakcheck.report.drawing import Frame, as_bytes, levels, line, page, text, ticks
+from leakcheck.report.charts import Chart, ChartLine, charts_of
+from leakcheck.report.drawing import PlotFrame, as_bytes, levels, line, page, text, ticks
 from leakcheck.report.terminal import headline
 from leakcheck.units import format_count
 
@@ -47,15 +47,15 @@ def _chart(chart: Chart) -> Iterator[str]:
     yield from _legend(chart)
 
 
-def _frame(chart: Chart) -> Frame:
+def _frame(chart: Chart) -> PlotFrame:
     values = [value for curve in chart.series for value in curve.values if value is not None]
     low, high = min(values), max(values)
     low, high = (low, high) if high > low else (low - 1, high + 1)
     first, last = chart.steps[0], max(chart.steps[-1], chart.steps[0] + 1)
-    return Frame(LEFT, WIDTH - RIGHT, TOP, CHART_HEIGHT - BOTTOM, (first, last), (low, high))
+    return PlotFrame(LEFT, WIDTH - RIGHT, TOP, CHART_HEIGHT - BOTTOM, (first, last), (low, high))
 
 
-def _writer(unit: str, frame: Frame) -> Callable[[Sequence[float]], list[str]]:
+def _writer(unit: str, frame: PlotFrame) -> Callable[[Sequence[float]], list[str]]:
     if unit == "B":
         return as_bytes
     low, high = frame.up
@@ -67,14 +67,14 @@ def _whole(count: float) -> str:
     return f"{count:,.0f}"
 
 
-def _steps(frame: Frame) -> Iterator[str]:
+def _steps(frame: PlotFrame) -> Iterator[str]:
     for step in ticks(frame.across):
         anchor = "end" if step == frame.across[1] else "middle"
         yield text(frame.x(step), frame.bottom + 16, _whole(step), anchor)
     yield text((frame.left + frame.right) / 2, frame.bottom + 30, "step", "middle")
 
 
-def _curve(curve: Curve, steps: Sequence[int], frame: Frame, color: str) -> str:
+def _curve(curve: ChartLine, steps: Sequence[int], frame: PlotFrame, color: str) -> str:
     points = [
         (step, value) for step, value in zip(steps, curve.values, strict=True) if value is not None
     ]

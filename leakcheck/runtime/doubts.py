@@ -34,7 +34,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DoubtRow:
     """One row: its code, when it fits, and for how many steps growth must then go on."""
 
     code: str
@@ -43,14 +43,14 @@ class Row:
 
 
 DOUBTS = (
-    Row("new-shapes", lambda d: d.of_shapes, SHAPES_STEPS),
-    Row("mostly-found", lambda d: d.mostly_found, FOUND_STEPS),
-    Row("only-what-is-new", lambda d: d.memo, MEMO_STEPS),
-    Row("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),
-    Row("nothing-found", lambda d: not d.found, UNSURE_STEPS),
-    Row("held-by-nothing-known", lambda d: d.held_by_nothing, UNSURE_STEPS),
-    Row("found-by-key", lambda d: d.may_fill, KEYED_STEPS),
-    Row("no-doubt", lambda d: True, 0),
+    DoubtRow("new-shapes", lambda d: d.of_shapes, SHAPES_STEPS),
+    DoubtRow("mostly-found", lambda d: d.mostly_found, FOUND_STEPS),
+    DoubtRow("only-what-is-new", lambda d: d.memo, MEMO_STEPS),
+    DoubtRow("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),
+    DoubtRow("nothing-found", lambda d: not d.found, UNSURE_STEPS),
+    DoubtRow("held-by-nothing-known", lambda d: d.held_by_nothing, UNSURE_STEPS),
+    DoubtRow("found-by-key", lambda d: d.may_fill, KEYED_STEPS),
+    DoubtRow("no-doubt", lambda d: True, 0),
 )
 
 

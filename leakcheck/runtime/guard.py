@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 Act = TypeVar("Act", bound=Callable[..., Any])
 
 
-class Guard:
+class ErrorGuard:
     """Keeps the first error of ours; `broken` tells it in a line, "" as long as all is well."""
 
     def __init__(self) -> None:

@@ -235,7 +235,7 @@ class Attribution:
         *,
         longer: bool = False,
         least_steps: int = 0,
-        steps: outlook.Evidence = PLAIN_STEPS,
+        steps: outlook.Circumstances = PLAIN_STEPS,
     ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window

@@ -66,7 +66,7 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Circumstances:
     """What is known about one thing that grows.
 
     `length` and `course` are measured of that very container, `capacity` is what live objects say;
@@ -161,22 +161,22 @@ def may_relieve(use: Use) -> bool:
     return not rare or (use.ran > 0 and use.reach != "once")
 
 
-def outlook_of(evidence: Evidence) -> Outlook:
+def outlook_of(evidence: Circumstances) -> Outlook:
     """Return what the first row of the table that fits says."""
     return next(row.outlook(evidence) for row in TABLE if row.fits(evidence))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OutlookRow:
     """One row: its code, when it fits, and what it says then, about which use and numbers."""
 
     code: str
-    fits: Callable[[Evidence], bool]
-    says: Callable[[Evidence], tuple[OutlookKind, Wait, Then]]
-    tells: Callable[[Evidence], Use | None] = lambda evidence: None
-    numbers: Callable[[Evidence], Numbers] = lambda e: (("most", e.most), ("length", e.length))
+    fits: Callable[[Circumstances], bool]
+    says: Callable[[Circumstances], tuple[OutlookKind, Wait, Then]]
+    tells: Callable[[Circumstances], Use | None] = lambda evidence: None
+    numbers: Callable[[Circumstances], Numbers] = lambda e: (("most", e.most), ("length", e.length))
 
-    def outlook(self, evidence: Evidence) -> Outlook:
+    def outlook(self, evidence: Circumstances) -> Outlook:
         """Return the outlook, with the use that it rests on."""
         kind, wait, then = self.says(evidence)
         known = [(name, each) for name, each in self.numbers(evidence) if each is not None]
@@ -196,7 +196,7 @@ def _is_below(use: Use) -> bool:
     return use.guard.kind == "below" and (use.guard.n or 0) <= MOST_HELD
 
 
-def _is_lasting_graph(evidence: Evidence) -> bool:
+def _is_lasting_graph(evidence: Circumstances) -> bool:
     """Say whether a graph stays: nothing that is known lets it go beside the line that adds.
 
     What one tensor is cut to keeps it by its history all the same, unless that is detached.
@@ -209,7 +209,7 @@ def _is_lasting_graph(evidence: Evidence) -> bool:
     return evidence.graph and evidence.goes_on and not (evidence.awaited or lets_go)
 
 
-def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
+def _hoped(evidence: Circumstances, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
     """Return what is emptied, some day: of a graph that nobody means to keep, soon."""
     if not evidence.graph or evidence.awaited:
         return "emptied", wait, then
@@ -220,48 +220,48 @@ def _hoped(evidence: Evidence, wait: Wait, then: Then) -> tuple[OutlookKind, Wai
     )
 
 
-def _vain(evidence: Evidence) -> Use | None:
+def _vain(evidence: Circumstances) -> Use | None:
     """Return what took something away again and again, while it went on growing."""
     taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
     taken = (u for u in taken if u.reach != "once" and not evidence.is_own(u))  # a new object's own
     return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
 
 
-def _is_in_vain(evidence: Evidence) -> bool:
+def _is_in_vain(evidence: Circumstances) -> bool:
     other = evidence.relief or evidence.capacity is not None
     return evidence.goes_on and _vain(evidence) is not None and not other
 
 
-def _own(evidence: Evidence) -> Use | None:
+def _own(evidence: Circumstances) -> Use | None:
     return next(filter(evidence.is_own, evidence.uses), None)
 
 
-def _is_left_by_some(evidence: Evidence) -> bool:
+def _is_left_by_some(evidence: Circumstances) -> bool:
     other = evidence.relief or evidence.capacity is not None
     return evidence.goes_on and _own(evidence) is not None and not other
 
 
-def _is_over(evidence: Evidence) -> bool:
+def _is_over(evidence: Circumstances) -> bool:
     most, length = evidence.firm, evidence.length
     return evidence.goes_on and most is not None and (length or 0) > PASSED * most
 
 
-def _is_below_its_limit(evidence: Evidence) -> bool:
+def _is_below_its_limit(evidence: Circumstances) -> bool:
     """Say whether a limit is known that it may yet come to; one cut to now and then is passed."""
     most, length = evidence.most, evidence.length
     return most is not None and (evidence.capacity is not None or (length or 0) < most)
 
 
-def _turning(evidence: Evidence) -> Use | None:
+def _turning(evidence: Circumstances) -> Use | None:
     return next((use for use in evidence.relief if use.reach == "when a loop turns"), None)
 
 
-def _recurring(evidence: Evidence) -> Use | None:
+def _recurring(evidence: Circumstances) -> Use | None:
     steps = (use for use in evidence.relief if use.reach == "each step")
     return next((use for use in steps if use.guard.kind == "every"), None)
 
 
-def _for_the_next(evidence: Evidence) -> Wait:
+def _for_the_next(evidence: Circumstances) -> Wait:
     use = _recurring(evidence)
     every = use.guard.n if use is not None else None
     return Wait(
@@ -269,53 +269,53 @@ def _for_the_next(evidence: Evidence) -> Wait:
     )
 
 
-def _relieving(evidence: Evidence) -> Use | None:
+def _relieving(evidence: Circumstances) -> Use | None:
     return next(iter(evidence.relief), None)
 
 
-def _limiting(evidence: Evidence) -> Use | None:
+def _limiting(evidence: Circumstances) -> Use | None:
     told = [use for use in evidence.limits if use.guard.n == evidence.most]
     return next(iter((*told, *evidence.limits)), None)
 
 
-def _gathering(evidence: Evidence) -> Use | None:
+def _gathering(evidence: Circumstances) -> Use | None:
     """Return what uses all of it after the loop: of a training only what joins or saves it."""
     used = (use for use in evidence.uses if use.gathers or (use.after and not evidence.trains))
     return next(used, None)
 
 
-def _is_published(evidence: Evidence) -> bool:
+def _is_published(evidence: Circumstances) -> bool:
     ran = any(use.ran or use.asked for use in evidence.relief)
     return evidence.published and not ran
 
 
-def _first_add(evidence: Evidence) -> Use | None:
+def _first_add(evidence: Circumstances) -> Use | None:
     return next(iter(evidence.adds), None)
 
 
-def _is_memo(evidence: Evidence) -> bool:
+def _is_memo(evidence: Circumstances) -> bool:
     adds = evidence.adds
     return bool(adds) and all(use.guard.kind in _ENDS for use in adds)
 
 
-def _filled_within(evidence: Evidence) -> Wait:
+def _filled_within(evidence: Circumstances) -> Wait:
     most, length = evidence.most or 0, evidence.length or 0
     missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
     steps = missing / max(evidence.per_step, LEAST_PER_STEP)
     return Wait("limit", max(1, round(steps)))
 
 
-def _for_a_limit(evidence: Evidence) -> Wait:
+def _for_a_limit(evidence: Circumstances) -> Wait:
     return Wait("limit", GRAPH_LIMIT_STEPS if evidence.graph else LIMIT_STEPS)
 
 
-def _unsure_steps(evidence: Evidence) -> int:
+def _unsure_steps(evidence: Circumstances) -> int:
     return SHAPES_STEPS if evidence.shapes_vary else UNSURE_STEPS
 
 
 def _always(
     kind: OutlookKind, wait: Wait, then: Then
-) -> Callable[[Evidence], tuple[OutlookKind, Wait, Then]]:
+) -> Callable[[Circumstances], tuple[OutlookKind, Wait, Then]]:
     return lambda evidence: (kind, wait, then)
 
 
@@ -329,69 +329,71 @@ def _of_memory(beyond: Beyond) -> Numbers:
 
 _LEAK = _always("leak", Wait(), "growing")
 TABLE = (
-    Row("due-in-time", lambda e: e.due, _always("emptied", Wait("end"), "unclear")),
-    Row("lasting-graph", _is_lasting_graph, _LEAK),
-    Row(
+    OutlookRow("due-in-time", lambda e: e.due, _always("emptied", Wait("end"), "unclear")),
+    OutlookRow("lasting-graph", _is_lasting_graph, _LEAK),
+    OutlookRow(
         "over-its-limit",
         _is_over,
         _LEAK,
         _limiting,
         lambda e: (("most", e.firm), ("length", e.length)),
     ),
-    Row("taken-in-vain", _is_in_vain, _LEAK, _vain),
-    Row("left-by-some-requests", _is_left_by_some, _LEAK, _own),
-    Row("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
-    Row("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
-    Row("published", _is_published, _LEAK, _first_add),
-    Row(
+    OutlookRow("taken-in-vain", _is_in_vain, _LEAK, _vain),
+    OutlookRow("left-by-some-requests", _is_left_by_some, _LEAK, _own),
+    OutlookRow("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
+    OutlookRow("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
+    OutlookRow("published", _is_published, _LEAK, _first_add),
+    OutlookRow(
         "fills-to-a-number",
         _is_below_its_limit,
         lambda e: ("fills", _filled_within(e), "growing"),
         _limiting,
     ),
-    Row(
+    OutlookRow(
         "fills-to-a-limit",
         lambda e: bool(e.limits),
         lambda e: ("fills", _for_a_limit(e), "look again"),
         _limiting,
     ),
-    Row(
+    OutlookRow(
         "gathered",
         lambda e: _gathering(e) is not None,
         _always("emptied", Wait("end"), "steady"),
         _gathering,
     ),
-    Row(
+    OutlookRow(
         "emptied-now-and-then",
         lambda e: _recurring(e) is not None,
         lambda e: _hoped(e, _for_the_next(e), "look again"),
         _recurring,
     ),
-    Row(
+    OutlookRow(
         "emptied-at-a-turn",
         lambda e: _turning(e) is not None,
         lambda e: _hoped(e, Wait("turn", TURN_STEPS), "growing"),
         _turning,
     ),
-    Row(
+    OutlookRow(
         "emptied-elsewhere",
         lambda e: bool(e.relief),
         lambda e: _hoped(e, Wait("end", ELSEWHERE_STEPS), "growing"),
         _relieving,
     ),
-    Row("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
-    Row("keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")),
-    Row(
+    OutlookRow("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
+    OutlookRow(
+        "keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")
+    ),
+    OutlookRow(
         "held-by-nothing-known",
         lambda e: not e.held or e.shapes_vary or e.per_training,
         lambda e: ("unsure", Wait("slows", _unsure_steps(e)), "unclear"),
     ),
-    Row(
+    OutlookRow(
         "does-not-fit",
         lambda e: e.beyond is not None,
         _LEAK,
         _first_add,
         lambda e: _of_memory(e.beyond) if e.beyond else (),
     ),
-    Row("grows", lambda e: True, _LEAK, _first_add),
+    OutlookRow("grows", lambda e: True, _LEAK, _first_add),
 )

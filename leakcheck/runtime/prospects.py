@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
-from leakcheck.runtime.outlook import Evidence, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import Circumstances, Outlook, Wait, outlook_of
 from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
@@ -28,7 +28,7 @@ class Prospect:
     """One suspect, with the evidence and what the table says of it."""
 
     suspect: Suspect
-    evidence: Evidence
+    evidence: Circumstances
     outlook: Outlook
 
     @property
@@ -235,7 +235,7 @@ class Prospects:
 
 
 NO_PROSPECTS = Prospects(())
-PLAIN_STEPS = Evidence()
+PLAIN_STEPS = Circumstances()
 
 
 def prospects_of(
@@ -243,7 +243,7 @@ def prospects_of(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    steps: Evidence = PLAIN_STEPS,
+    steps: Circumstances = PLAIN_STEPS,
 ) -> Prospects:
     """Ask the table about each of the suspects; `steps`: what is known of the steps already.
 
@@ -258,7 +258,7 @@ def _prospect(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    steps: Evidence,
+    steps: Circumstances,
 ) -> Prospect:
     known, found = grown.get(suspect.holder), uses.get(suspect.holder)
     found = sources.uses_of(suspect) if found is None else found

@@ -19,7 +19,7 @@ from leakcheck.model import Entries, Load, Reason, Report, Suspect
 from leakcheck.runtime.attribution.entries import entries_of
 from leakcheck.runtime.clock.in_flight import LEARNT_FROM, QuietMoments
 from leakcheck.runtime.conclusion import summary
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.judgement.outcomes import (
     ABORTED,
     FEWEST_ROWS,
@@ -49,7 +49,7 @@ class Requests:
         on_first: Callable[[], object] = lambda: None,
     ) -> None:
         self.sentinel, self._on_step, self._on_first = sentinel, on_step, on_first
-        self._guard = Guard()
+        self._guard = ErrorGuard()
         self._lock = threading.RLock()  # a collection may end a request within it
         self._moments = QuietMoments()
         self._closely: QuietMoments | None = None  # while a closer look is under way,

@@ -32,7 +32,7 @@ from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude, ended
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
@@ -101,7 +101,7 @@ class Sentinel:
         self._forget()
 
     def _forget(self) -> None:
-        self.guard = Guard()
+        self.guard = ErrorGuard()
         self.hit_limit = ""
         self.previous: Report | None = None
         self._count = itertools.count(1)

@@ -17,7 +17,7 @@ from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
-from leakcheck.runtime.judgement.curve import Curve
+from leakcheck.runtime.judgement.curve import LengthCurve
 from leakcheck.runtime.judgement.harmless import (
     PLAIN,
     Excuses,
@@ -33,7 +33,7 @@ from leakcheck.runtime.judgement.looks import Looks
 from leakcheck.runtime.judgement.planned import again, confirmation
 from leakcheck.runtime.judgement.release import Hope, Release, Removal, Waits
 from leakcheck.runtime.judgement.rounds import Rounds
-from leakcheck.runtime.judgement.span import Span
+from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.prospects import NO_PROSPECTS
@@ -96,7 +96,7 @@ class Course:
         self.removal: Removal | None = None  # a statement that may yet take away what they hold
         self.watch.start_over(step)
         self.stage: Stage = "watching"
-        self.excuses, self._vigil, self.span = Excuses(), Vigil(), Span(step, self.steps)
+        self.excuses, self._vigil, self.span = Excuses(), Vigil(), LoopSpan(step, self.steps)
         self._passed: Passed = ""  # of what is tolerated
         self._looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
         self._confirmation, self._by_phase = None, False
@@ -107,7 +107,7 @@ class Course:
         self._looked_late = False  # after that was waited for
         self._prospects = NO_PROSPECTS  # of the suspects
         self._way_by_holder: Mapping[Holder, Way] = {}
-        self._curves: dict[Holder, Curve] = {}  # of the containers that these lead to
+        self._curves: dict[Holder, LengthCurve] = {}  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
 
@@ -314,7 +314,7 @@ class Course:
         self._release = Release(self.established, step, self._hope)
         wanted = suspects if self.removal is not None or self._disputed else ()
         known = (one.holder for one in wanted if one.holder in self._way_by_holder)
-        self._curves = {holder: Curve() for holder in known}
+        self._curves = {holder: LengthCurve() for holder in known}
         self._wait(step)
 
     @property
@@ -442,7 +442,7 @@ class Course:
                 slow=self.watch.slow,
                 longer=longer,
                 least_steps=least_steps,
-                steps=outlook.Evidence(per_request=self.per_request, trains=self.trains),
+                steps=outlook.Circumstances(per_request=self.per_request, trains=self.trains),
             )
             self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not

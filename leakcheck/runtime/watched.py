@@ -39,7 +39,7 @@ _PLACES_LOCK = threading.Lock()
 MOST_PLACES = 8  # of those that are not in use: each has series and a callback of the collector
 
 
-def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Item]:
+def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> WatchedLoop[Item]:
     """Go through `loop` with a step after each item; warns with a LeakWarning if it leaks.
 
     What is called at the same place again, as in every epoch, goes on with the steps of before.
@@ -48,7 +48,7 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
     caller = sys._getframe(1)
     around = list(loops_around(caller))
     if sentinel is not None:
-        return Watched(loop, _Place(sentinel.start(), around, told=True))
+        return WatchedLoop(loop, _Place(sentinel.start(), around, told=True))
     key = (caller.f_code, caller.f_lasti, threading.get_ident(), os.getpid())
     with _PLACES_LOCK:
         place = _PLACES.pop(key, None)
@@ -56,7 +56,7 @@ def watch(loop: Iterable[Item], sentinel: Sentinel | None = None) -> Watched[Ite
             place = _Place(Sentinel(), around)
         _PLACES[key] = place  # the newest last
         _forget_oldest()
-    return Watched(loop, place)
+    return WatchedLoop(loop, place)
 
 
 def _forget_oldest() -> None:
@@ -65,7 +65,7 @@ def _forget_oldest() -> None:
         _PLACES.pop(key).sentinel.stop()
 
 
-class Watched(Generic[Item]):
+class WatchedLoop(Generic[Item]):
     """`loop`, watched; its length and all else is asked of `loop` itself."""
 
     def __init__(self, loop: Iterable[Item], place: _Place) -> None:

@@ -12,7 +12,7 @@ from leakcheck.source.left import Left, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
 from leakcheck.source.owners import makers_of
 from leakcheck.source.places import Held, Place
-from leakcheck.source.tree import File, Program, is_around, name_of
+from leakcheck.source.tree import File, ProgramTexts, is_around, name_of
 from leakcheck.source.words import says, words
 
 Role = Literal[
@@ -48,7 +48,7 @@ class Act:
 READ = Act("read")
 
 
-def act_of(program: Program, held: Held, mention: Mention) -> Act:
+def act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:
     """Return what an expression does to what it stands for."""
     file, node = mention.file, mention.node
     act = _act_of(program, held, mention)
@@ -90,7 +90,7 @@ def _is_gathered(file: File, node: ast.AST) -> bool:
     return False
 
 
-def _act_of(program: Program, held: Held, mention: Mention) -> Act:
+def _act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:
     file, node = mention.file, mention.node
     context = getattr(node, "ctx", None)
     if isinstance(context, ast.Store):
@@ -113,7 +113,7 @@ def _act_of(program: Program, held: Held, mention: Mention) -> Act:
     return READ
 
 
-def _stored(program: Program, mention: Mention) -> Act:
+def _stored(program: ProgramTexts, mention: Mention) -> Act:
     """Return what an assignment to it does: `kept = []`, `kept = kept[-n:]`, `kept += rows`."""
     file, node, place = mention.file, mention.node, mention.place
     match file.above[node]:
@@ -131,7 +131,7 @@ def _stored(program: Program, mention: Mention) -> Act:
     return READ if made or (place.owner and act.role == "add") else act
 
 
-def _is_made(program: Program, file: File, node: ast.expr, place: Place) -> bool:
+def _is_made(program: ProgramTexts, file: File, node: ast.expr, place: Place) -> bool:
     """Say whether what is set is new: a call's own variable, or the attribute of a new object."""
     function = file.function(node)
     if isinstance(node, ast.Attribute):
@@ -143,7 +143,7 @@ def _is_made(program: Program, file: File, node: ast.expr, place: Place) -> bool
     return of_call and not place.owner and not file.loops(node)
 
 
-def _unpacked(program: Program, mention: Mention) -> Act:
+def _unpacked(program: ProgramTexts, mention: Mention) -> Act:
     """Return what it does to get one of the parts of a value: `done, kept = wait(kept)`."""
     statement = mention.file.statement(mention.node)
     if isinstance(statement, ast.Assign):
@@ -152,7 +152,7 @@ def _unpacked(program: Program, mention: Mention) -> Act:
     return Act("replace", True) if isinstance(statement, (ast.With, ast.AsyncWith)) else READ
 
 
-def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
+def _given(program: ProgramTexts, mention: Mention, value: ast.expr) -> Act:
     """Return what it does to a place that it gets a value."""
     cut = _cut_before(program, mention, value)
     value = cut or value
@@ -163,7 +163,7 @@ def _given(program: Program, mention: Mention, value: ast.expr) -> Act:
     return Act(_ROLES[left], left == "none", window, detached)
 
 
-def _cut_before(program: Program, mention: Mention, value: ast.expr) -> ast.expr | None:
+def _cut_before(program: ProgramTexts, mention: Mention, value: ast.expr) -> ast.expr | None:
     """Return the part of the place that a variable stands for: `rows = kept[-9:]; kept = rows`."""
     file = mention.file
     if not isinstance(value, ast.Name):
@@ -176,7 +176,7 @@ def _cut_before(program: Program, mention: Mention, value: ast.expr) -> ast.expr
     return next(cut, None)
 
 
-def _window(program: Program, file: File, value: ast.AST) -> Guard:
+def _window(program: ProgramTexts, file: File, value: ast.AST) -> Guard:
     """Return the guard that a cut has in itself: to the newest n, the best n, those of an age."""
     line = getattr(value, "lineno", 0)
     for part in ast.walk(value):
@@ -204,7 +204,7 @@ def _limit_of(part: ast.AST) -> ast.expr | None:
     return None
 
 
-def _remainder(program: Program, file: File, item: ast.Subscript) -> Guard:
+def _remainder(program: ProgramTexts, file: File, item: ast.Subscript) -> Guard:
     """Return the guard of what is left by `del kept[:-n]` and `del kept[n:]`; not by `[:n]`."""
     match item.slice:
         case ast.Slice(lower=None, upper=ast.UnaryOp(op=ast.USub(), operand=most)):
@@ -218,7 +218,7 @@ def _compares(part: ast.AST) -> bool:
     return isinstance(part, ast.Compare) and isinstance(part.ops[0], ORDERED)
 
 
-def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -> Act:
+def _item(program: ProgramTexts, held: Held, mention: Mention, item: ast.Subscript) -> Act:
     """Return what is done to an element or a part: `del kept[0]`, `kept[step % n] = x`."""
     file, key = mention.file, item.slice
     part = any(isinstance(each, ast.Slice) for each in getattr(key, "elts", [key]))
@@ -242,7 +242,7 @@ def _item(program: Program, held: Held, mention: Mention, item: ast.Subscript) -
     return Act("replace" if is_empty(values[0]) else "add")
 
 
-def _turns(program: Program, file: File, key: ast.expr) -> Guard:
+def _turns(program: ProgramTexts, file: File, key: ast.expr) -> Guard:
     """Return the guard of a key that comes again: `step % n`, `step & 1023`, `randrange(n)`."""
     limit = divisor(key)
     for part in ast.walk(key) if limit is None else ():
@@ -254,7 +254,7 @@ def _turns(program: Program, file: File, key: ast.expr) -> Guard:
     return NONE if limit is None else guard(program, file, "below", limit, key, key.lineno)
 
 
-def _age(program: Program, file: File, key: ast.expr) -> Guard:
+def _age(program: ProgramTexts, file: File, key: ast.expr) -> Guard:
     """Return the guard of a key that is n older: `del rows[step - n]`; not of a position."""
     if isinstance(key, ast.Name):  # old = step - n
         scope = file.scope(key)
@@ -281,7 +281,7 @@ def _is_instead(held: Held, file: File, node: ast.AST) -> bool:
     return False
 
 
-def _method(program: Program, mention: Mention, asked: ast.Attribute, method: str) -> Act:
+def _method(program: ProgramTexts, mention: Mention, asked: ast.Attribute, method: str) -> Act:
     """Return what a method does: `kept.append(x)`, `kept.pop()`, `kept.prune()`."""
     call = mention.file.above.get(asked)
     takes = words("methods", "take") | words("methods", "clear") | words("methods", "take_if_there")
@@ -302,7 +302,7 @@ def _method(program: Program, mention: Mention, asked: ast.Attribute, method: st
     return Act("escape") if says(method, "takes") and not (known or plain) else READ
 
 
-def _taken(program: Program, mention: Mention, call: ast.Call, method: str) -> Act:
+def _taken(program: ProgramTexts, mention: Mention, call: ast.Call, method: str) -> Act:
     """Return what `kept.pop(k)`, `kept.pop(k, None)` or `kept.clear()` does; the second may not."""
     given = [*call.args, *(each.value for each in call.keywords)]
     age = _age(program, mention.file, given[0]) if given else NONE
@@ -334,7 +334,7 @@ def _executed(call: ast.Call) -> Act:
     return READ
 
 
-def _argument(program: Program, held: Held, mention: Mention, call: ast.Call) -> Act:
+def _argument(program: ProgramTexts, held: Held, mention: Mention, call: ast.Call) -> Act:
     """Return what a function does with it: by its source, with uses of its own, or its name."""
     called = name_of(call.func)
     first = call.args[:1] == [mention.node]
@@ -357,7 +357,7 @@ def _is_given_back(mention: Mention, call: ast.Call) -> bool:
     return any(name_of(part) == mention.place.name for part in parts)
 
 
-def _of_owner(program: Program, mention: Mention, asked: ast.Attribute, method: str) -> Act:
+def _of_owner(program: ProgramTexts, mention: Mention, asked: ast.Attribute, method: str) -> Act:
     """Return what a method of a library's object may do to what the object has: `stack.close()`."""
     call = mention.file.above.get(asked)
     if not isinstance(call, ast.Call) or call.func is not asked or not says(method, "takes"):

@@ -17,7 +17,7 @@ from leakcheck.source.tree import (
     File,
     Function,
     Loop,
-    Program,
+    ProgramTexts,
     asks_for_main,
     is_around,
     name_of,
@@ -54,7 +54,7 @@ class Calls:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramTexts,
         adds: Iterable[tuple[str, int]],
         classes: tuple[str, ...] = (),
         makers: Makers = None,
@@ -351,7 +351,7 @@ class Calls:
         return False
 
 
-def taken_back(program: Program, handed_on: list[Call]) -> Iterator[tuple[File, ast.Call]]:
+def taken_back(program: ProgramTexts, handed_on: list[Call]) -> Iterator[tuple[File, ast.Call]]:
     """Yield the calls that take a callback back, by its name or by a handle: `handle.remove()`."""
     for file, named in handed_on:
         call = file.above.get(named)

@@ -11,7 +11,7 @@ from leakcheck.source.tree import (
     LOOPS,
     File,
     Function,
-    Program,
+    ProgramTexts,
     is_property,
     name_of,
 )
@@ -53,7 +53,7 @@ def names_of_errors(kind: ast.expr | None) -> frozenset[str]:
     return frozenset(name_of(each) for each in getattr(kind, "elts", [kind]))
 
 
-def in_full(program: Program, file: File, test: ast.expr) -> ast.expr:
+def in_full(program: ProgramTexts, file: File, test: ast.expr) -> ast.expr:
     """Return what a condition with a name of its own asks: `if self.full():`, `if full:`."""
     match test:
         case ast.Call(func=called, args=[]) if name_of(called):
@@ -72,7 +72,7 @@ def in_full(program: Program, file: File, test: ast.expr) -> ast.expr:
     return test
 
 
-def _returned(program: Program, file: File, name: str, *, is_asked: bool) -> ast.expr | None:
+def _returned(program: ProgramTexts, file: File, name: str, *, is_asked: bool) -> ast.expr | None:
     """Return what the only function of a name returns, if that is a condition."""
     functions: list[Function] = [each for _, each in program.functions(name, file)]
     if len(functions) != 1 or is_property(functions[0]) != is_asked:

@@ -11,7 +11,7 @@ from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.counters import counts, turn_of
 from leakcheck.source.mentions import Mention
-from leakcheck.source.tree import FUNCTIONS, LOOPS, File, Program, asks_for_main, name_of, same
+from leakcheck.source.tree import FUNCTIONS, LOOPS, File, ProgramTexts, asks_for_main, name_of, same
 from leakcheck.source.words import words
 
 GuardKind = Literal[
@@ -79,7 +79,7 @@ class Guard:
 NONE = Guard()
 
 
-def guard_of(program: Program, mention: Mention, places: Places) -> Guard:
+def guard_of(program: ProgramTexts, mention: Mention, places: Places) -> Guard:
     """Return the strongest condition around an expression, in its own function.
 
     `places`: all expressions that stand for the place.
@@ -90,7 +90,7 @@ def guard_of(program: Program, mention: Mention, places: Places) -> Guard:
 
 
 def guard_around(
-    program: Program, file: File, node: ast.AST, mention: Mention, places: Places
+    program: ProgramTexts, file: File, node: ast.AST, mention: Mention, places: Places
 ) -> Guard:
     """Return the strongest condition around another node, such as a call that leads there."""
     subject = _Subject(program, file, mention, places)
@@ -105,7 +105,12 @@ def strongest(guards: Iterable[Guard]) -> Guard:
 
 
 def guard(
-    program: Program, file: File, kind: GuardKind, limit: ast.expr | None, test: ast.AST, line: int
+    program: ProgramTexts,
+    file: File,
+    kind: GuardKind,
+    limit: ast.expr | None,
+    test: ast.AST,
+    line: int,
 ) -> Guard:
     """Return a guard with its number, if the files say which it is."""
     told = "" if limit is None else ast.unparse(limit)
@@ -125,7 +130,7 @@ def _of_function(mention: Mention) -> Guard:
 class _Subject:
     """What conditions are asked about: a mention of the place, in one file of the program."""
 
-    program: Program
+    program: ProgramTexts
     file: File
     mention: Mention
     places: Places

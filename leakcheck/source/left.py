@@ -11,7 +11,7 @@ from leakcheck.source.tree import (
     FUNCTIONS,
     File,
     Function,
-    Program,
+    ProgramTexts,
     name_of,
     parameters,
     same,
@@ -24,7 +24,9 @@ _OF_SETS = (ast.Sub, ast.BitAnd, ast.BitXor)
 _ARITHMETIC = (ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.Mod)
 
 
-def left_of(value: ast.expr, kept: ast.expr, program: Program, file: File, depth: int = 0) -> Left:
+def left_of(
+    value: ast.expr, kept: ast.expr, program: ProgramTexts, file: File, depth: int = 0
+) -> Left:
     """Return how much of `kept` a value has, a variable or an attribute of whichever object.
 
     `none`: it does not read it, but for its length.
@@ -33,7 +35,7 @@ def left_of(value: ast.expr, kept: ast.expr, program: Program, file: File, depth
     return known.of(value)
 
 
-def joins_more(statement: ast.stmt, program: Program, file: File) -> bool:
+def joins_more(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
     """Say whether an assignment keeps all of what there was, and more: `x.keys = cat([x.keys, k])`.
 
     So does `x.seen = x.seen + new` of sparse tensors; a variable that is added to is a value.
@@ -49,7 +51,7 @@ def joins_more(statement: ast.stmt, program: Program, file: File) -> bool:
 
 
 class _Left:
-    def __init__(self, kept: ast.expr, program: Program, file: File, depth: int) -> None:
+    def __init__(self, kept: ast.expr, program: ProgramTexts, file: File, depth: int) -> None:
         self._kept, self._program, self._file, self._depth = kept, program, file, depth
 
     def of(self, value: ast.expr) -> Left:
@@ -148,7 +150,7 @@ class _Left:
         return _either(found) if found else "unknown"
 
 
-def _returned(function: Function, name: str, program: Program, file: File, depth: int) -> Left:
+def _returned(function: Function, name: str, program: ProgramTexts, file: File, depth: int) -> Left:
     kept = ast.Name(name, ast.Load())
     inner = (node for node in ast.walk(function) if isinstance(node, (*FUNCTIONS, ast.Lambda)))
     if any(node is not function and reads(node, kept) for node in inner):

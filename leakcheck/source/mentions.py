@@ -16,7 +16,7 @@ from leakcheck.source.seeds import seeds_of
 from leakcheck.source.tree import (
     FUNCTIONS,
     File,
-    Program,
+    ProgramTexts,
     is_property,
     pairs_of,
     parameters,
@@ -40,7 +40,7 @@ class Mention:
         return self.place.inner or self.place.owner
 
 
-def mentions_of(program: Program, held: Held) -> tuple[Mention, ...]:
+def mentions_of(program: ProgramTexts, held: Held) -> tuple[Mention, ...]:
     """Return every expression that stands for what is held, by whichever of its names."""
     waiting = [(place, 0) for place in seeds_of(program, held)]
     places: dict[Place, None] = {}
@@ -59,12 +59,12 @@ def mentions_of(program: Program, held: Held) -> tuple[Mention, ...]:
     return tuple(found.values())
 
 
-def _mentions(program: Program, place: Place) -> Iterator[Mention]:
+def _mentions(program: ProgramTexts, place: Place) -> Iterator[Mention]:
     for file in program.files(place.name, (place.path, *place.homes)):
         yield from (Mention(file, node, place) for node in _nodes(program, file, place))
 
 
-def _nodes(program: Program, file: File, place: Place) -> Iterator[ast.expr]:
+def _nodes(program: ProgramTexts, file: File, place: Place) -> Iterator[ast.expr]:
     if place.kind == "attribute":
         yield from _attributes(program, file, place)
         return
@@ -95,7 +95,7 @@ def _stem(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
 
 
-def _attributes(program: Program, file: File, place: Place) -> Iterator[ast.expr]:
+def _attributes(program: ProgramTexts, file: File, place: Place) -> Iterator[ast.expr]:
     for node in file.named(place.name):
         match node:
             case ast.Attribute(value=owner):
@@ -112,7 +112,7 @@ def _attributes(program: Program, file: File, place: Place) -> Iterator[ast.expr
                     yield call
 
 
-def may_own(program: Program, file: File, owner: ast.expr, place: Place) -> bool:
+def may_own(program: ProgramTexts, file: File, owner: ast.expr, place: Place) -> bool:
     """Say whether an object may be the owner of a place: of its class, and not surely another."""
     if place.homes and file.path not in place.homes and receiver_of(file, owner):
         return False  # of a class of the same name
@@ -140,7 +140,7 @@ def _elements(mention: Mention) -> Iterator[Mention]:
                 yield Mention(file, call, inside)
 
 
-def _spread(program: Program, mention: Mention) -> Iterator[Place]:
+def _spread(program: ProgramTexts, mention: Mention) -> Iterator[Place]:
     """Yield the other places that an expression's value is given to."""
     file, node, place = mention.file, mention.node, mention.place
     if place.owner:
@@ -171,7 +171,7 @@ def _is_same_name(target: ast.expr, node: ast.expr) -> bool:
 
 
 def _handed(
-    program: Program, file: File, above: ast.Call | ast.keyword, node: ast.expr, place: Place
+    program: ProgramTexts, file: File, above: ast.Call | ast.keyword, node: ast.expr, place: Place
 ) -> Iterator[Place]:
     """Yield the parameters that a call hands it to, of functions of the program's."""
     call = above if isinstance(above, ast.Call) else file.above[above]
@@ -191,7 +191,7 @@ def _handed(
 
 
 def _receivers(
-    program: Program, file: File, asked: ast.Attribute, method: str, place: Place
+    program: ProgramTexts, file: File, asked: ast.Attribute, method: str, place: Place
 ) -> Iterator[Place]:
     """Yield what methods of a class of the program's call the object: `class Rows(list)`."""
     call = file.above.get(asked)
@@ -204,7 +204,7 @@ def _receivers(
             yield Place("variable", name, other.path, function.lineno)
 
 
-def _gone_over(program: Program, mention: Mention) -> Iterator[Place]:
+def _gone_over(program: ProgramTexts, mention: Mention) -> Iterator[Place]:
     """Yield the variable of a loop over it: `for rows in kept.values():`, `for r in (a, kept):`."""
     file, node, place = mention.file, mention.node, mention.place
     over: ast.AST = node

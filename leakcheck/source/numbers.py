@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator
 
-from leakcheck.source.tree import FUNCTIONS, File, Function, Program
+from leakcheck.source.tree import FUNCTIONS, File, Function, ProgramTexts
 
 DEEPEST = 4  # names that stand for each other
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -21,7 +21,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 LARGEST_POWER = 64  # 2**64 is more than any memory; the number of a larger one is not computed
 
 
-def of(program: Program, file: File, node: ast.expr | None) -> int | None:
+def of(program: ProgramTexts, file: File, node: ast.expr | None) -> int | None:
     """Return the number that an expression stands for, None where the files do not say."""
     found = None if node is None else _value(program, file, node, 0)
     if found is None or not math.isfinite(found):
@@ -29,7 +29,7 @@ def of(program: Program, file: File, node: ast.expr | None) -> int | None:
     return math.ceil(found)
 
 
-def _value(program: Program, file: File, node: ast.expr, depth: int) -> float | None:
+def _value(program: ProgramTexts, file: File, node: ast.expr, depth: int) -> float | None:
     match node:
         case ast.Constant(value=value):
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -61,7 +61,7 @@ def _computed(sign: type[ast.operator], left: float | None, right: float | None)
 
 
 def _given(
-    program: Program, file: File, node: ast.Name | ast.Attribute
+    program: ProgramTexts, file: File, node: ast.Name | ast.Attribute
 ) -> Iterator[tuple[File, ast.expr]]:
     """Yield what a name is given: by an assignment or, of a parameter, by calls or by default."""
     name = node.id if isinstance(node, ast.Name) else node.attr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from leakcheck.source.tree import FUNCTIONS, File, Function, Program, name_of, parameters
+from leakcheck.source.tree import FUNCTIONS, File, Function, ProgramTexts, name_of, parameters
 
 Kinds = frozenset[str] | None  # the names of the classes that it may be of; None: not known
 Makers = frozenset[ast.Call] | None  # the calls that it may be made by; None: not known
@@ -13,7 +13,7 @@ DEEPEST = 3  # names that stand for each other, or arguments handed on
 _CLASS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
 
-def kinds_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Kinds:
+def kinds_of(program: ProgramTexts, file: File, node: ast.expr, depth: int = 0) -> Kinds:
     """Return of which classes an object may be, None where the files do not say."""
     if depth > DEEPEST:
         return None
@@ -23,7 +23,7 @@ def kinds_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Ki
     return program.kinds[node, depth]
 
 
-def _kinds(program: Program, file: File, node: ast.expr, depth: int) -> Kinds:
+def _kinds(program: ProgramTexts, file: File, node: ast.expr, depth: int) -> Kinds:
     match node:
         case ast.Call(func=called):
             made = name_of(called)
@@ -40,7 +40,7 @@ def may_be(kinds: Kinds, wanted: tuple[str, ...]) -> bool:
     return kinds is None or not wanted or not kinds.isdisjoint(wanted)
 
 
-def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Kinds:
+def _of_variable(program: ProgramTexts, file: File, node: ast.Name, depth: int) -> Kinds:
     scope = file.scope(node)
     if receiver := receiver_of(file, node):
         return frozenset({receiver})
@@ -51,7 +51,7 @@ def _of_variable(program: Program, file: File, node: ast.Name, depth: int) -> Ki
     return _all_of(program, file, _all_given(file, node.id, scope), depth)
 
 
-def makers_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> Makers:
+def makers_of(program: ProgramTexts, file: File, node: ast.expr, depth: int = 0) -> Makers:
     """Return the calls that an object may be made by, None where the files do not say."""
     if isinstance(node, ast.Call):
         return frozenset({node}) if _makes(node.func) else None
@@ -67,7 +67,7 @@ def makers_of(program: Program, file: File, node: ast.expr, depth: int = 0) -> M
 
 
 def makers_of_variable(
-    program: Program, file: File, name: str, scope: ast.AST, depth: int = 0
+    program: ProgramTexts, file: File, name: str, scope: ast.AST, depth: int = 0
 ) -> Makers:
     """Return the calls that the values of a variable are made by, None for one that is not."""
     given = _all_given(file, name, scope)
@@ -81,7 +81,7 @@ def _makes(called: ast.expr) -> bool:
     return of_type or named in ("cls", "__new__") or _CLASS.fullmatch(named) is not None
 
 
-def is_another(program: Program, file: File, node: ast.expr, makers: Makers) -> bool:
+def is_another(program: ProgramTexts, file: File, node: ast.expr, makers: Makers) -> bool:
     """Say whether an object is surely made elsewhere: another of the same class."""
     found = makers_of(program, file, node) if makers else None
     return bool(makers) and found is not None and found.isdisjoint(makers or ())
@@ -104,12 +104,14 @@ def _values(file: File, target: ast.expr) -> list[ast.expr | None]:
     return [*file.given(target)] or [None]
 
 
-def _all_of(program: Program, file: File, given: list[ast.expr | None], depth: int) -> Kinds:
+def _all_of(program: ProgramTexts, file: File, given: list[ast.expr | None], depth: int) -> Kinds:
     values = [each for each in given if not (isinstance(each, ast.Constant) and not each.value)]
     return _union([kinds_of(program, file, each, depth + 1) if each else None for each in values])
 
 
-def _of_parameter(program: Program, file: File, function: Function, name: str, depth: int) -> Kinds:
+def _of_parameter(
+    program: ProgramTexts, file: File, function: Function, name: str, depth: int
+) -> Kinds:
     for each in (*function.args.posonlyargs, *function.args.args):
         if each.arg == name and each.annotation is not None:
             said = name_of(each.annotation)
@@ -118,7 +120,9 @@ def _of_parameter(program: Program, file: File, function: Function, name: str, d
     return _union([kinds_of(program, other, each, depth + 1) for other, each in handed])
 
 
-def _of_attribute(program: Program, file: File, owner: ast.expr, name: str, depth: int) -> Kinds:
+def _of_attribute(
+    program: ProgramTexts, file: File, owner: ast.expr, name: str, depth: int
+) -> Kinds:
     """Return of which class an attribute is, where the owner's class gives it one: `self.log`."""
     owners = kinds_of(program, file, owner, depth + 1)
     if owners is None or depth >= DEEPEST:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leakcheck.source.owners import Makers, kinds_of
-from leakcheck.source.tree import FUNCTIONS, File, Program
+from leakcheck.source.tree import FUNCTIONS, File, ProgramTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Place:
     makers: Makers = None
 
 
-def place_at(program: Program, file: File, node: ast.AST) -> list[Place]:
+def place_at(program: ProgramTexts, file: File, node: ast.AST) -> list[Place]:
     """Return the place that an expression stands for, none if it is not a plain name."""
     match node:
         case ast.Name():

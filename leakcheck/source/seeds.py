@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from leakcheck.source.owners import Makers, makers_of_variable
 from leakcheck.source.places import Held, Place, place_at
-from leakcheck.source.tree import File, Program, name_of
+from leakcheck.source.tree import File, ProgramTexts, name_of
 from leakcheck.source.words import words
 
 
-def seeds_of(program: Program, held: Held) -> Iterator[Place]:
+def seeds_of(program: ProgramTexts, held: Held) -> Iterator[Place]:
     """Yield the holder's own name, what the adding line changes under another, and its owners."""
     own = list(_own(program, held))
     changed = [each for at in held.adds for each in changed_at(program.file(at[0]), at[1])]
@@ -33,7 +33,7 @@ def seeds_of(program: Program, held: Held) -> Iterator[Place]:
     yield from (place for owner in held.owners for place in _owner(program, held, owner))
 
 
-def _own(program: Program, held: Held) -> Iterator[Place]:
+def _own(program: ProgramTexts, held: Held) -> Iterator[Place]:
     if held.kind == "attribute":
         place = Place("attribute", held.name, classes=held.classes, homes=held.homes)
         yield replace(place, makers=makers_of_owner(program, held))
@@ -41,7 +41,7 @@ def _own(program: Program, held: Held) -> Iterator[Place]:
         yield from _variables(program, held, held.name, held.function)
 
 
-def makers_of_owner(program: Program, held: Held) -> Makers:
+def makers_of_owner(program: ProgramTexts, held: Held) -> Makers:
     """Return the calls that make the object with the attribute, if a variable has it."""
     if len(held.owners) != 1 or held.owners[0][0].startswith("."):
         return None
@@ -52,7 +52,7 @@ def makers_of_owner(program: Program, held: Held) -> Makers:
     return makers_of_variable(program, file, name, scopes[0]) if len(scopes) == 1 else None
 
 
-def _variables(program: Program, held: Held, name: str, function: str) -> Iterator[Place]:
+def _variables(program: ProgramTexts, held: Held, name: str, function: str) -> Iterator[Place]:
     paths = (held.path,) if held.path else tuple(dict.fromkeys(path for path, _ in held.adds))
     for path in paths:
         file = program.file(path)
@@ -61,7 +61,7 @@ def _variables(program: Program, held: Held, name: str, function: str) -> Iterat
         yield from (Place("variable", name, path, each.lineno) for each in file.functions(function))
 
 
-def _owner(program: Program, held: Held, owner: tuple[str, str]) -> Iterator[Place]:
+def _owner(program: ProgramTexts, held: Held, owner: tuple[str, str]) -> Iterator[Place]:
     name, function = owner  # or the class that has the attribute
     if name.startswith("."):
         classes = program.family(function) if function else ()

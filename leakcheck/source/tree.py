@@ -156,7 +156,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramTexts:
     """The texts of the program's files by path.
 
     `complete`: no other code of the user's will be loaded; what nothing here calls, nobody does.

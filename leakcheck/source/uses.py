@@ -12,7 +12,7 @@ from leakcheck.source.guards import MOST_HELD, NONE, Guard, guard_around, guard_
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
 from leakcheck.source.seeds import makers_of_owner, seeds_of
-from leakcheck.source.tree import COMPREHENSIONS, File, Program, is_around, name_of, parameters
+from leakcheck.source.tree import COMPREHENSIONS, File, ProgramTexts, is_around, name_of, parameters
 from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
@@ -44,7 +44,7 @@ class Use:
     gathers: bool = False
 
 
-def uses_of(program: Program, held: Held, visits: Visits = UNSEEN) -> tuple[Use, ...]:
+def uses_of(program: ProgramTexts, held: Held, visits: Visits = UNSEEN) -> tuple[Use, ...]:
     """Return every use of what is held: of the lines that were seen to add, then of the others.
 
     `visits`: how often each line ran while it grew; of methods, on the object that has it.
@@ -85,7 +85,7 @@ def _numbered(use: Use, number_of: Callable[[str, str], int | None]) -> Use:
 class _Reader:
     """What is asked about, in which program, and who calls what there."""
 
-    program: Program
+    program: ProgramTexts
     held: Held
     visits: Visits
     calls: Calls

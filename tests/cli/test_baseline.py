@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from leakcheck.baseline import Entry, compare, make_baseline, read_baseline, write_baseline
+from leakcheck.baseline import (
+    AcceptedFinding,
+    compare,
+    make_baseline,
+    read_baseline,
+    write_baseline,
+)
 from leakcheck.errors import WriteError
 from leakcheck.model import Finding, Location
 
@@ -138,7 +144,7 @@ def test_an_entry_for_a_file_that_is_gone_is_stale(tmp_path):
 
     compared = compare([], [entry], tmp_path, judged=())
 
-    assert compared.stale == (Entry("gone.py", "r", entry.fingerprint, 1),)
+    assert compared.stale == (AcceptedFinding("gone.py", "r", entry.fingerprint, 1),)
 
 
 def test_a_baseline_that_cannot_be_written_is_told(tmp_path):

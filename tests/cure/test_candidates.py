@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("libcst")
 from leakcheck.cure.candidates import TABLE, proposals
-from leakcheck.cure.sites import Site, read
+from leakcheck.cure.sites import LeakSite, read
 from leakcheck.model import Holder, Kind, Suspect
 
 LOOP = """\
@@ -44,7 +44,7 @@ LINES = (
 def edits(line: str, kind: Kind = "graph", name: str = "log", size: int | None = None):
     source = read(LOOP.format(line=line))
     assert source is not None
-    site = Site(source, 8, Suspect(kind, "", holder=Holder("global", name)))
+    site = LeakSite(source, 8, Suspect(kind, "", holder=Holder("global", name)))
     return [(candidate.name, text) for _, candidate, text in proposals(site, size)]
 
 
@@ -130,8 +130,8 @@ def test_no_grad_needs_torch_by_the_name_that_the_file_gives_it():
     assert plain is not None
     suspect = Suspect("graph", "", holder=Holder("global", "x"))
 
-    found = {c.name: text for _, c, text in proposals(Site(source, 2, suspect))}
-    without = {c.name: text for _, c, text in proposals(Site(plain, 1, suspect))}
+    found = {c.name: text for _, c, text in proposals(LeakSite(source, 2, suspect))}
+    without = {c.name: text for _, c, text in proposals(LeakSite(plain, 1, suspect))}
 
     assert found["no-grad"] == "import torch as th\nwith th.no_grad():\n    x = y * z\n"
     assert "no-grad" not in without
@@ -151,7 +151,7 @@ def test_every_edit_parses_changes_something_and_keeps_every_comment(line, kind,
     text = LOOP.format(line=line).replace("\n", end)
     source = read(text)
     assert source is not None
-    site = Site(source, 8, Suspect(kind, "", holder=Holder("global", "log")))
+    site = LeakSite(source, 8, Suspect(kind, "", holder=Holder("global", "log")))
 
     for _, _, after in proposals(site, size):
         ast.parse(after)
@@ -175,7 +175,7 @@ def edited(text: str, line: int, kind: Kind, name: str, size: int | None = None)
     """Return the edits of a whole text by the candidate's name."""
     source = read(text)
     assert source is not None
-    site = Site(source, line, Suspect(kind, "", holder=Holder("global", name)))
+    site = LeakSite(source, line, Suspect(kind, "", holder=Holder("global", name)))
     return {candidate.name: after for _, candidate, after in proposals(site, size)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leakcheck.cure.course import Course
+from leakcheck.cure.course import CureSearch
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Holder, Location, Report, Run, Suspect, Trend
 
@@ -23,7 +23,7 @@ def made(verdict: str, steps: int, losses: int | None = None, stopped=False, shi
 
 
 def course(run):
-    return Course(run, lambda path: SOURCE, tries=8, stops_at=lambda trial: trial.steps + 1)
+    return CureSearch(run, lambda path: SOURCE, tries=8, stops_at=lambda trial: trial.steps + 1)
 
 
 def edits(answer):
@@ -103,7 +103,7 @@ def tried(stopped: bool) -> set[str]:
         trial = made("growing", 60, stopped=stopped)
         return replace(trial, report=replace(trial.report, suspects=(GATHERED,)))
 
-    answer = Course(run, lambda path: UNREAD, tries=12).follow("train.py")
+    answer = CureSearch(run, lambda path: UNREAD, tries=12).follow("train.py")
     return {each.candidate for each in answer.attempts}
 
 

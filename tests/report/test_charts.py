@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakcheck.model import Report, Sample
-from leakcheck.report.charts import Chart, Curve, charts_of, thinned
+from leakcheck.report.charts import Chart, ChartLine, charts_of, thinned
 
 
 def samples(count: int) -> tuple[Sample, ...]:
@@ -71,9 +71,9 @@ def test_categories_are_stacked_so_that_the_top_line_is_their_sum():
         "B",
         (1, 2),
         (
-            Curve("outside the allocator", (200, 200)),
-            Curve("cached by the allocator", (160, 160)),
-            Curve("allocated", (100, 100)),
+            ChartLine("outside the allocator", (200, 200)),
+            ChartLine("cached by the allocator", (160, 160)),
+            ChartLine("allocated", (100, 100)),
         ),
         stacked=True,
     )
@@ -109,7 +109,7 @@ def test_a_resource_read_only_sometimes_leaves_gaps(growing_run):
 
     (chart,) = charts_of(replace(growing_run, samples=gappy))
 
-    assert chart.series == (Curve("tensors", (None, 3, None)),)
+    assert chart.series == (ChartLine("tensors", (None, 3, None)),)
 
 
 def test_categories_are_drawn_over_the_checkpoints_that_read_them():
@@ -129,9 +129,9 @@ def test_categories_are_drawn_over_the_checkpoints_that_read_them():
         "B",
         (0, 2),
         (
-            Curve("outside tensors", (40, 98)),
-            Curve("temporaries", (40, 48)),
-            Curve("parameters", (40, 40)),
+            ChartLine("outside tensors", (40, 98)),
+            ChartLine("temporaries", (40, 48)),
+            ChartLine("parameters", (40, 40)),
         ),
         stacked=True,
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.report.drawing import Frame, as_bytes, levels, page, text
+from leakcheck.report.drawing import PlotFrame, as_bytes, levels, page, text
 
 MIB = 1 << 20
 
@@ -21,7 +21,7 @@ def test_an_axis_tells_its_sizes_apart(values, labels):
 
 
 def test_a_value_lies_where_the_scale_says():
-    frame = Frame(left=10, right=110, top=0, bottom=50, across=(0, 4), up=(0, 100))
+    frame = PlotFrame(left=10, right=110, top=0, bottom=50, across=(0, 4), up=(0, 100))
 
     assert (frame.x(1), frame.y(0), frame.y(100)) == (35, 50, 0)
     assert [each for each in levels(frame, as_bytes) if "75 B" in each] == [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leakcheck.report import decisions, reasons
 from leakcheck.runtime import outlook
-from leakcheck.runtime.outlook import TABLE, Beyond, Evidence, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import TABLE, Beyond, Circumstances, Outlook, Wait, outlook_of
 from leakcheck.source.acts import Role
 from leakcheck.source.calls import Reach
 from leakcheck.source.guards import Guard, GuardKind
@@ -34,19 +34,19 @@ LATER = Use("read", Guard(), "once", "train.py", 9, "plot(rows)", after=True)
 GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers=True)
 ROWS = {
     "due-in-time": (
-        Evidence((ADD, CLEAR), due=True),
+        Circumstances((ADD, CLEAR), due=True),
         ("emptied", Wait("end"), "unclear", "the event loop lets go of it when its time comes"),
     ),
     "lasting-graph": (
-        Evidence((ADD, use("replace", reach="when a loop turns")), graph=True),
+        Circumstances((ADD, use("replace", reach="when a loop turns")), graph=True),
         ("leak", Wait(), "growing", "a graph of past steps is kept, and no backward is to free it"),
     ),
     "over-its-limit": (
-        Evidence((replace(ADD, guard=BELOW),), length=380, course="rises"),
+        Circumstances((replace(ADD, guard=BELOW),), length=380, course="rises"),
         ("leak", Wait(), "growing", "it has 380 elements, more than the 300 that it is to hold"),
     ),
     "taken-in-vain": (
-        Evidence((ADD, replace(CLEAR, ran=2)), course="rises"),
+        Circumstances((ADD, replace(CLEAR, ran=2)), course="rises"),
         (
             "leak",
             Wait(),
@@ -55,7 +55,7 @@ ROWS = {
         ),
     ),
     "left-by-some-requests": (
-        Evidence((ADD, OWN), course="rises", per_request=True),
+        Circumstances((ADD, OWN), course="rises", per_request=True),
         (
             "leak",
             Wait(),
@@ -65,23 +65,23 @@ ROWS = {
         ),
     ),
     "came-down": (
-        Evidence((ADD, replace(CLEAR, ran=9)), course="falls"),
+        Circumstances((ADD, replace(CLEAR, ran=9)), course="falls"),
         ("emptied", Wait(), "steady", "it was emptied, and may be again"),
     ),
     "stands": (
-        Evidence((ADD,), course="stands"),
+        Circumstances((ADD,), course="stands"),
         ("fills", Wait(), "steady", "it is full: it no longer grows"),
     ),
     "published": (
-        Evidence((ADD, use("take", reach="elsewhere")), published=True),
+        Circumstances((ADD, use("take", reach="elsewhere")), published=True),
         ("leak", Wait(), "growing", "a leak of the installed version that is known"),
     ),
     "fills-to-a-number": (
-        Evidence((ADD,), capacity=500, length=100, per_step=2.0),
+        Circumstances((ADD,), capacity=500, length=100, per_step=2.0),
         ("fills", Wait("limit", 300), "growing", "it fills to at most 500 elements"),
     ),
     "fills-to-a-limit": (
-        Evidence((ADD, use("take", SOME))),
+        Circumstances((ADD, use("take", SOME))),
         (
             "fills",
             Wait("limit", 1000),
@@ -90,7 +90,7 @@ ROWS = {
         ),
     ),
     "gathered": (
-        Evidence((ADD, use("take", reach="elsewhere"), LATER), trains=False),
+        Circumstances((ADD, use("take", reach="elsewhere"), LATER), trains=False),
         (
             "emptied",
             Wait("end"),
@@ -99,7 +99,7 @@ ROWS = {
         ),
     ),
     "emptied-now-and-then": (
-        Evidence((ADD, use("replace", EVERY))),
+        Circumstances((ADD, use("replace", EVERY))),
         (
             "emptied",
             Wait("turn", 1000),
@@ -108,7 +108,7 @@ ROWS = {
         ),
     ),
     "emptied-at-a-turn": (
-        Evidence((ADD, use("take", reach="when a loop turns"))),
+        Circumstances((ADD, use("take", reach="when a loop turns"))),
         (
             "emptied",
             Wait("turn", 50_000),
@@ -117,7 +117,7 @@ ROWS = {
         ),
     ),
     "emptied-elsewhere": (
-        Evidence((ADD, use("escape", reach="elsewhere"))),
+        Circumstances((ADD, use("escape", reach="elsewhere"))),
         (
             "emptied",
             Wait("end", 5000),
@@ -126,7 +126,7 @@ ROWS = {
         ),
     ),
     "memo": (
-        Evidence((replace(ADD, guard=NEW),)),
+        Circumstances((replace(ADD, guard=NEW),)),
         (
             "memo",
             Wait("slows", 700),
@@ -135,7 +135,7 @@ ROWS = {
         ),
     ),
     "keyed": (
-        Evidence((ADD,), keyed=True),
+        Circumstances((ADD,), keyed=True),
         (
             "memo",
             Wait("turn", 5000),
@@ -144,11 +144,11 @@ ROWS = {
         ),
     ),
     "held-by-nothing-known": (
-        Evidence(held=False, shapes_vary=True),
+        Circumstances(held=False, shapes_vary=True),
         ("unsure", Wait("slows", 1100), "unclear", "nothing that is known holds it"),
     ),
     "does-not-fit": (
-        Evidence((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
+        Circumstances((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
         (
             "leak",
             Wait(),
@@ -157,7 +157,7 @@ ROWS = {
         ),
     ),
     "grows": (
-        Evidence((ADD,)),
+        Circumstances((ADD,)),
         ("leak", Wait(), "growing", "nothing takes it away"),
     ),
 }
@@ -166,12 +166,14 @@ ROWS = {
 def test_a_known_leak_is_waited_for_once_something_was_taken_from_it():
     taken = use("take", reach="elsewhere", ran=1)
 
-    assert outlook_of(Evidence((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
+    assert (
+        outlook_of(Circumstances((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
+    )
 
 
 def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():
-    assert outlook_of(Evidence((ADD, LATER))).reason.code == "grows"
-    assert outlook_of(Evidence((ADD, GATHERS))).reason.code == "gathered"
+    assert outlook_of(Circumstances((ADD, LATER))).reason.code == "grows"
+    assert outlook_of(Circumstances((ADD, GATHERS))).reason.code == "gathered"
 
 
 def test_the_whole_table():
@@ -212,7 +214,7 @@ uses = st.builds(
     st.integers(0, 9),
 )
 evidences = st.builds(
-    Evidence,
+    Circumstances,
     st.lists(uses, max_size=5).map(tuple),
     st.none() | st.integers(1, 10**6),
     st.none() | st.integers(0, 10**6),
@@ -267,7 +269,7 @@ def test_what_took_away_again_and_again_is_no_hope(evidence, ran):
 
 @pytest.mark.parametrize("role", sorted(RELIEVES))
 def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
-    found: Outlook = outlook_of(Evidence((ADD, use(role, reach="elsewhere"))))
+    found: Outlook = outlook_of(Circumstances((ADD, use(role, reach="elsewhere"))))
 
     assert (found.kind, found.then) in (("emptied", "growing"), ("fills", "look again"))
 
@@ -285,7 +287,7 @@ def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
     ],
 )
 def test_a_graph_is_let_go_soon_or_is_kept(limited, kind):
-    found = outlook_of(Evidence((ADD, limited), graph=True))
+    found = outlook_of(Circumstances((ADD, limited), graph=True))
 
     assert found.kind == kind
     assert found.then in ("growing", "look again")
@@ -296,13 +298,13 @@ def test_a_graph_is_let_go_soon_or_is_kept(limited, kind):
 def test_one_tensor_that_is_cut_keeps_its_history_unless_it_is_detached(detached, kind):
     cut = use("cut", SOME, detached=detached)
 
-    assert outlook_of(Evidence((ADD, cut), graph=True, alone=True)).kind == kind
+    assert outlook_of(Circumstances((ADD, cut), graph=True, alone=True)).kind == kind
 
 
 def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     taken = use("replace", reach="when a loop turns")
 
-    assert outlook_of(Evidence((ADD, taken), graph=True, awaited=True)).kind == "emptied"
+    assert outlook_of(Circumstances((ADD, taken), graph=True, awaited=True)).kind == "emptied"
 
 
 @pytest.mark.parametrize(
@@ -316,6 +318,6 @@ def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     ],
 )
 def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
-    evidence = Evidence((ADD, use("take", guard, reach)), length=400, course="rises")
+    evidence = Circumstances((ADD, use("take", guard, reach)), length=400, course="rises")
 
     assert outlook_of(evidence).reason.code == code

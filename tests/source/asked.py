@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import textwrap
 
-from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
+from leakcheck.runtime.outlook import Circumstances, Outlook, outlook_of
 from leakcheck.source.places import Held
-from leakcheck.source.tree import Program
+from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import RELIEVES, Use, uses_of
 
 ADDS = "# adds"
 
 
-def program_of(*texts: str, complete: bool = False) -> Program:
+def program_of(*texts: str, complete: bool = False) -> ProgramTexts:
     """Return a program of train.py, and of other.py and third.py if there are more texts."""
     names = ("train.py", "other.py", "third.py")
     known = dict(zip(names, map(textwrap.dedent, texts), strict=False))
-    return Program(known, complete)
+    return ProgramTexts(known, complete)
 
 
-def lines_that_add(program: Program) -> tuple[tuple[str, int], ...]:
+def lines_that_add(program: ProgramTexts) -> tuple[tuple[str, int], ...]:
     """Return the lines that end with `# adds`."""
     return tuple(
         (path, number)
@@ -29,7 +29,7 @@ def lines_that_add(program: Program) -> tuple[tuple[str, int], ...]:
     )
 
 
-def held(program: Program, holder: str, **known: object) -> Held:
+def held(program: ProgramTexts, holder: str, **known: object) -> Held:
     """Return what "kept", "kept in train()" or "Meter.kept" stands for.
 
     A variable is the module's or the function's, an attribute is of objects of the class; other
@@ -46,17 +46,17 @@ def held(program: Program, holder: str, **known: object) -> Held:
     return Held(kind, name, function, path="train.py", adds=adds, **known)  # type: ignore[arg-type]
 
 
-def uses(program: Program, holder: str, **known: object) -> tuple[Use, ...]:
+def uses(program: ProgramTexts, holder: str, **known: object) -> tuple[Use, ...]:
     """Return what the program does with what it holds."""
     return uses_of(program, held(program, holder, **known))
 
 
-def reliefs(program: Program, holder: str, **known: object) -> list[tuple[str, str, str, str]]:
+def reliefs(program: ProgramTexts, holder: str, **known: object) -> list[tuple[str, str, str, str]]:
     """Return the role, guard, reach and code of the uses that take something away."""
     found = uses(program, holder, **known)
     return [(u.role, u.guard.kind, u.reach, u.code) for u in found if u.role in RELIEVES]
 
 
-def outlook(program: Program, holder: str, **known: object) -> Outlook:
+def outlook(program: ProgramTexts, holder: str, **known: object) -> Outlook:
     """Return what is to come, by the source alone."""
-    return outlook_of(Evidence(uses(program, holder, **known)))
+    return outlook_of(Circumstances(uses(program, holder, **known)))

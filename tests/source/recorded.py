@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leakcheck.runtime.outlook import Evidence, Outlook, outlook_of
+from leakcheck.runtime.outlook import Circumstances, Outlook, outlook_of
 from leakcheck.source.places import Held
-from leakcheck.source.tree import Program
+from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import uses_of
 
 
@@ -33,7 +33,7 @@ class Case:
     @property
     def outlooks(self) -> tuple[Outlook, ...]:
         """What is to come of each thing that grows there."""
-        program = Program(self.files, self.complete)
+        program = ProgramTexts(self.files, self.complete)
         visits = {(path, line): ran for path, line, ran in self.visits}
         return tuple(_outlook(program, dict(one), visits) for one in self.grows)
 
@@ -43,12 +43,14 @@ class Case:
         return all(outlook.kind != "leak" for outlook in self.outlooks)
 
 
-def _outlook(program: Program, told: dict[str, Any], visits: dict[tuple[str, int], int]) -> Outlook:
+def _outlook(
+    program: ProgramTexts, told: dict[str, Any], visits: dict[tuple[str, int], int]
+) -> Outlook:
     graph, alone = told.pop("graph", False), told.pop("alone", False)
     pairs = ("adds", "owners")
     told |= {each: tuple(map(tuple, told.get(each, ()))) for each in pairs}
     held = Held(**(told | {"classes": tuple(told.get("classes", ()))}))
-    return outlook_of(Evidence(uses_of(program, held, visits), graph=graph, alone=alone))
+    return outlook_of(Circumstances(uses_of(program, held, visits), graph=graph, alone=alone))
 
 
 def recorded() -> list[Case]:

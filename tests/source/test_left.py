@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakcheck.source.left import joins_more
-from leakcheck.source.tree import Program
+from leakcheck.source.tree import ProgramTexts
 
 HELPERS = """\
 
@@ -36,7 +36,7 @@ def newest(kept, new):
     ],
 )
 def test_a_line_that_joins_more_to_what_there_is(line, joins):
-    program = Program({"train.py": f"{line}\n{HELPERS}"})
+    program = ProgramTexts({"train.py": f"{line}\n{HELPERS}"})
     file = program.file("train.py")
 
     assert joins_more(file.tree.body[0], program, file) is joins

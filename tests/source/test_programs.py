@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from leakcheck.runtime.outlook import Evidence, outlook_of
+from leakcheck.runtime.outlook import Circumstances, outlook_of
 from leakcheck.source.places import Held
-from leakcheck.source.tree import Program
+from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import uses_of
 
 PROGRAMS = Path(__file__).parents[1] / "runtime" / "programs" / "leaking"
@@ -20,14 +20,14 @@ _LEAKS = re.compile(r"# leak\b")
 _OF_GRAPHS = re.compile(r'^# kind = "graph"$', re.MULTILINE)
 
 
-def asked(path: Path) -> tuple[Program, Held] | None:
+def asked(path: Path) -> tuple[ProgramTexts, Held] | None:
     """Return a program and what its header says that holds the leak; None if that has no name."""
     text = path.read_text(encoding="utf-8")
     told = _HOLDER.search(text)
     named = _KIND.match(told[1]) if told else None
     if told is None or named is None:
         return None
-    program = Program({path.name: text}, complete=True)
+    program = ProgramTexts({path.name: text}, complete=True)
     numbered = enumerate(text.splitlines(), 1)
     adds = tuple((path.name, number) for number, line in numbered if _LEAKS.search(line))
     owner, _, name = named[2].rpartition(".")
@@ -48,7 +48,7 @@ NAMED = {path.stem: found for path in sorted(PROGRAMS.glob("*.py")) if (found :=
 def test_nothing_in_a_leaking_program_is_hope(program):
     text = (PROGRAMS / f"{program}.py").read_text(encoding="utf-8")
     graph = _OF_GRAPHS.search(text) is not None
-    found = outlook_of(Evidence(uses_of(*NAMED[program]), graph=graph))
+    found = outlook_of(Circumstances(uses_of(*NAMED[program]), graph=graph))
 
     assert found.kind in ("leak", "memo"), found
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from leakcheck.source.tree import MOST_FILES, File, Program, parameters
+from leakcheck.source.tree import MOST_FILES, File, ProgramTexts, parameters
 
 TEXT = """
 from state import rows as kept_rows
@@ -87,13 +87,15 @@ def test_a_text_that_cannot_be_parsed_has_an_empty_tree(text):
 
 
 def test_a_class_has_the_bases_that_the_files_know():
-    program = Program({"a.py": "class A(B): pass", "b.py": "class B(list, C): pass\nclass C: ..."})
+    program = ProgramTexts(
+        {"a.py": "class A(B): pass", "b.py": "class B(list, C): pass\nclass C: ..."}
+    )
 
     assert program.family("A") == ("A", "B", "list", "C")
 
 
 def test_functions_of_the_same_file_come_before_those_of_others():
-    program = Program({"a.py": "def trim(rows): pass", "b.py": "def trim(kept): pass"})
+    program = ProgramTexts({"a.py": "def trim(rows): pass", "b.py": "def trim(kept): pass"})
     found = program.functions("trim", program.file("b.py"))
 
     assert [parameters(function) for _, function in found] == [["kept"]]
@@ -101,7 +103,7 @@ def test_functions_of_the_same_file_come_before_those_of_others():
 
 def test_the_files_that_what_grows_is_in_come_first_however_many_have_the_word():
     others = {f"module_{n}.py": "data = []" for n in range(MOST_FILES)}
-    program = Program({**others, "buffer.py": "data.append(1)"})
+    program = ProgramTexts({**others, "buffer.py": "data.append(1)"})
 
     assert "buffer.py" not in [file.path for file in program.files("data")]
     assert [file.path for file in program.files("data", ["buffer.py"])] == ["buffer.py", *others]

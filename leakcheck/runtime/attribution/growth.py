@@ -80,7 +80,7 @@ def _alive(born: list[list[weakref.ref[Any]]]) -> list[Any]:
     return [tensor for tensor in alive if tensor is not None]
 
 
-class Growth:
+class HeapGrowth:
     """Compares looks at the heap, the first of them being the state before the window.
 
     `settling_steps`: what was made in so many of the newest may rightly be alive.

@@ -18,7 +18,7 @@ from leakcheck.model import Holder, Kind, Link, Reason
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Found, weighed
-from leakcheck.runtime.attribution.growth import Grower, Growth, Longer, inside, referred_to
+from leakcheck.runtime.attribution.growth import Grower, HeapGrowth, Longer, inside, referred_to
 from leakcheck.runtime.attribution.hidden import seen_through_views
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.lines import LineTracer
@@ -84,7 +84,7 @@ class Inquest:
     def __init__(
         self,
         tracer: LineTracer,
-        growth: Growth,
+        growth: HeapGrowth,
         heap: Heap,
         growing: Mapping[str, float],
         apart_steps: float,

@@ -19,7 +19,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from leakcheck.runtime.attribution.assignments import parsed
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.line_events import LineEvents
@@ -53,7 +53,7 @@ class LineTracer:
         self._count, self._event_s = 0, _EVENT_S  # events, and what each costs with its probes
         self._stop_at_s = 0.0
         self._on = False
-        self._guard = Guard()
+        self._guard = ErrorGuard()
         self._events = LineEvents(
             called=self._guard.guarded(self._called),
             line=self._guard.guarded(self._line),

@@ -30,7 +30,7 @@ from leakcheck.runtime.introspection.kinds import (
 )
 from leakcheck.source.left import joins_more
 from leakcheck.source.places import Held
-from leakcheck.source.tree import FUNCTIONS, Function, Program
+from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts
 from leakcheck.source.tree import name_of as name_in
 from leakcheck.source.uses import Use, uses_of, with_numbers
 from leakcheck.source.words import words
@@ -43,7 +43,7 @@ class Sources:
 
     def __init__(self, visits: Mapping[tuple[str, int], int]) -> None:
         self.visits = visits
-        self._extended: dict[frozenset[str], Program] = {}
+        self._extended: dict[frozenset[str], ProgramTexts] = {}
 
     def uses_of(
         self,
@@ -76,7 +76,7 @@ class Sources:
         ran = [at for at in lines if self.visits.get(at)]
         return tuple((ran or lines)[:1])
 
-    def _ran(self, program: Program, held: Held) -> tuple[tuple[str, int], ...]:
+    def _ran(self, program: ProgramTexts, held: Held) -> tuple[tuple[str, int], ...]:
         """Return the line that adds by the source and ran most often; none was seen to add."""
         path = held.path or next((path for path, _ in held.adds), "")
         uses = uses_of(program, replace(held, adds=(), path=path), self.visits)
@@ -117,10 +117,10 @@ class Sources:
         return tuple(Place(*at, code) for at, code in found.items())
 
     @cached_property
-    def _program(self) -> Program:
+    def _program(self) -> ProgramTexts:
         paths = list(dict.fromkeys(frames.own_files_with("")))
         texts = {frames.shown(path): _text(path) for path in paths}
-        return Program(texts, complete=is_complete(paths))
+        return ProgramTexts(texts, complete=is_complete(paths))
 
     def _of_cells(self, suspect: Suspect) -> dict[str, str]:
         """Return the text of what is no module's file: a notebook's cell, a prompt's line."""
@@ -129,14 +129,14 @@ class Sources:
     def _unknown(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: _text(path) for path in paths if path not in self._program.texts}
 
-    def _with(self, others: Mapping[str, str]) -> Program:
+    def _with(self, others: Mapping[str, str]) -> ProgramTexts:
         if not others:
             return self._program
         key = frozenset(others)
         if key not in self._extended:
             cells = any(not path.endswith(".py") for path in others)
             complete = self._program.complete and not cells
-            self._extended[key] = Program({**self._program.texts, **others}, complete)
+            self._extended[key] = ProgramTexts({**self._program.texts, **others}, complete)
         return self._extended[key]
 
 
@@ -251,7 +251,7 @@ def running_test() -> str:
 
 def _loads_later(path: str) -> bool:
     """Say whether a function of a file imports a module of the user's that is not loaded yet."""
-    tree = Program({path: _text(path)}).file(path).tree
+    tree = ProgramTexts({path: _text(path)}).file(path).tree
     functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
     for node in (node for function in functions for node in ast.walk(function)):
         match node:

@@ -20,7 +20,7 @@ from typing import Any
 
 from leakcheck.model import Holder, Notice, Reason, Suspect
 from leakcheck.runtime.attribution import exits, probes
-from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.attribution.inquest import Grown, Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.resources import as_counted
@@ -67,7 +67,7 @@ class Window:
         self._tracer = LineTracer()
         # what is rarely made, as the model of a fold, is in use until the next one is
         rare = apart_steps >= FEWEST_RARE_STEPS
-        self._growth = Growth(int(apart_steps)) if rare else Growth()
+        self._growth = HeapGrowth(int(apart_steps)) if rare else HeapGrowth()
         self._marks = array("Q")
         self._step = 0
         self.full_in_steps = 0

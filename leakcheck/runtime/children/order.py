@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ChildOrder:
     """Plain values only: a spawned child gets them as text.
 
     `program` is the script, "" of a module; `own`: the folder of the user's own files;

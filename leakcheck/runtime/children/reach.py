@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from leakcheck.runtime.children.order import Order
+from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.watch import begin_watch
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
@@ -50,7 +50,7 @@ _FOLDER = str(Path(__file__).parents[3])
 class Reach:
     """Has `begin` called in each child process that may train; kept as long as children start."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ChildOrder) -> None:
         self.order = order
         self._begun_in = os.getpid()  # and in no process twice
 
@@ -77,7 +77,7 @@ class Reach:
             spawn.get_preparation_data = _with_entry(prepare, self)  # type: ignore[attr-defined]
 
 
-class Call:
+class ExecutedText:
     """Pickled, it is a call of `exec`: it needs nothing of ours where it is unpickled."""
 
     def __init__(self, source: str) -> None:
@@ -97,7 +97,7 @@ def _with_entry(prepare: Callable[[str], dict[str, Any]], reach: Reach) -> Calla
     def get_preparation_data(name: str) -> dict[str, Any]:
         data = prepare(name)
         if may_train(sys._getframe(1).f_locals.get("process_obj")):
-            data[ENTRY] = Call(CALL.format(folder=_FOLDER, order=asdict(reach.order)))
+            data[ENTRY] = ExecutedText(CALL.format(folder=_FOLDER, order=asdict(reach.order)))
         return data
 
     get_preparation_data.reach = reach  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def _with_entry(prepare: Callable[[str], dict[str, Any]], reach: Reach) -> Calla
 
 def arrive(order: dict[str, Any]) -> None:
     """Begin in a spawned child, before its `__main__` is imported."""
-    reach = Reach(Order(**order))
+    reach = Reach(ChildOrder(**order))
     reach._begun_in = 0
     ticks.install(Path(reach.order.own))
     _tick_in_script(reach.order.program)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from leakcheck.model import Ended, Report
-from leakcheck.runtime.children.order import Order
+from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.steps import StepClock
@@ -33,7 +33,7 @@ from leakcheck.runtime.sentinel import Sentinel
 LAST = -1_000_000  # the priority among the finalizers of multiprocessing
 
 
-def begin_watch(order: Order, process: Any) -> None:
+def begin_watch(order: ChildOrder, process: Any) -> None:
     """Watch the child process that we are in; it never raises."""
     with suppress(Exception):
         ChildWatch(order, process.name).begin()
@@ -42,7 +42,7 @@ def begin_watch(order: Order, process: Any) -> None:
 class ChildRecorder:
     """The recording of a child; it is begun with the first step, when the rank is known."""
 
-    def __init__(self, order: Order, process: str) -> None:
+    def __init__(self, order: ChildOrder, process: str) -> None:
         self._order, self._process = order, process
         self._recorder: Recorder | None = None
         self.rank: int | None = None
@@ -89,7 +89,7 @@ class ChildRecorder:
 class ChildWatch:
     """A sentinel, a clock and a recording in a child process."""
 
-    def __init__(self, order: Order, process: str) -> None:
+    def __init__(self, order: ChildOrder, process: str) -> None:
         self._recorder = ChildRecorder(order, process)
         self._sentinel = Sentinel(
             steps=order.steps,

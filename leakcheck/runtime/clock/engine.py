@@ -12,7 +12,7 @@ from types import CodeType
 from typing import Any, Protocol
 
 from leakcheck.runtime.clock.tap import Tap
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 
 MODULE = "torch.autograd.variable"
 _ENGINE = "_execution_engine"
@@ -24,10 +24,10 @@ _RUNNERS = (
 )
 
 
-class Listener(Protocol):
+class EngineListener(Protocol):
     """Is told of backward passes, by its guard; not kept alive for it."""
 
-    guard: Guard
+    guard: ErrorGuard
 
     def began_backward(self) -> None:
         """Note that gradients are asked for."""
@@ -63,5 +63,5 @@ def _remove(owner: type) -> None:
         setattr(owner, _ENGINE, known.engine)
 
 
-_tap = Tap[Listener](MODULE, "Variable", _install, _remove)
+_tap = Tap[EngineListener](MODULE, "Variable", _install, _remove)
 listen, stop_listening = _tap.listen, _tap.stop_listening

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from leakcheck.runtime.clock import loaders
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 
 MOST_SAMPLERS = 1000  # that are remembered: a program may make a loader for each task
 
@@ -21,7 +21,7 @@ class LoaderEpochs:
     """Calls `on_epoch` when the loader begins anew that gave the newest batch before a step."""
 
     def __init__(self, on_epoch: Callable[[], None]) -> None:
-        self.guard = Guard()
+        self.guard = ErrorGuard()
         self._on_epoch = on_epoch
         self._newest: tuple[int, int] | None = None
         self._feeding: tuple[int, int] | None = None

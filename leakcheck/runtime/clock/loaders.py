@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from leakcheck.runtime.clock.tap import Tap
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 
 LOADER_MODULE = "torch.utils.data.dataloader"
 _COUNT = "_num_yielded"
 
 
-class Listener(Protocol):
+class LoaderListener(Protocol):
     """Is told of batches, by its guard; not kept alive for it."""
 
-    guard: Guard
+    guard: ErrorGuard
 
     def gave(self, sampler: Any, dataset: Any, count: int) -> None:
         """Note how many batches an iterator has given, and what it goes over."""
@@ -54,5 +54,5 @@ def _remove(kind: type) -> None:
         delattr(kind, _COUNT)
 
 
-_tap = Tap[Listener](LOADER_MODULE, "_BaseDataLoaderIter", _install, _remove)
+_tap = Tap[LoaderListener](LOADER_MODULE, "_BaseDataLoaderIter", _install, _remove)
 listen, stop_listening = _tap.listen, _tap.stop_listening

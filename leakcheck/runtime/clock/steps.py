@@ -23,7 +23,7 @@ from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.introspection.line_events import LineEvents
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class StepClock:
     """Turns optimizer hooks and loop ticks into steps of a sentinel; `on_step` follows each."""
 
     def __init__(
-        self, sentinel: Sentinel, on_step: Callable[[], None], guard: Guard | None = None
+        self, sentinel: Sentinel, on_step: Callable[[], None], guard: ErrorGuard | None = None
     ) -> None:
         self._sentinel = sentinel
         self._on_step = on_step
-        self.guard = guard or Guard()  # whoever calls the clock does so by it
+        self.guard = guard or ErrorGuard()  # whoever calls the clock does so by it
         self._optimizer: weakref.ref[object] | None = None
         self._beside = Beside()
         self._others = 0

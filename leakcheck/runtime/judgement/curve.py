@@ -9,7 +9,7 @@ EVEN = 0.8  # of its rate over all, in the last third of the steps
 _LENGTH = "length"
 
 
-class Curve:
+class LengthCurve:
     """The lengths of one container, read now and then; a reading may fail, and ends it."""
 
     def __init__(self) -> None:

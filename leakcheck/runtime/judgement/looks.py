@@ -5,14 +5,16 @@ from __future__ import annotations
 from leakcheck.runtime.judgement import judge, rare
 from leakcheck.runtime.judgement.harmless import Excuses, excuse
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.judgement.span import Span
+from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.readings.watching import FEWEST_CHECKPOINTS, Watch
 
 
 class Looks:
     """The looks so far: the more there were, the more each of them must see."""
 
-    def __init__(self, watch: Watch, span: Span, excuses: Excuses, tolerance_bytes: int) -> None:
+    def __init__(
+        self, watch: Watch, span: LoopSpan, excuses: Excuses, tolerance_bytes: int
+    ) -> None:
         self._watch, self._span, self._excuses = watch, span, excuses
         self._tolerance_bytes = tolerance_bytes
         self._taken, self._took_soon = 0, False

@@ -8,7 +8,7 @@ from leakcheck.runtime.judgement.judge import FEWEST_WARMUP_STEPS
 
 
 @dataclass(slots=True)
-class Span:
+class LoopSpan:
     """The steps of one loop, which began after the step `origin`; `wanted` of them make it steady.
 
     What was read until the step `after` counts no more.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import psutil
 
-from leakcheck.runtime.guard import Guard, is_of_program
+from leakcheck.runtime.guard import ErrorGuard, is_of_program
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
@@ -134,7 +134,7 @@ class GarbageMeter:
         self.measuring = False  # readings are being taken: no time to look at what is freed
         self.ours = False  # what is freed now is leakcheck's own
         self.thread = 0  # that steps: other threads' collections are only added up
-        self.guard = Guard()
+        self.guard = ErrorGuard()
         self._heap: Callable[[], int] = heap or int
         self._devices: Callable[[], int] = devices or int
         self._before = Garbage(0, 0)

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 import torch
 
 from leakcheck import tracked
-from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.attribution.holders import Roots
 from leakcheck.runtime.attribution.window import Window
 from leakcheck.runtime.introspection import frames
@@ -246,7 +246,7 @@ def look_through_sieve(kept: list[object]) -> None:
 
 
 def compare_looks(kept: list[object]) -> None:
-    growth = Growth()
+    growth = HeapGrowth()
     for step in range(2):
         kept.append(torch.zeros(1))
         with unobserved(), closing(Heap()) as heap:

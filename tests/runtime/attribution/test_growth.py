@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 import torch
 
-from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.introspection.objects import Heap
 
 
@@ -21,7 +21,7 @@ from leakcheck.runtime.introspection.objects import Heap
     ],
 )
 def test_shapes_vary_if_looks_found_new_ones(lengths, vary):
-    growth = Growth()
+    growth = HeapGrowth()
     for step, length in enumerate(lengths):
         batch = torch.zeros(length, 3)
         with closing(Heap()) as heap:

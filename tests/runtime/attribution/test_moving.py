@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.introspection.objects import Heap
 
 LOOKS = (0, 5, 13, 24)
@@ -21,7 +21,7 @@ class Sample:
 
 def taken(step: Callable[[], Any], *containers: Any) -> dict[int, Any]:
     """Return which container each that grew takes from, looked at as a window does."""
-    growth = Growth()
+    growth = HeapGrowth()
     for at in range(LOOKS[-1] + 1):
         if at in LOOKS:
             with closing(Heap().add_untracked(containers)) as heap:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from leakcheck.model import Reason
-from leakcheck.runtime.attribution.growth import Growth
+from leakcheck.runtime.attribution.growth import HeapGrowth
 from leakcheck.runtime.attribution.holders import Chain, Roots
 from leakcheck.runtime.attribution.inquest import Inquest
 from leakcheck.runtime.attribution.lines import LineTracer
@@ -215,7 +215,7 @@ def test_a_window_leaves_no_trace_function_and_nothing_alive():
     assert sys.gettrace() is None
     assert frame.f_trace is None
     gc.collect()
-    made_by_a_window = (Window, LineTracer, Growth, Inquest, Roots, Heap, Chain)
+    made_by_a_window = (Window, LineTracer, HeapGrowth, Inquest, Roots, Heap, Chain)
     assert [each for each in gc.get_objects() if type(each) in made_by_a_window] == []
 
 

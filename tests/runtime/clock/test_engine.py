@@ -15,7 +15,7 @@ from torch.autograd import Variable
 
 from leakcheck.runtime.clock import engine, ticks
 from leakcheck.runtime.clock.steps import StepClock
-from leakcheck.runtime.guard import Guard
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.sentinel import Sentinel
 
 PASSES = "backward passes"
@@ -103,7 +103,7 @@ class Counts:
     """Counts what it is told."""
 
     def __init__(self):
-        self.guard, self.count = Guard(), 0
+        self.guard, self.count = ErrorGuard(), 0
 
     def began_backward(self):
         self.count += 1

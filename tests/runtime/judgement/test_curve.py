@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.runtime.judgement.curve import Curve
+from leakcheck.runtime.judgement.curve import LengthCurve
 
 
-def curve_of(length, steps: int = 3000, every: int = 3) -> Curve:
-    curve = Curve()
+def curve_of(length, steps: int = 3000, every: int = 3) -> LengthCurve:
+    curve = LengthCurve()
     for step in range(100, 100 + steps, every):
         curve.read(step, length(step))
     return curve
@@ -45,5 +45,5 @@ def test_what_is_emptied_full_slow_or_lost_does_not(length, came_down):
 
 
 def test_nothing_is_said_of_a_container_that_was_never_read():
-    assert not Curve().rose_evenly(0)
-    assert not Curve().came_down
+    assert not LengthCurve().rose_evenly(0)
+    assert not LengthCurve().came_down

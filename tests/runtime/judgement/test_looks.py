@@ -9,7 +9,7 @@ import pytest
 
 from leakcheck.runtime.judgement.harmless import Excuses
 from leakcheck.runtime.judgement.looks import Looks
-from leakcheck.runtime.judgement.span import Span
+from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.readings.series import Series
 
 MIB = 1 << 20
@@ -23,7 +23,7 @@ def looks(blocks_per_step: int) -> Looks:
         if step % 40 == 0:
             slow.append(step, 0.0, {"python.blocks": 1000 + blocks_per_step * step})
     watch: Any = SimpleNamespace(sources=[quick, slow], quick=quick, slow=slow)
-    return Looks(watch, Span(0, 5000), Excuses(), tolerance_bytes=1024)
+    return Looks(watch, LoopSpan(0, 5000), Excuses(), tolerance_bytes=1024)
 
 
 @pytest.mark.parametrize(
