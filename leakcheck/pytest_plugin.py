@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, Phases, TestLimits, WatchedTest
+from leakcheck.pytest_watch import DEFAULT_STEPS, LeakSentinel, LimitsOfTest, Phases, WatchedTest
 
 if TYPE_CHECKING:
     from leakcheck.model import Reason, Report
@@ -239,7 +239,7 @@ def _watching(item: pytest.Item, phase: str = "") -> Iterator[None]:
             _tell_unclear(item)
 
 
-def _settings_for(item: pytest.Item, phase: str) -> TestLimits | None:
+def _settings_for(item: pytest.Item, phase: str) -> LimitsOfTest | None:
     try:
         return _settings_of_item(item)
     except pytest.fail.Exception:  # a wrong marker is told once, by the test
@@ -301,7 +301,7 @@ def _named(report: Report, test: str) -> Report:
     return replace(report, run=run)
 
 
-def _allowed(report: Report, settings: TestLimits) -> bool:
+def _allowed(report: Report, settings: LimitsOfTest) -> bool:
     """Say whether what grows stays within the sizes that the test states."""
     host = device = 0.0
     for trend in report.trends:
@@ -316,7 +316,7 @@ def _allowed(report: Report, settings: TestLimits) -> bool:
     return host <= settings.max_host_bytes and device <= (settings.max_device_bytes or 0)
 
 
-def _settings_of_item(item: pytest.Item) -> TestLimits:
+def _settings_of_item(item: pytest.Item) -> LimitsOfTest:
     marker = item.get_closest_marker("leakcheck")
     options = dict(marker.kwargs) if marker is not None else {}
     try:
@@ -327,7 +327,7 @@ def _settings_of_item(item: pytest.Item) -> TestLimits:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def _settings_of(config: pytest.Config, options: dict[str, object], where: str) -> TestLimits:
+def _settings_of(config: pytest.Config, options: dict[str, object], where: str) -> LimitsOfTest:
     from leakcheck.units import parse_size_bytes
 
     names = ("max_host", "max_device", "steps", "warmup")
@@ -347,4 +347,4 @@ def _settings_of(config: pytest.Config, options: dict[str, object], where: str) 
         raise pytest.UsageError(f"{where}: leakcheck: {error}") from None
     if steps < 1 or warmup < 0:
         raise pytest.UsageError(f"{where}: leakcheck: steps and warmup must be whole numbers")
-    return TestLimits(sizes[0], sizes[1], steps, warmup)
+    return LimitsOfTest(sizes[0], sizes[1], steps, warmup)

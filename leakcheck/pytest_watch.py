@@ -21,7 +21,7 @@ DEFAULT_STEPS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class TestLimits:
+class LimitsOfTest:
     """What one test allows: bytes a step on host and device (None: no leak at all), and steps."""
 
     max_host_bytes: int | None = None
@@ -33,7 +33,7 @@ class TestLimits:
 class LeakSentinel:
     """The fixture's value: put it round the loop of the test in one of three ways."""
 
-    def __init__(self, settings: TestLimits) -> None:
+    def __init__(self, settings: LimitsOfTest) -> None:
         from leakcheck.runtime.sentinel import Sentinel
 
         self._settings = settings
@@ -113,7 +113,9 @@ class WatchedTest:
     for them, until the own one sees a step.
     """
 
-    def __init__(self, own: Callable[[], LeakSentinel | None], settings: TestLimits | None) -> None:
+    def __init__(
+        self, own: Callable[[], LeakSentinel | None], settings: LimitsOfTest | None
+    ) -> None:
         self._own = own
         self._settings = settings
         self._clock: StepClock | None = None

@@ -134,9 +134,9 @@ def topic_page(name: str) -> str:
 def _decisions() -> str:
     """Return the table that decides what is to come of growth, a row each as the code has it."""
     from leakcheck.report.decisions import table
-    from leakcheck.runtime.outlook import TABLE, Circumstances
+    from leakcheck.runtime.outlook import TABLE, Case
 
-    outlooks = ((row.code, row.outlook(Circumstances())) for row in TABLE)
+    outlooks = ((row.code, row.outlook(Case())) for row in TABLE)
     rows = ((code, each.kind, each.wait.steps, each.then) for code, each in outlooks)
     return table(rows)
 

@@ -12,6 +12,7 @@ from leakcheck import __version__
 from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Revision, Trial
 from leakcheck.model import Report, Trend
 from leakcheck.report.reasons import said
+from leakcheck.report.terminal import what_text
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
@@ -94,7 +95,7 @@ def _head(cure: Cure) -> Iterator[str]:
         yield f"{report.verdict}: {cure.command}: {told}"
     elif cure.chosen is None:
         yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried"
-        yield from (f"  leak     {each.what}" for each in report.suspects)
+        yield from (f"  leak     {what_text(each)}" for each in report.suspects)
     elif cure.chosen.outcome == "helps":
         yield f"fixed in part: {cure.command}: another leak is left"
     else:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 from leakcheck.model import Finding, Report
 from leakcheck.report import terminal
 from leakcheck.report.reasons import said
+from leakcheck.report.terminal import what_text
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -62,7 +63,7 @@ def _run_cases(report: Report) -> list[ET.Element]:
     if not report.suspects:
         return [_case("growing", command, "failure", terminal.headline(report), text)]
     return [
-        _case(f"{each.kind}:{each.fingerprint}", command, "failure", each.what, text)
+        _case(f"{each.kind}:{each.fingerprint}", command, "failure", what_text(each), text)
         for each in report.suspects
     ]
 

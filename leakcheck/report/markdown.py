@@ -45,7 +45,8 @@ def render(report: Report, *, color: bool = False) -> str:
 
 
 def _leak(suspect: Suspect, findings: tuple[Finding, ...]) -> Iterator[str]:
-    yield f"**{_escape(TITLES[suspect.kind])}** ({_escape(suspect.what)})"
+    what = f" ({_escape(suspect.what)})" if suspect.what else ""
+    yield f"**{_escape(TITLES[suspect.kind])}**{what}"
     yield ""
     yield f"- grows {_escape(growth_text(suspect))}"
     if suspect.processes:

@@ -13,7 +13,7 @@ from io import StringIO
 
 from leakcheck.model import Report, Suspect
 from leakcheck.report.plain import one_line
-from leakcheck.report.terminal import growth_text
+from leakcheck.report.terminal import growth_text, what_text
 from leakcheck.units import format_bytes
 
 MOST_SUSPECTS = 5
@@ -86,7 +86,7 @@ def _grow(roots: dict[str, _Thing], suspect: Suspect) -> None:
 
 
 def _told_of(suspect: Suspect) -> Iterator[str]:
-    yield one_line(suspect.what)
+    yield one_line(what_text(suspect))
     if grows := growth_text(suspect):
         yield f"grows {grows}"
     for place in suspect.locations[:1]:

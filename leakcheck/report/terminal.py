@@ -86,8 +86,7 @@ def headline(report: Report) -> str:
 def _leak(suspect: Suspect, findings: tuple[Finding, ...], width: int) -> Iterator[str]:
     owner = "library leak" if suspect.library else "leak"
     yield f"{owner} ({suspect.kind}): {TITLES[suspect.kind]}"
-    if suspect.what != TITLES[suspect.kind]:  # nothing more is known of it
-        yield from _row("what", suspect.what, width)
+    yield from _row("what", suspect.what, width)
     yield from _row("grows", growth_text(suspect), width)
     yield from _row("in", processes_text(suspect.processes), width)
     for place in suspect.locations[:3]:
@@ -118,6 +117,11 @@ def _wrapped(text: str, label: str, width: int) -> list[str]:
         break_on_hyphens=False,
         fix_sentence_endings=False,
     )
+
+
+def what_text(suspect: Suspect) -> str:
+    """Say what piles up, as exactly as it is known."""
+    return suspect.what or TITLES[suspect.kind]
 
 
 def growth_text(suspect: Suspect) -> str:

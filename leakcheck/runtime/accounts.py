@@ -39,18 +39,11 @@ LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
 # kinds whose suspects are only told if this counter was found to grow
 COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
-WHAT: dict[Kind, str] = {
-    "graph": "the autograd graph of past steps stays reachable",
-    "tensor": "tensors pile up",
-    "object": "Python objects pile up",
-    "native": "heap memory in use grows, Python objects do not",
-    "device": "device memory grows and no tensor accounts for it",
-    "processes": "child processes pile up",
-    "threads": "threads pile up",
-    "descriptors": "open file descriptors pile up",
-    "external": "the process uses more of the device, torch's allocator does not",
-    "fragmentation": "memory outside the allocator's count grows: held back, or mapped past it",
-}
+# of several that grow, the first of these is told
+MOST_TELLING: tuple[Kind, ...] = (
+    *("graph", "tensor", "object", "native", "device", "processes", "threads", "descriptors"),
+    *("external", "fragmentation"),
+)
 
 
 def told_suspects(course: Course) -> tuple[Suspect, ...]:
@@ -61,7 +54,7 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
     if not suspects:
         allocated_at = (place_of(memory) for memory in course.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
-        suspects = (Suspect(leading, WHAT[leading], locations=places),)
+        suspects = (Suspect(leading, "", locations=places),)
     beside = course.fills_beside
     if len(suspects) == 1 and beside is None:
         suspects = (_measured(suspects[0], course, rates),)
@@ -77,7 +70,7 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
 
 def _leading(rates: dict[str, float]) -> Kind:
     """Return the most telling kind of leak that what grows may show."""
-    return min(map(_kind_of, without_few_blocks(rates)), key=list(WHAT).index)
+    return min(map(_kind_of, without_few_blocks(rates)), key=MOST_TELLING.index)
 
 
 def _kind_of(resource: str) -> Kind:
@@ -176,7 +169,7 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
 
 
 def _arenas(course: Course, blocks: float, rates: dict[str, float]) -> float | None:
-    """Return what is mapped a step beside the heap, if so many objects come that it tells it."""
+    """Return what is mapped a step beside the heap, only if enough objects are made to tell."""
     known, narrow = _climb(course, "host.rss-heap", None)
     return rates.get("host.rss-heap", known if known and narrow and blocks >= MANY_BLOCKS else None)
 

@@ -106,7 +106,7 @@ def summary(report: Report) -> str:
     for suspect in report.suspects:
         rate = f" {format_bytes(suspect.bytes_per_step)} a step" if suspect.bytes_per_step else ""
         held = f", held by {suspect.holder}" if suspect.holder else ""
-        return f"{suspect.what}:{rate}{held}"
+        return f"{suspect.what or suspect.kind}:{rate}{held}"
     return f"the verdict is {report.verdict}"
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from leakcheck.runtime.outlook import KEYED_STEPS, MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
+from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 
+FOUND_BY_KEY_STEPS = 150  # as caches are: most are full after a turn
 FOUND_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 
 
@@ -49,7 +50,7 @@ DOUBTS = (
     DoubtRow("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),
     DoubtRow("nothing-found", lambda d: not d.found, UNSURE_STEPS),
     DoubtRow("held-by-nothing-known", lambda d: d.held_by_nothing, UNSURE_STEPS),
-    DoubtRow("found-by-key", lambda d: d.may_fill, KEYED_STEPS),
+    DoubtRow("found-by-key", lambda d: d.may_fill, FOUND_BY_KEY_STEPS),
     DoubtRow("no-doubt", lambda d: True, 0),
 )
 

@@ -25,7 +25,7 @@ from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
-from leakcheck.runtime.prospects import NO_PROSPECTS, PLAIN_STEPS, Prospects, prospects_of
+from leakcheck.runtime.prospects import NO_PROSPECTS, OF_A_PLAIN_LOOP, Prospects, prospects_of
 from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
 
@@ -235,7 +235,7 @@ class Attribution:
         *,
         longer: bool = False,
         least_steps: int = 0,
-        steps: outlook.Circumstances = PLAIN_STEPS,
+        case: outlook.Case = OF_A_PLAIN_LOOP,
     ) -> None:
         # imported now: most runs never get here
         from leakcheck.runtime.attribution.window import Window
@@ -249,7 +249,7 @@ class Attribution:
         rare = next((each.stairs for each in growing if each.stairs is not None), None)
         if rare is not None:
             length = FEWEST_RARE * rare.apart + SPARE_STEPS
-        self._steps = steps
+        self._case = case
         self._last_step = step + length
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
@@ -305,7 +305,7 @@ class Attribution:
         window = self._window
         suspects, notices = window.close()
         suspects = tuple(one for one in suspects if self._accounts(one))
-        found = prospects_of(suspects, window.sources, window.grown, window.uses, self._steps)
+        found = prospects_of(suspects, window.sources, window.grown, window.uses, self._case)
         beyond = found.beyond
         others = [one for one in found.each if one not in beyond.each]
         suspects = beyond.suspects

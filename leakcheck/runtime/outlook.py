@@ -1,4 +1,4 @@
-"""Will what grows stop? One table from evidence to outlook: the first row that fits decides.
+"""Will what grows stop? One table from a case to its outlook: the first row that fits decides.
 
 Pure, and the only place that knows: what was measured comes first, what live objects say next, and
 the source last, which never acquits: it says for how long to wait, and for what. Waits are counted
@@ -31,7 +31,6 @@ LOOP_STEPS = 1000  # for the loop around the steps to turn, though nothing says 
 ELSEWHERE_STEPS = 5000  # for what some line may take away, or what is full after a turn
 TURN_STEPS = 50_000  # for a loop to turn that takes it away: an epoch may take hours
 MEMO_STEPS = 700  # for what is only kept where it is new, until every key was seen
-KEYED_STEPS = 150  # for what is found by key, as caches are: most are full after a turn
 UNSURE_STEPS = 200  # for what nothing known holds
 SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
 Numbers = tuple[tuple[str, int | float | None], ...]
@@ -66,35 +65,26 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What is known about one thing that grows.
-
-    `length` and `course` are measured of that very container, `capacity` is what live objects say;
-    `alone`: one tensor keeps the graph it was made by, in no container; `awaited`: a backward that
-    has not run yet takes the graph; `keyed`: it is found by key; `per_request`: the steps are
-    requests, each of which takes away its own entry; `due`: an event loop lets go of it in time;
-    `published`: it is a known leak of an installed version of a library; `trains`: an optimizer
-    steps, so that to gather is not all that the loop is for; `beyond`: the limit that it never
-    comes to, as memory has no room for so many.
-    """
+class Case:
+    """What is known about one thing that grows: its uses by the source, all else by measuring."""
 
     uses: tuple[Use, ...] = ()
-    capacity: int | None = None
-    length: int | None = None
-    course: Course = "unknown"
+    capacity: int | None = None  # as the live objects say
+    length: int | None = None  # of that very container
+    course: Course = "unknown"  # of its length
     per_step: float = 1.0
     graph: bool = False
-    alone: bool = False
-    awaited: bool = False
-    keyed: bool = False
+    alone: bool = False  # one tensor keeps the graph it was made by, in no container
+    awaited: bool = False  # a backward that has not run yet takes the graph
+    keyed: bool = False  # it is found by key
     shapes_vary: bool = False
     per_training: bool = False
-    per_request: bool = False
-    due: bool = False
-    published: bool = False
-    trains: bool = True
+    per_request: bool = False  # the steps are requests, each of which takes away its own entry
+    due: bool = False  # an event loop lets go of it in time
+    published: bool = False  # a known leak of an installed version of a library
+    trains: bool = True  # an optimizer steps: to gather is not all that the loop is for
     held: bool = True
-    beyond: Beyond | None = None
+    beyond: Beyond | None = None  # the limit that it never comes to: memory has no room
 
     @property
     def relief(self) -> tuple[Use, ...]:
@@ -161,9 +151,9 @@ def may_relieve(use: Use) -> bool:
     return not rare or (use.ran > 0 and use.reach != "once")
 
 
-def outlook_of(evidence: Circumstances) -> Outlook:
+def outlook_of(case: Case) -> Outlook:
     """Return what the first row of the table that fits says."""
-    return next(row.outlook(evidence) for row in TABLE if row.fits(evidence))
+    return next(row.outlook(case) for row in TABLE if row.fits(case))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +161,16 @@ class OutlookRow:
     """One row: its code, when it fits, and what it says then, about which use and numbers."""
 
     code: str
-    fits: Callable[[Circumstances], bool]
-    says: Callable[[Circumstances], tuple[OutlookKind, Wait, Then]]
-    tells: Callable[[Circumstances], Use | None] = lambda evidence: None
-    numbers: Callable[[Circumstances], Numbers] = lambda e: (("most", e.most), ("length", e.length))
+    fits: Callable[[Case], bool]
+    says: Callable[[Case], tuple[OutlookKind, Wait, Then]]
+    tells: Callable[[Case], Use | None] = lambda case: None
+    numbers: Callable[[Case], Numbers] = lambda e: (("most", e.most), ("length", e.length))
 
-    def outlook(self, evidence: Circumstances) -> Outlook:
+    def outlook(self, case: Case) -> Outlook:
         """Return the outlook, with the use that it rests on."""
-        kind, wait, then = self.says(evidence)
-        known = [(name, each) for name, each in self.numbers(evidence) if each is not None]
-        use = self.tells(evidence)
+        kind, wait, then = self.says(case)
+        known = [(name, each) for name, each in self.numbers(case) if each is not None]
+        use = self.tells(case)
         where = () if use is None else _fields(use)
         return Outlook(kind, Reason(self.code, (*known, *where)), wait, then)
 
@@ -196,22 +186,22 @@ def _is_below(use: Use) -> bool:
     return use.guard.kind == "below" and (use.guard.n or 0) <= MOST_HELD
 
 
-def _is_lasting_graph(evidence: Circumstances) -> bool:
-    """Say whether a graph stays: nothing that is known lets it go beside the line that adds.
+def _is_lasting_graph(case: Case) -> bool:
+    """Say whether a graph stays: no known use at each step releases it.
 
     What one tensor is cut to keeps it by its history all the same, unless that is detached.
     """
-    known = (use for use in evidence.relief if use.role != "escape")
+    known = (use for use in case.relief if use.role != "escape")
     beside = (use for use in known if use.reach == "each step")
-    lets_go = evidence.capacity is not None or any((*evidence.limits, *beside))
-    cut = any(use.detached for use in evidence.limits)
-    lets_go = lets_go and (cut or not evidence.alone)
-    return evidence.graph and evidence.goes_on and not (evidence.awaited or lets_go)
+    lets_go = case.capacity is not None or any((*case.limits, *beside))
+    cut = any(use.detached for use in case.limits)
+    lets_go = lets_go and (cut or not case.alone)
+    return case.graph and case.goes_on and not (case.awaited or lets_go)
 
 
-def _hoped(evidence: Circumstances, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
+def _hoped(case: Case, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
     """Return what is emptied, some day: of a graph that nobody means to keep, soon."""
-    if not evidence.graph or evidence.awaited:
+    if not case.graph or case.awaited:
         return "emptied", wait, then
     return (
         "emptied",
@@ -220,103 +210,103 @@ def _hoped(evidence: Circumstances, wait: Wait, then: Then) -> tuple[OutlookKind
     )
 
 
-def _vain(evidence: Circumstances) -> Use | None:
+def _vain(case: Case) -> Use | None:
     """Return what took something away again and again, while it went on growing."""
-    taken = (use for use in evidence.uses if use.role in RELIEVES and use.sure)
-    taken = (u for u in taken if u.reach != "once" and not evidence.is_own(u))  # a new object's own
+    taken = (use for use in case.uses if use.role in RELIEVES and use.sure)
+    taken = (u for u in taken if u.reach != "once" and not case.is_own(u))  # a new object's own
     return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
 
 
-def _is_in_vain(evidence: Circumstances) -> bool:
-    other = evidence.relief or evidence.capacity is not None
-    return evidence.goes_on and _vain(evidence) is not None and not other
+def _is_in_vain(case: Case) -> bool:
+    other = case.relief or case.capacity is not None
+    return case.goes_on and _vain(case) is not None and not other
 
 
-def _own(evidence: Circumstances) -> Use | None:
-    return next(filter(evidence.is_own, evidence.uses), None)
+def _own(case: Case) -> Use | None:
+    return next(filter(case.is_own, case.uses), None)
 
 
-def _is_left_by_some(evidence: Circumstances) -> bool:
-    other = evidence.relief or evidence.capacity is not None
-    return evidence.goes_on and _own(evidence) is not None and not other
+def _is_left_by_some(case: Case) -> bool:
+    other = case.relief or case.capacity is not None
+    return case.goes_on and _own(case) is not None and not other
 
 
-def _is_over(evidence: Circumstances) -> bool:
-    most, length = evidence.firm, evidence.length
-    return evidence.goes_on and most is not None and (length or 0) > PASSED * most
+def _is_over(case: Case) -> bool:
+    most, length = case.firm, case.length
+    return case.goes_on and most is not None and (length or 0) > PASSED * most
 
 
-def _is_below_its_limit(evidence: Circumstances) -> bool:
+def _is_below_its_limit(case: Case) -> bool:
     """Say whether a limit is known that it may yet come to; one cut to now and then is passed."""
-    most, length = evidence.most, evidence.length
-    return most is not None and (evidence.capacity is not None or (length or 0) < most)
+    most, length = case.most, case.length
+    return most is not None and (case.capacity is not None or (length or 0) < most)
 
 
-def _turning(evidence: Circumstances) -> Use | None:
-    return next((use for use in evidence.relief if use.reach == "when a loop turns"), None)
+def _turning(case: Case) -> Use | None:
+    return next((use for use in case.relief if use.reach == "when a loop turns"), None)
 
 
-def _recurring(evidence: Circumstances) -> Use | None:
-    steps = (use for use in evidence.relief if use.reach == "each step")
+def _recurring(case: Case) -> Use | None:
+    steps = (use for use in case.relief if use.reach == "each step")
     return next((use for use in steps if use.guard.kind == "every"), None)
 
 
-def _for_the_next(evidence: Circumstances) -> Wait:
-    use = _recurring(evidence)
+def _for_the_next(case: Case) -> Wait:
+    use = _recurring(case)
     every = use.guard.n if use is not None else None
     return Wait(
         "turn", TURN_STEPS if every is None else max(LOOP_STEPS, round(FILLS_WITHIN * every))
     )
 
 
-def _relieving(evidence: Circumstances) -> Use | None:
-    return next(iter(evidence.relief), None)
+def _relieving(case: Case) -> Use | None:
+    return next(iter(case.relief), None)
 
 
-def _limiting(evidence: Circumstances) -> Use | None:
-    told = [use for use in evidence.limits if use.guard.n == evidence.most]
-    return next(iter((*told, *evidence.limits)), None)
+def _limiting(case: Case) -> Use | None:
+    told = [use for use in case.limits if use.guard.n == case.most]
+    return next(iter((*told, *case.limits)), None)
 
 
-def _gathering(evidence: Circumstances) -> Use | None:
+def _gathering(case: Case) -> Use | None:
     """Return what uses all of it after the loop: of a training only what joins or saves it."""
-    used = (use for use in evidence.uses if use.gathers or (use.after and not evidence.trains))
+    used = (use for use in case.uses if use.gathers or (use.after and not case.trains))
     return next(used, None)
 
 
-def _is_published(evidence: Circumstances) -> bool:
-    ran = any(use.ran or use.asked for use in evidence.relief)
-    return evidence.published and not ran
+def _is_published(case: Case) -> bool:
+    ran = any(use.ran or use.asked for use in case.relief)
+    return case.published and not ran
 
 
-def _first_add(evidence: Circumstances) -> Use | None:
-    return next(iter(evidence.adds), None)
+def _first_add(case: Case) -> Use | None:
+    return next(iter(case.adds), None)
 
 
-def _is_memo(evidence: Circumstances) -> bool:
-    adds = evidence.adds
+def _is_memo(case: Case) -> bool:
+    adds = case.adds
     return bool(adds) and all(use.guard.kind in _ENDS for use in adds)
 
 
-def _filled_within(evidence: Circumstances) -> Wait:
-    most, length = evidence.most or 0, evidence.length or 0
+def _filled_within(case: Case) -> Wait:
+    most, length = case.most or 0, case.length or 0
     missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
-    steps = missing / max(evidence.per_step, LEAST_PER_STEP)
+    steps = missing / max(case.per_step, LEAST_PER_STEP)
     return Wait("limit", max(1, round(steps)))
 
 
-def _for_a_limit(evidence: Circumstances) -> Wait:
-    return Wait("limit", GRAPH_LIMIT_STEPS if evidence.graph else LIMIT_STEPS)
+def _for_a_limit(case: Case) -> Wait:
+    return Wait("limit", GRAPH_LIMIT_STEPS if case.graph else LIMIT_STEPS)
 
 
-def _unsure_steps(evidence: Circumstances) -> int:
-    return SHAPES_STEPS if evidence.shapes_vary else UNSURE_STEPS
+def _unsure_steps(case: Case) -> int:
+    return SHAPES_STEPS if case.shapes_vary else UNSURE_STEPS
 
 
 def _always(
     kind: OutlookKind, wait: Wait, then: Then
-) -> Callable[[Circumstances], tuple[OutlookKind, Wait, Then]]:
-    return lambda evidence: (kind, wait, then)
+) -> Callable[[Case], tuple[OutlookKind, Wait, Then]]:
+    return lambda case: (kind, wait, then)
 
 
 def _of_memory(beyond: Beyond) -> Numbers:

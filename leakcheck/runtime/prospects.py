@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
-from leakcheck.runtime.outlook import Circumstances, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import Case, Outlook, Wait, outlook_of
 from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
@@ -25,10 +25,10 @@ AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """One suspect, with the evidence and what the table says of it."""
+    """One suspect, its case, and what the table says of it."""
 
     suspect: Suspect
-    evidence: Circumstances
+    case: Case
     outlook: Outlook
 
     @property
@@ -39,7 +39,7 @@ class Prospect:
     @property
     def is_bounded(self) -> bool:
         """Whether it ends by itself: it only fills up, or is a graph that goes every so often."""
-        graph = self.evidence.graph and not self.evidence.awaited
+        graph = self.case.graph and not self.case.awaited
         return self.fills or (graph and self.outlook.reason.code == "emptied-now-and-then")
 
     @property
@@ -50,8 +50,8 @@ class Prospect:
     @property
     def limit(self) -> Use | None:
         """The use that limits it."""
-        known = self.evidence.limits or (() if self.fills else self.evidence.relief)
-        told = [use for use in known if use.guard.n == self.evidence.most]
+        known = self.case.limits or (() if self.fills else self.case.relief)
+        told = [use for use in known if use.guard.n == self.case.most]
         return next(iter((*told, *known)), None)
 
 
@@ -64,7 +64,7 @@ class Prospects:
     @property
     def beyond(self) -> Prospects:
         """Those that end neither full nor in time; all of them if there are none."""
-        each = (one for one in self.each if not (one.fills or one.evidence.due))
+        each = (one for one in self.each if not (one.fills or one.case.due))
         return Prospects(tuple(each) or self.each)
 
     @property
@@ -115,12 +115,12 @@ class Prospects:
         if outlook is None or outlook.kind != "emptied":
             return None
         decides = next(one for one in self.each if one.outlook is outlook)
-        meant = decides.evidence.awaited or decides.evidence.due
-        if decides.evidence.graph and not meant:
+        meant = decides.case.awaited or decides.case.due
+        if decides.case.graph and not meant:
             return None
         fields = dict(outlook.reason.fields)
         at = (fields.get("path"), fields.get("line"))
-        uses = [use for use in decides.evidence.relief if at in (_at(use), _asked_at(use))]
+        uses = [use for use in decides.case.relief if at in (_at(use), _asked_at(use))]
         return Removal(outlook.reason, any(use.ran or use.asked for use in uses))
 
     @property
@@ -163,15 +163,13 @@ class Prospects:
     @property
     def turns(self) -> bool:
         """Whether a turn of the loop around the steps lets go of something that some hold."""
-        return any(
-            use.reach == "when a loop turns" for one in self.each for use in one.evidence.relief
-        )
+        return any(use.reach == "when a loop turns" for one in self.each for use in one.case.relief)
 
     @property
     def waits_long(self) -> bool:
         """Whether each is emptied at the end of a loop, however long that takes."""
         codes = {one.outlook.reason.code for one in self.each}
-        if any(one.evidence.graph for one in self.each):
+        if any(one.case.graph for one in self.each):
             return False
         return bool(codes) and codes <= {"emptied-at-a-turn", "emptied-now-and-then"}
 
@@ -194,7 +192,7 @@ class Prospects:
     @property
     def period_steps(self) -> int:
         """Return every how many steps something is taken, 0 if that is not known."""
-        uses = (use for one in self.each for use in one.evidence.relief)
+        uses = (use for one in self.each for use in one.case.relief)
         return max((use.guard.n or 0 for use in uses if use.guard.kind == "every"), default=0)
 
     @property
@@ -235,7 +233,7 @@ class Prospects:
 
 
 NO_PROSPECTS = Prospects(())
-PLAIN_STEPS = Circumstances()
+OF_A_PLAIN_LOOP = Case()
 
 
 def prospects_of(
@@ -243,13 +241,13 @@ def prospects_of(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    steps: Circumstances = PLAIN_STEPS,
+    case: Case = OF_A_PLAIN_LOOP,
 ) -> Prospects:
-    """Ask the table about each of the suspects; `steps`: what is known of the steps already.
+    """Ask the table about each of the suspects; `case`: what is known of the loop already.
 
     What something takes from, if in vain, comes after what nothing takes from.
     """
-    asked = (_prospect(each, sources, grown, uses, steps) for each in suspects)
+    asked = (_prospect(each, sources, grown, uses, case) for each in suspects)
     return Prospects(tuple(sorted(asked, key=lambda one: one.in_vain)))
 
 
@@ -258,7 +256,7 @@ def _prospect(
     sources: Sources,
     grown: Mapping[Holder, Grown],
     uses: Mapping[Holder, tuple[Use, ...]],
-    steps: Circumstances,
+    case: Case,
 ) -> Prospect:
     known, found = grown.get(suspect.holder), uses.get(suspect.holder)
     found = sources.uses_of(suspect) if found is None else found
@@ -267,8 +265,8 @@ def _prospect(
     if awaited is not None:
         taken = Use("take", NONE, "elsewhere", awaited.path, awaited.line, awaited.code)
         found = (*found, taken)
-    evidence = replace(
-        steps,
+    case = replace(
+        case,
         uses=found,
         length=known.length if known else None,
         course="rises" if known and known.was_never_emptied else "unknown",
@@ -279,10 +277,10 @@ def _prospect(
         beyond=known.beyond if known is not None else None,
     )
     located = _located(suspect, found, sources)
-    evidence = replace(evidence, published=leak_of(located) is not None)
-    outlook = outlook_of(evidence)
+    case = replace(case, published=leak_of(located) is not None)
+    outlook = outlook_of(case)
     advised = _advised(located, found, sources)
-    return Prospect(replace(advised, reason=outlook.reason), evidence, outlook)
+    return Prospect(replace(advised, reason=outlook.reason), case, outlook)
 
 
 def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:
@@ -321,7 +319,7 @@ def _keeps_its_history(suspect: Suspect) -> bool:
 
 def _is_mostly_found(one: Prospect, steps: int) -> bool:
     gained = (one.suspect.objects_per_step or 0.0) * steps
-    asked = max((use.asked for use in one.evidence.adds if use.guard.kind == "new"), default=0)
+    asked = max((use.asked for use in one.case.adds if use.guard.kind == "new"), default=0)
     return asked >= FEWEST_ASKED and asked >= MOSTLY_FOUND * gained
 
 

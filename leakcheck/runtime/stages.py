@@ -1,6 +1,7 @@
 """The course of a watch: watching, then confirming, waiting, attributing, and the conclusion.
 
-Every number that it decides on comes from `judge`, all that it reads from `watching` and `inquiry`.
+The numbers that it decides on stand in `patience`, `outlook` and `doubts`; what it reads comes from
+`watching` and `inquiry`.
 """
 
 from __future__ import annotations
@@ -368,7 +369,7 @@ class Course:
             curve.read(step, self._way_by_holder[holder].length())
 
     def _settle_dispute(self) -> None:
-        """Leave out what did not grow evenly beside a leak: what took from it did so after all."""
+        """Leave out, beside a leak, what did not grow evenly: something did remove from it."""
         vain = set(self._prospects.in_vain) if self._disputed else set()
         curves = ((holder, self._curves.get(holder)) for holder in vain)
         wavers = [h for h, one in curves if one is None or not one.rose_evenly(0)]
@@ -442,7 +443,7 @@ class Course:
                 slow=self.watch.slow,
                 longer=longer,
                 least_steps=least_steps,
-                steps=outlook.Circumstances(per_request=self.per_request, trains=self.trains),
+                case=outlook.Case(per_request=self.per_request, trains=self.trains),
             )
             self._attribution = self._attribute_from(step)
         except Exception as error:  # that it grows is known; who holds it then is not

@@ -40,24 +40,18 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A name in a scope: of the file and the line of its function, 0 the module's.
-
-    `path` is "" for an attribute, which any file may name: of objects of `classes`, which the files
-    `homes` define, that are made by the calls `makers`, where these are known.
-    `inner`: an element of it is what grows; `owner`: it is an object that has the place; `alias`: a
-    name that was given it, so that to set that name anew takes nothing away.
-    """
+    """A variable of a scope, or an attribute of the objects of some classes."""
 
     kind: Literal["variable", "attribute"]
     name: str
-    path: str = ""
-    line: int = 0
-    classes: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ()
-    inner: bool = False
-    owner: bool = False
-    alias: bool = False
-    makers: Makers = None
+    path: str = ""  # of the file; "" for an attribute, which any file may name
+    line: int = 0  # of the variable's function, 0 for the module
+    classes: tuple[str, ...] = ()  # whose attribute it is, where these are known
+    homes: tuple[str, ...] = ()  # the files that define these classes
+    inner: bool = False  # an element of it is what grows
+    owner: bool = False  # it is an object that has the place
+    alias: bool = False  # a name that was given it: to set that anew takes nothing away
+    makers: Makers = None  # the calls that make its object, where these are known
 
 
 def place_at(program: ProgramTexts, file: File, node: ast.AST) -> list[Place]:

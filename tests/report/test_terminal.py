@@ -92,7 +92,7 @@ def test_closer_looks_are_told_apart_from_what_each_step_costs(growing_run):
 
 
 def test_of_what_nothing_more_is_known_is_said_once():
-    suspect = Suspect("tensor", "tensors pile up", objects_per_step=2)
+    suspect = Suspect("tensor", "", objects_per_step=2)
 
     assert terminal.render(Report(verdict="growing", suspects=(suspect,))) == (
         "leakcheck: growing: 1 leak\n"
@@ -104,7 +104,7 @@ def test_of_what_nothing_more_is_known_is_said_once():
 
 
 def test_what_comes_rarely_is_told_with_the_steps_between():
-    suspect = Suspect("tensor", "tensors pile up", objects_per_step=1 / 300, bytes_per_step=4096.0)
+    suspect = Suspect("tensor", "", objects_per_step=1 / 300, bytes_per_step=4096.0)
 
     assert terminal.growth_text(suspect) == "1 tensor in 300 steps, 4.0 KiB a step"
 

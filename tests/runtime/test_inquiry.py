@@ -11,12 +11,12 @@ from leakcheck.report.reasons import said
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
-from leakcheck.runtime.doubts import longer_steps
+from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, longer_steps
 from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
-from leakcheck.runtime.outlook import KEYED_STEPS, MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
+from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 from leakcheck.runtime.readings.series import Series
 from tests.holders import held_by
 
@@ -24,7 +24,7 @@ STEPS = list(range(10, 70, 5))
 TENSORS = Reading("tensors", STEPS, [2 * s for s in STEPS], fit(STEPS, [2 * s for s in STEPS]))
 HEAP = Reading("host.heap", STEPS, [4096 * s for s in STEPS], fit(STEPS, [4096 * s for s in STEPS]))
 BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
-HELD = Suspect("tensor", "tensors pile up", holder=held_by("global `kept`"))
+HELD = Suspect("tensor", "", holder=held_by("global `kept`"))
 UNHELD = Suspect("native", "memory outside Python objects grows")
 
 
@@ -76,7 +76,7 @@ def test_what_somebody_holds_is_in_no_doubt():
 
 
 def test_what_may_be_a_cache_must_go_on_for_longer():
-    assert longer(findings(HELD, keyed=True), TENSORS, early=True) == KEYED_STEPS
+    assert longer(findings(HELD, keyed=True), TENSORS, early=True) == FOUND_BY_KEY_STEPS
     assert longer(findings(HELD, keyed=True), TENSORS) == 0
     assert longer(findings(HELD, memo=True), TENSORS) == MEMO_STEPS
 
@@ -113,12 +113,12 @@ def test_a_librarys_memory_may_be_a_cache_by_shape_while_shapes_are_new():
 def test_so_must_what_finds_things_by_key_and_gains_ever_less():
     slower = replace(TENSORS, slows=True)
 
-    assert longer(findings(HELD, keyed=True), slower) == KEYED_STEPS
+    assert longer(findings(HELD, keyed=True), slower) == FOUND_BY_KEY_STEPS
     assert longer(findings(HELD), slower) == 0
 
 
 def test_tensors_whose_holder_is_unknown_may_be_in_something_that_fills_up():
-    unheld = Suspect("tensor", "tensors pile up")
+    unheld = Suspect("tensor", "")
 
     assert longer(findings(HELD, unheld), TENSORS) == UNSURE_STEPS
 
@@ -126,7 +126,7 @@ def test_tensors_whose_holder_is_unknown_may_be_in_something_that_fills_up():
 def test_what_nobody_holds_must_go_on_for_longer_the_more_so_if_only_bytes_grow():
     assert longer(findings(), TENSORS, HEAP) == UNSURE_STEPS
     assert longer(findings(), HEAP) == MEMO_STEPS
-    assert longer(findings(UNHELD), HEAP, soon=True) == KEYED_STEPS
+    assert longer(findings(UNHELD), HEAP, soon=True) == FOUND_BY_KEY_STEPS
     assert longer(findings(UNHELD), HEAP) == 0
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leakcheck.report import decisions, reasons
 from leakcheck.runtime import outlook
-from leakcheck.runtime.outlook import TABLE, Beyond, Circumstances, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import TABLE, Beyond, Case, Outlook, Wait, outlook_of
 from leakcheck.source.acts import Role
 from leakcheck.source.calls import Reach
 from leakcheck.source.guards import Guard, GuardKind
@@ -34,19 +34,19 @@ LATER = Use("read", Guard(), "once", "train.py", 9, "plot(rows)", after=True)
 GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers=True)
 ROWS = {
     "due-in-time": (
-        Circumstances((ADD, CLEAR), due=True),
+        Case((ADD, CLEAR), due=True),
         ("emptied", Wait("end"), "unclear", "the event loop lets go of it when its time comes"),
     ),
     "lasting-graph": (
-        Circumstances((ADD, use("replace", reach="when a loop turns")), graph=True),
+        Case((ADD, use("replace", reach="when a loop turns")), graph=True),
         ("leak", Wait(), "growing", "a graph of past steps is kept, and no backward is to free it"),
     ),
     "over-its-limit": (
-        Circumstances((replace(ADD, guard=BELOW),), length=380, course="rises"),
+        Case((replace(ADD, guard=BELOW),), length=380, course="rises"),
         ("leak", Wait(), "growing", "it has 380 elements, more than the 300 that it is to hold"),
     ),
     "taken-in-vain": (
-        Circumstances((ADD, replace(CLEAR, ran=2)), course="rises"),
+        Case((ADD, replace(CLEAR, ran=2)), course="rises"),
         (
             "leak",
             Wait(),
@@ -55,7 +55,7 @@ ROWS = {
         ),
     ),
     "left-by-some-requests": (
-        Circumstances((ADD, OWN), course="rises", per_request=True),
+        Case((ADD, OWN), course="rises", per_request=True),
         (
             "leak",
             Wait(),
@@ -65,23 +65,23 @@ ROWS = {
         ),
     ),
     "came-down": (
-        Circumstances((ADD, replace(CLEAR, ran=9)), course="falls"),
+        Case((ADD, replace(CLEAR, ran=9)), course="falls"),
         ("emptied", Wait(), "steady", "it was emptied, and may be again"),
     ),
     "stands": (
-        Circumstances((ADD,), course="stands"),
+        Case((ADD,), course="stands"),
         ("fills", Wait(), "steady", "it is full: it no longer grows"),
     ),
     "published": (
-        Circumstances((ADD, use("take", reach="elsewhere")), published=True),
+        Case((ADD, use("take", reach="elsewhere")), published=True),
         ("leak", Wait(), "growing", "a leak of the installed version that is known"),
     ),
     "fills-to-a-number": (
-        Circumstances((ADD,), capacity=500, length=100, per_step=2.0),
+        Case((ADD,), capacity=500, length=100, per_step=2.0),
         ("fills", Wait("limit", 300), "growing", "it fills to at most 500 elements"),
     ),
     "fills-to-a-limit": (
-        Circumstances((ADD, use("take", SOME))),
+        Case((ADD, use("take", SOME))),
         (
             "fills",
             Wait("limit", 1000),
@@ -90,7 +90,7 @@ ROWS = {
         ),
     ),
     "gathered": (
-        Circumstances((ADD, use("take", reach="elsewhere"), LATER), trains=False),
+        Case((ADD, use("take", reach="elsewhere"), LATER), trains=False),
         (
             "emptied",
             Wait("end"),
@@ -99,7 +99,7 @@ ROWS = {
         ),
     ),
     "emptied-now-and-then": (
-        Circumstances((ADD, use("replace", EVERY))),
+        Case((ADD, use("replace", EVERY))),
         (
             "emptied",
             Wait("turn", 1000),
@@ -108,7 +108,7 @@ ROWS = {
         ),
     ),
     "emptied-at-a-turn": (
-        Circumstances((ADD, use("take", reach="when a loop turns"))),
+        Case((ADD, use("take", reach="when a loop turns"))),
         (
             "emptied",
             Wait("turn", 50_000),
@@ -117,7 +117,7 @@ ROWS = {
         ),
     ),
     "emptied-elsewhere": (
-        Circumstances((ADD, use("escape", reach="elsewhere"))),
+        Case((ADD, use("escape", reach="elsewhere"))),
         (
             "emptied",
             Wait("end", 5000),
@@ -126,7 +126,7 @@ ROWS = {
         ),
     ),
     "memo": (
-        Circumstances((replace(ADD, guard=NEW),)),
+        Case((replace(ADD, guard=NEW),)),
         (
             "memo",
             Wait("slows", 700),
@@ -135,7 +135,7 @@ ROWS = {
         ),
     ),
     "keyed": (
-        Circumstances((ADD,), keyed=True),
+        Case((ADD,), keyed=True),
         (
             "memo",
             Wait("turn", 5000),
@@ -144,11 +144,11 @@ ROWS = {
         ),
     ),
     "held-by-nothing-known": (
-        Circumstances(held=False, shapes_vary=True),
+        Case(held=False, shapes_vary=True),
         ("unsure", Wait("slows", 1100), "unclear", "nothing that is known holds it"),
     ),
     "does-not-fit": (
-        Circumstances((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
+        Case((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
         (
             "leak",
             Wait(),
@@ -157,7 +157,7 @@ ROWS = {
         ),
     ),
     "grows": (
-        Circumstances((ADD,)),
+        Case((ADD,)),
         ("leak", Wait(), "growing", "nothing takes it away"),
     ),
 }
@@ -166,18 +166,16 @@ ROWS = {
 def test_a_known_leak_is_waited_for_once_something_was_taken_from_it():
     taken = use("take", reach="elsewhere", ran=1)
 
-    assert (
-        outlook_of(Circumstances((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
-    )
+    assert outlook_of(Case((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
 
 
 def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():
-    assert outlook_of(Circumstances((ADD, LATER))).reason.code == "grows"
-    assert outlook_of(Circumstances((ADD, GATHERS))).reason.code == "gathered"
+    assert outlook_of(Case((ADD, LATER))).reason.code == "grows"
+    assert outlook_of(Case((ADD, GATHERS))).reason.code == "gathered"
 
 
 def test_the_whole_table():
-    found = {code: outlook_of(evidence) for code, (evidence, _) in ROWS.items()}
+    found = {code: outlook_of(case) for code, (case, _) in ROWS.items()}
 
     assert {code: one.reason.code for code, one in found.items()} == {code: code for code in ROWS}
     told = {
@@ -214,7 +212,7 @@ uses = st.builds(
     st.integers(0, 9),
 )
 evidences = st.builds(
-    Circumstances,
+    Case,
     st.lists(uses, max_size=5).map(tuple),
     st.none() | st.integers(1, 10**6),
     st.none() | st.integers(0, 10**6),
@@ -225,51 +223,51 @@ evidences = st.builds(
 
 
 @given(evidences)
-def test_any_evidence_has_an_outlook_that_can_be_said(evidence):
-    found = outlook_of(evidence)
+def test_any_evidence_has_an_outlook_that_can_be_said(case):
+    found = outlook_of(case)
 
     assert reasons.said(found.reason)
 
 
 @given(evidences)
-def test_a_leak_is_told_at_once_and_everything_else_is_waited_for_or_over(evidence):
-    found = outlook_of(evidence)
+def test_a_leak_is_told_at_once_and_everything_else_is_waited_for_or_over(case):
+    found = outlook_of(case)
 
     assert (found.wait == Wait()) is (found.kind == "leak" or found.then == "steady")
 
 
 @given(evidences)
-def test_the_source_alone_never_acquits(evidence):
-    unmeasured = replace(evidence, course="unknown")
+def test_the_source_alone_never_acquits(case):
+    unmeasured = replace(case, course="unknown")
 
     assert outlook_of(unmeasured).then != "steady"
 
 
 @given(evidences, uses.filter(lambda use: use.role == "read"))
-def test_what_only_reads_changes_nothing(evidence, read):
-    assert outlook_of(replace(evidence, uses=(*evidence.uses, read))) == outlook_of(evidence)
+def test_what_only_reads_changes_nothing(case, read):
+    assert outlook_of(replace(case, uses=(*case.uses, read))) == outlook_of(case)
 
 
 @given(evidences, uses.filter(lambda use: use.role in RELIEVES))
-def test_what_nobody_calls_or_no_machine_comes_to_changes_nothing(evidence, relief):
+def test_what_nobody_calls_or_no_machine_comes_to_changes_nothing(case, relief):
     never = replace(relief, reach="never called", ran=0, sure=False)
     huge = replace(relief, guard=replace(relief.guard, n=outlook.MOST_HELD + 1), sure=False)
-    alone = outlook_of(evidence)
+    alone = outlook_of(case)
 
-    assert outlook_of(replace(evidence, uses=(*evidence.uses, never))) == alone
-    assert outlook_of(replace(evidence, uses=(*evidence.uses, huge))) == alone
+    assert outlook_of(replace(case, uses=(*case.uses, never))) == alone
+    assert outlook_of(replace(case, uses=(*case.uses, huge))) == alone
 
 
 @given(evidences, st.integers(2, 9))
-def test_what_took_away_again_and_again_is_no_hope(evidence, ran):
-    growing = replace(evidence, uses=(ADD, replace(CLEAR, ran=ran)), course="rises", capacity=None)
+def test_what_took_away_again_and_again_is_no_hope(case, ran):
+    growing = replace(case, uses=(ADD, replace(CLEAR, ran=ran)), course="rises", capacity=None)
 
     assert outlook_of(growing).kind == "leak"
 
 
 @pytest.mark.parametrize("role", sorted(RELIEVES))
 def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
-    found: Outlook = outlook_of(Circumstances((ADD, use(role, reach="elsewhere"))))
+    found: Outlook = outlook_of(Case((ADD, use(role, reach="elsewhere"))))
 
     assert (found.kind, found.then) in (("emptied", "growing"), ("fills", "look again"))
 
@@ -287,7 +285,7 @@ def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
     ],
 )
 def test_a_graph_is_let_go_soon_or_is_kept(limited, kind):
-    found = outlook_of(Circumstances((ADD, limited), graph=True))
+    found = outlook_of(Case((ADD, limited), graph=True))
 
     assert found.kind == kind
     assert found.then in ("growing", "look again")
@@ -298,13 +296,13 @@ def test_a_graph_is_let_go_soon_or_is_kept(limited, kind):
 def test_one_tensor_that_is_cut_keeps_its_history_unless_it_is_detached(detached, kind):
     cut = use("cut", SOME, detached=detached)
 
-    assert outlook_of(Circumstances((ADD, cut), graph=True, alone=True)).kind == kind
+    assert outlook_of(Case((ADD, cut), graph=True, alone=True)).kind == kind
 
 
 def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     taken = use("replace", reach="when a loop turns")
 
-    assert outlook_of(Circumstances((ADD, taken), graph=True, awaited=True)).kind == "emptied"
+    assert outlook_of(Case((ADD, taken), graph=True, awaited=True)).kind == "emptied"
 
 
 @pytest.mark.parametrize(
@@ -318,6 +316,6 @@ def test_a_graph_that_a_backward_takes_is_no_leak_by_itself():
     ],
 )
 def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
-    evidence = Circumstances((ADD, use("take", guard, reach)), length=400, course="rises")
+    case = Case((ADD, use("take", guard, reach)), length=400, course="rises")
 
-    assert outlook_of(evidence).reason.code == code
+    assert outlook_of(case).reason.code == code

@@ -11,7 +11,7 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.judgement.trend import fit
-from leakcheck.runtime.outlook import Circumstances
+from leakcheck.runtime.outlook import Case
 from leakcheck.runtime.prospects import Prospects, prospects_of
 from leakcheck.source.guards import NONE, Guard
 from leakcheck.source.uses import Use
@@ -44,7 +44,7 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
     heap = Reading("host.heap", STEPS, values, fit(STEPS, values))
     suspect = Suspect("tensor", "Tensor", 1.0, 100.0, holder=LIST)
     uses = {LIST: (ADDS, LATER)}
-    found = prospects_of([suspect], Sources({}), {}, uses, Circumstances(trains=False))
+    found = prospects_of([suspect], Sources({}), {}, uses, Case(trains=False))
 
     assert found.explain([heap]) is explain
     assert [told(notice) for notice in found.gathered.told_of_gathered(1000)] == [

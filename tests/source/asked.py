@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from leakcheck.runtime.outlook import Circumstances, Outlook, outlook_of
+from leakcheck.runtime.outlook import Case, Outlook, outlook_of
 from leakcheck.source.places import Held
 from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import RELIEVES, Use, uses_of
@@ -59,4 +59,4 @@ def reliefs(program: ProgramTexts, holder: str, **known: object) -> list[tuple[s
 
 def outlook(program: ProgramTexts, holder: str, **known: object) -> Outlook:
     """Return what is to come, by the source alone."""
-    return outlook_of(Circumstances(uses(program, holder, **known)))
+    return outlook_of(Case(uses(program, holder, **known)))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leakcheck.runtime.outlook import Circumstances, Outlook, outlook_of
+from leakcheck.runtime import outlook
+from leakcheck.runtime.outlook import Outlook
 from leakcheck.source.places import Held
 from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import uses_of
@@ -50,7 +51,9 @@ def _outlook(
     pairs = ("adds", "owners")
     told |= {each: tuple(map(tuple, told.get(each, ()))) for each in pairs}
     held = Held(**(told | {"classes": tuple(told.get("classes", ()))}))
-    return outlook_of(Circumstances(uses_of(program, held, visits), graph=graph, alone=alone))
+    return outlook.outlook_of(
+        outlook.Case(uses_of(program, held, visits), graph=graph, alone=alone)
+    )
 
 
 def recorded() -> list[Case]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leakcheck.runtime.outlook import Circumstances, outlook_of
+from leakcheck.runtime.outlook import Case, outlook_of
 from leakcheck.source.places import Held
 from leakcheck.source.tree import ProgramTexts
 from leakcheck.source.uses import uses_of
@@ -48,7 +48,7 @@ NAMED = {path.stem: found for path in sorted(PROGRAMS.glob("*.py")) if (found :=
 def test_nothing_in_a_leaking_program_is_hope(program):
     text = (PROGRAMS / f"{program}.py").read_text(encoding="utf-8")
     graph = _OF_GRAPHS.search(text) is not None
-    found = outlook_of(Circumstances(uses_of(*NAMED[program]), graph=graph))
+    found = outlook_of(Case(uses_of(*NAMED[program]), graph=graph))
 
     assert found.kind in ("leak", "memo"), found
 

@@ -14,7 +14,7 @@ from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.tables import Table
-from leakcheck.runtime.outlook import Beyond, Circumstances
+from leakcheck.runtime.outlook import Beyond, Case
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import Use
@@ -135,7 +135,7 @@ class Filling:
                 self._note_beyond(container, found, use.guard.n or 0)
         uses = tuple(use if _is_in_reach(use, container) else _limitless(use) for use in uses)
         self.uses[found.told.holder] = uses
-        most = Circumstances(uses, length=length).most
+        most = Case(uses, length=length).most
         return most if most is not None and length is not None and length <= most else None
 
 

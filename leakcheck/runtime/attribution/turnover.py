@@ -1,4 +1,4 @@
-"""What was found to grow twice, and held hardly more the second time, was emptied in between.
+"""Found growing twice, and hardly larger the second time: it was emptied in between.
 
 Something beside it grows on, so that the counters alone do not tell: a list emptied at the end of
 each epoch, beside a `deque(maxlen=20000)` that still fills.

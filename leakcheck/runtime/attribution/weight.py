@@ -155,7 +155,7 @@ def _storage_bytes(tensor: Any, storages: set[int] | None) -> int:
 
 
 def _attribute_bytes(thing: Any) -> int:
-    """Return what the attributes of an object take beside it: since CPython 3.11 none does say.
+    """Return the bytes of an object's attributes: since CPython 3.11 no function reports them.
 
     A pointer each and a byte for their order, and eight bytes: as measured with 1 to 20 of them.
     """

@@ -165,7 +165,7 @@ def _held(plain: StageRun) -> str:
     if suspect is None:
         return ""
     place = next((f" ({one.path}:{one.line})" for one in suspect.locations), "")
-    holder = f"held by {suspect.holder}" if suspect.holder else suspect.what
+    holder = f"held by {suspect.holder}" if suspect.holder else suspect.what or suspect.kind
     return f"{holder}{place}"
 
 

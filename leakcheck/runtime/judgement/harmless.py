@@ -270,7 +270,7 @@ def excuse(grown: list[Reading], tolerance_bytes: int, *, confirmed: bool = True
 
 
 def is_garbage(grown: list[Reading], freed: Garbage, steps: int) -> bool:
-    """Say whether growth is garbage that waits: as much a step was freed, or waits, all along.
+    """Say whether collections freed, or will free, as many bytes a step as it grew.
 
     `freed`: by collections in so many `steps`. What leaks beside garbage was not freed with it, and
     makes the heap, or the device, gain more a step than that comes to.

@@ -1,4 +1,4 @@
-"""How long must growth be confirmed? For as long as ten new objects take, or the noise of bytes."""
+"""How long to confirm growth: until ten new objects, or until it exceeds the noise in bytes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Removal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hope:
-    """For how many steps it is waited that what grows is taken away, and what may do so.
+    """How many steps to wait for what grows to be released, and what may release it.
 
     `emptied`: by the program, as far as its source says; `at_any_step`: no turn of a loop decides.
     `may_fill_up`: a cache kept through its first epoch is no leak yet; `per_training`: it comes

@@ -12,7 +12,7 @@ import pytest
 from leakcheck.model import LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.sources import Sources
-from leakcheck.runtime.outlook import Circumstances, outlook_of
+from leakcheck.runtime.outlook import Case, outlook_of
 from tests.holders import held_by
 
 CAPACITY = 700
@@ -68,10 +68,8 @@ def limit(tmp_path):
 def told(suspect: Suspect, owners: list[object], length: int) -> dict[str, int | None]:
     """Return the limit that is not passed yet, and the one that surely is, 0 if none is."""
     inner = suspect.trace is not None
-    evidence = Circumstances(
-        Sources({}).uses_of(suspect, owners, length, inner=inner), length=length
-    )
-    outlook, most = outlook_of(evidence), evidence.most
+    case = Case(Sources({}).uses_of(suspect, owners, length, inner=inner), length=length)
+    outlook, most = outlook_of(case), case.most
     over = outlook.reason.code == "over-its-limit"
     return {
         "limit": most if most is not None and length <= most else None,
