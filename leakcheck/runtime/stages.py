@@ -1,7 +1,7 @@
 """The course of a watch: watching, then confirming, waiting, attributing, and the conclusion.
 
 The numbers that it decides on stand in `patience`, `outlook` and `doubts`; what it reads comes from
-`watching` and `inquiry`.
+`watching` and `attribution_window`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal
 from leakcheck.model import DeviceMemory, Holder, Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.attribution_window import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
 from leakcheck.runtime.doubts import longer_steps
 from leakcheck.runtime.guard import is_of_program
-from leakcheck.runtime.inquiry import LONGEST_WINDOW_STEPS, WINDOW_STEPS, Attribution
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.curve import LengthCurve
@@ -76,12 +76,12 @@ class Course:
     @property
     def pending(self) -> list[Reading]:
         """What looks like growth that would count, and was neither confirmed nor acquitted."""
-        inquiry = self._confirmation if self.stage == "confirming" else None
+        confirmation = self._confirmation if self.stage == "confirming" else None
         found = self._looks.found() if self.stage == "watching" and not self._by_phase else []
-        found = inquiry.in_doubt(self.watch.quick) if inquiry else found
+        found = confirmation.in_doubt(self.watch.quick) if confirmation else found
         if self.stage in ("watching", "confirming", "steady"):
             found = self._looks.in_doubt(found)
-        sure = inquiry is not None and len(inquiry.taken) > 1
+        sure = confirmation is not None and len(confirmation.taken) > 1
         seen = self.span.seen(self.watch.quick.last_step)
         waits = not sure and is_garbage(found, self.watch.garbage, seen)
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
@@ -267,37 +267,37 @@ class Course:
         planned = confirmation(found, self.watch.slow, step, self.tolerance_bytes, length)
         self._begin_confirmation(planned, step)
 
-    def _begin_confirmation(self, inquiry: Confirmation, step: int) -> None:
-        self._confirmation, self.stage = inquiry, "confirming"
+    def _begin_confirmation(self, confirmation: Confirmation, step: int) -> None:
+        self._confirmation, self.stage = confirmation, "confirming"
         self._confirm(step)
 
     def _confirm(self, step: int) -> None:
-        inquiry = self._confirmation
-        if inquiry is None or step < inquiry.next_step:
+        confirmation = self._confirmation
+        if confirmation is None or step < confirmation.next_step:
             return
-        complete = inquiry.read(self.watch, step)
-        if inquiry.was_garbage and excuse(inquiry.suspected, self.tolerance_bytes):
+        complete = confirmation.read(self.watch, step)
+        if confirmation.was_garbage and excuse(confirmation.suspected, self.tolerance_bytes):
             self._watch_again(step, self.span.after)  # it fell: what was read so far shows that too
         elif not complete:
             return
-        elif confirmed := inquiry.confirmed(self.watch):
+        elif confirmed := confirmation.confirmed(self.watch):
             self._open_window(step, confirmed)
         elif self._soon:  # wait for as long as usual
             self._watch_again(step, self.span.after)
-        elif (longer := inquiry.longer(step, self.span.seen(step))) is not None:
+        elif (longer := confirmation.longer(step, self.span.seen(step))) is not None:
             self._confirmation = longer  # read at the next step: the blocks of this one are gone
-        elif (beside := self._went_on_beside(inquiry)) and not self._is_excused(beside):
+        elif (beside := self._went_on_beside(confirmation)) and not self._is_excused(beside):
             self._suspect(beside, step)
         else:
-            self.excuses.note_slower(self.held, inquiry.rates_at_first())
-            self._add(*inquiry.what_stayed(), step=inquiry.begin)
-            if any(one.stairs for one in inquiry.suspected):
+            self.excuses.note_slower(self.held, confirmation.rates_at_first())
+            self._add(*confirmation.what_stayed(), step=confirmation.begin)
+            if any(one.stairs for one in confirmation.suspected):
                 self._looks.acquit(step)
             self._watch_again(step)
 
-    def _went_on_beside(self, inquiry: Confirmation) -> list[Reading]:
+    def _went_on_beside(self, confirmation: Confirmation) -> list[Reading]:
         # of requests alone: elsewhere blocks count for little beside the heap
-        return inquiry.went_on_beside(self.watch) if self.per_request else []
+        return confirmation.went_on_beside(self.watch) if self.per_request else []
 
     def _is_excused(self, found: list[Reading]) -> bool:
         return excuse(found, self.tolerance_bytes) is not None

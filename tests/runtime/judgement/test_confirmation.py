@@ -33,11 +33,11 @@ class Watched:
 
 
 def confirmed(level, length: int = 100, late: int = 0, until: int = 10**9) -> Confirmation:
-    inquiry, watched = Confirmation([TENSORS], 70, length), Watched(level)
+    confirmation, watched = Confirmation([TENSORS], 70, length), Watched(level)
     for step in range(70, min(70 + length + 5, until)):
-        if step >= inquiry.next_step + late and inquiry.read(watched, step):
+        if step >= confirmation.next_step + late and confirmation.read(watched, step):
             break
-    return inquiry
+    return confirmation
 
 
 def test_growth_in_both_halves_is_confirmed_at_its_exact_rate():
@@ -51,27 +51,27 @@ def test_readings_that_come_a_few_steps_late_count_as_well():
 
 
 def test_a_rate_is_taken_over_the_steps_that_were_read_not_those_that_were_due():
-    inquiry, watched = Confirmation([TENSORS], 252, 16), Watched(lambda step: 2 * step)
+    confirmation, watched = Confirmation([TENSORS], 252, 16), Watched(lambda step: 2 * step)
     for step in (252, 261, 270):  # due at 252, 260 and 268
-        inquiry.read(watched, step)
+        confirmation.read(watched, step)
 
-    (reading,) = inquiry.confirmed(watched)
+    (reading,) = confirmation.confirmed(watched)
 
     line = reading.line
     assert (line.per_step, line.low, line.high) == (2.0, 2.0, 2.0)
-    assert inquiry.rates_at_first() == {"tensors": 2.0}
+    assert confirmation.rates_at_first() == {"tensors": 2.0}
 
 
 def test_readings_equal_steps_apart_by_chance_make_no_stairs_of_what_comes_on_each_step():
     steps = [180, 195, 213, 231, 252, 261, 270]  # at two a step every rise is divided by six
     reading = Reading("tensors", steps, [2 * s for s in steps], fit(steps, [2 * s for s in steps]))
-    inquiry, watched = Confirmation([reading], 252, 18), Watched(lambda step: 2 * step)
+    confirmation, watched = Confirmation([reading], 252, 18), Watched(lambda step: 2 * step)
     for step in steps:
         watched.slow.append(step, 0.0, {"tensors": 2 * step})
     for step in (252, 261, 270):
-        inquiry.read(watched, step)
+        confirmation.read(watched, step)
 
-    (confirmed,) = inquiry.confirmed(watched)
+    (confirmed,) = confirmation.confirmed(watched)
 
     assert confirmed.line.per_step == 2.0
 
@@ -121,14 +121,14 @@ def test_the_rate_of_what_comes_many_at_once_is_that_over_all_that_was_read():
 
     steps = list(range(60, 600, 10))
     values = [evaluated(step) for step in steps]
-    inquiry = Confirmation([Reading("tensors", steps, values, fit(steps, values))], 590, 100)
+    confirmation = Confirmation([Reading("tensors", steps, values, fit(steps, values))], 590, 100)
     watched = Watched(evaluated)
     for step in steps:
         watched.slow.append(step, 0.0, {"tensors": evaluated(step)})
     for step in (590, 640, 690):  # of which two evaluations are seen: 0.4 a step
-        inquiry.read(watched, step)
+        confirmation.read(watched, step)
 
-    (reading,) = inquiry.confirmed(watched)
+    (reading,) = confirmation.confirmed(watched)
 
     assert round(reading.line.per_step, 2) == 0.33
 
@@ -137,10 +137,10 @@ BLOCKS = Reading("python.blocks", STEPS, STEPS, fit(STEPS, STEPS))
 
 
 def blocks(*levels: int) -> Confirmation:
-    inquiry = Confirmation([BLOCKS], 70, 100)
+    confirmation = Confirmation([BLOCKS], 70, 100)
     for step, level in zip((70, 120, 170), levels, strict=False):
-        inquiry.taken.append(step, 0.0, {"python.blocks": level})
-    return inquiry
+        confirmation.taken.append(step, 0.0, {"python.blocks": level})
+    return confirmation
 
 
 def test_what_a_collection_takes_away_was_garbage():
@@ -157,10 +157,10 @@ def test_what_a_collection_took_most_of_is_not_in_doubt_when_a_run_ends():
 
 def test_a_heap_that_stood_still_since_it_was_suspected_is_not_in_doubt():
     def in_doubt(*levels: int) -> list[Reading]:
-        inquiry = Confirmation([HEAP], 70, 100)
+        confirmation = Confirmation([HEAP], 70, 100)
         for step, level in zip((70, 120), levels, strict=False):
-            inquiry.taken.append(step, 0.0, {"host.heap": level})
-        return inquiry.in_doubt(UNREAD)
+            confirmation.taken.append(step, 0.0, {"host.heap": level})
+        return confirmation.in_doubt(UNREAD)
 
     level = HEAP.values[-1]
     assert in_doubt(level) == [HEAP]
@@ -180,10 +180,10 @@ def test_a_heap_that_gains_much_less_between_two_collections_is_not_in_doubt():
 
 
 def heap(*levels: int) -> Confirmation:
-    inquiry = Confirmation([HEAP], 500, 100)
+    confirmation = Confirmation([HEAP], 500, 100)
     for step, level in zip((500, 550, 600), levels, strict=True):
-        inquiry.taken.append(step, 0.0, {"host.heap": level << 10})
-    return inquiry
+        confirmation.taken.append(step, 0.0, {"host.heap": level << 10})
+    return confirmation
 
 
 def test_a_heap_that_gained_enough_at_one_time_is_looked_at_for_longer():
@@ -213,10 +213,10 @@ def beside(*levels: int, before: tuple[int, ...] = (5, 5, 6, 8, 10)) -> list[Rea
     """Return what is confirmed of a heap that stood still and tensors beside it."""
     steps = [10, 50, 100, 150, 200]
     tensors = Reading("tensors", steps, list(before), fit(steps, before))
-    inquiry = Confirmation([HEAP], 200, 100, [tensors])
+    confirmation = Confirmation([HEAP], 200, 100, [tensors])
     for step, level in zip((200, 250, 300), levels, strict=True):
-        inquiry.taken.append(step, 0.0, {"host.heap": 0, "tensors": level})
-    return inquiry.confirmed(Watched(int))
+        confirmation.taken.append(step, 0.0, {"host.heap": 0, "tensors": level})
+    return confirmation.confirmed(Watched(int))
 
 
 def test_tensors_that_never_fell_are_confirmed_even_if_what_was_suspected_is_not():
@@ -256,13 +256,13 @@ def test_steps_that_grow_are_told(nodes, temporaries, tensors, told):
         bytes_ = {resource_of("host", "temporaries"): temporaries(step), "host.heap": 4096 * step}
         return counts | bytes_
 
-    inquiry = Confirmation([HEAP], 70, 100)
+    confirmation = Confirmation([HEAP], 70, 100)
     watched = Watched(int)
     watched.checkpoint = lambda step, collect: readings(step)
-    while not inquiry.read(watched, inquiry.next_step):
+    while not confirmation.read(watched, confirmation.next_step):
         pass
 
-    assert said(inquiry.lengthening) == told
+    assert said(confirmation.lengthening) == told
 
 
 class OfTwo(Watched):
@@ -283,10 +283,10 @@ class OfTwo(Watched):
 )
 def test_what_went_on_beside_what_did_not_is_told(level, went_on):
     blocks = Reading("python.blocks", STEPS, [60 * s for s in STEPS], fit(STEPS, STEPS))
-    inquiry, watched = Confirmation([HEAP], 70, 100, [blocks]), OfTwo(level)
+    confirmation, watched = Confirmation([HEAP], 70, 100, [blocks]), OfTwo(level)
     for step in range(70, 175):
-        if step >= inquiry.next_step and inquiry.read(watched, step):
+        if step >= confirmation.next_step and confirmation.read(watched, step):
             break
 
-    assert inquiry.confirmed(watched) == []
-    assert [one.resource for one in inquiry.went_on_beside(watched)] == went_on
+    assert confirmation.confirmed(watched) == []
+    assert [one.resource for one in confirmation.went_on_beside(watched)] == went_on

@@ -160,10 +160,10 @@ class Findings:
         """The suspects, unless a longer window may yet tell what it is that grows."""
         return () if self.doubtful else self.suspects
 
-    def limits(self, inquiry: Confirmation | None, tolerance_bytes: int) -> Reason | None:
+    def limits(self, confirmation: Confirmation | None, tolerance_bytes: int) -> Reason | None:
         """Say what ends all that grows, as far as is known; None if something is beyond any limit.
 
-        What the `inquiry` before saw grow with the size of one step ends as steps grow no more.
+        What the `confirmation` saw grow with the size of a step ends as steps grow no more.
         """
         large = [one for one in self.suspects if not is_below(one, tolerance_bytes)]
         if self.limited.each and not large:  # a log beside a window that fills
@@ -176,7 +176,7 @@ class Findings:
             return Reason.of("moves", moves=tuple(moves))
         heap_alone = self.rates.keys().isdisjoint(COUNTED_EXACTLY)
         unheld = heap_alone and not self.joined and all(map(_is_unheld, self.suspects))
-        lengthening = inquiry.lengthening if inquiry is not None and unheld else None
+        lengthening = confirmation.lengthening if confirmation is not None and unheld else None
         return lengthening or self.prospects.limits
 
     @property

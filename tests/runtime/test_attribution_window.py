@@ -11,8 +11,8 @@ from leakcheck.report.reasons import said
 from leakcheck.runtime import inquiry
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.attribution_window import Attribution, Findings, _steps_apart
 from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, longer_steps
-from leakcheck.runtime.inquiry import Attribution, Findings, _steps_apart
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
