@@ -8,7 +8,7 @@ import pytest
 
 from leakcheck.model import Notice, Place, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime import inquiry
+from leakcheck.runtime import attribution_window
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution_window import Attribution, Findings, _steps_apart
@@ -220,7 +220,7 @@ def test_a_window_is_longer_once_one_has_found_nothing(attribution):
 
 
 def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
-    monkeypatch.setattr(inquiry, "logs_of_libraries", lambda suspects, limit: (HELD,))
+    monkeypatch.setattr(attribution_window, "logs_of_libraries", lambda suspects, limit: (HELD,))
     told = Reason.of("library-log", holders=(str(HELD.holder),), tolerance_bytes=1024)
 
     harmless, both = findings(HELD), findings(HELD, GRAPH)
