@@ -7,16 +7,15 @@ from pathlib import Path
 import click
 
 from leakcheck.cli.output import emit, wants_color
+from leakcheck.report import RUN_FORMATS
 from leakcheck.writing import replace_file
-
-FORMATS = ("text", "html", "markdown", "json", "svg", "dot", "junit")
 
 
 @click.command("report")
 @click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--output-format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(RUN_FORMATS),
     default="text",
     show_default=True,
     help="How to write the report.",

@@ -24,6 +24,8 @@ FORMATS = {
 
 # those that show what `check` found; the others are about runs
 FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+# those that show what was recorded; "text" is what `run` prints
+RUN_FORMATS = ("text", "html", "markdown", "json", "svg", "dot", "junit")
 
 
 def render(report: Report, format: str, *, color: bool = False) -> str:

@@ -22,13 +22,13 @@ MOST_POINTS = 2000  # a chart is at most this many points wide; more cannot be s
 _GRAPH = ("Autograd graph", "Nodes", ("graph.nodes",))
 _GROUPS = (
     ("Heap in use", "B", ("host.heap",)),  # beside RSS, ten times as high, it would look flat
-    ("Tensors", "tensors", ("tensors", "tensors.grad")),
+    ("Tensors", "tensors", ("tensors",)),
     ("Python blocks", "blocks", ("python.blocks",)),
     ("Hooks of modules", "hooks", ("hooks",)),
     ("Threads, descriptors, processes", "", ("threads", "descriptors", "processes")),
     ("Resident, not in use by the heap", "B", ("host.rss-heap",)),
 )
-_RESIDENT = ("Resident memory (not judged)", "B", ("host.rss", "host.uss"))
+_RESIDENT = ("Resident memory (not judged)", "B", ("host.rss",))
 
 # what a leak of each kind is established by; "." is any device's
 _EVIDENCE: dict[Kind, tuple[str, ...]] = {
