@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.names import table
+
+if TYPE_CHECKING:
+    from leakcheck.static.facts.link import Linked
 
 
 @cache
@@ -21,11 +24,23 @@ def ends(group: str) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(methods) for name, methods in listed.items()}
 
 
+@cache
+def _named(group: str) -> frozenset[str]:
+    groups = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["names"]
+    return frozenset(groups[group])
+
+
 def left_open(facts: FileFacts, call: Call, harmless: Collection[str]) -> bool:
     """Tell whether what a call in a function acquires is neither ended nor handed on."""
     if call.qualified in ends("proxied"):
         return _proxy_escapes(facts, call)
-    enders = ends("ends")[call.qualified]
+    return abandoned(facts, call, ends("ends")[call.qualified], harmless)
+
+
+def abandoned(
+    facts: FileFacts, call: Call, enders: Collection[str], harmless: Collection[str]
+) -> bool:
+    """Tell whether nobody ends what a call gives, nor gets hold of it."""
     if call.fate == "chained":
         return not any(_follows(facts, call, ender) for ender in enders)
     if call.fate != "bound" or "." in call.bound or not call.bound or call.function < 0:
@@ -59,6 +74,62 @@ def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
     leaving += [u.value for u in facts.uses if u.function == call.function and u.value]
     escapes = any(set(made) & set(_text_and_names(value)) for value in leaving)
     return call.fate == "bound" and "." not in call.bound and not ended and escapes
+
+
+def figure_position(facts: FileFacts, function: int) -> int | None:
+    """Return where in its result a function hands out a figure it made: 0 also for the whole."""
+    calls = facts.calls_in(function)
+    if ends_figures(facts, function):
+        return None
+    for call in calls:
+        name = call.unpacked[0] if call.unpacked else call.bound
+        if call.qualified not in _named("figures") or call.argument("num") or not name:
+            continue
+        for value in facts.functions[function].returns:
+            if value.kind == "name" and value.text == name:
+                return 0
+            if name in value.plain:
+                return value.plain.index(name)
+    return None
+
+
+_FIGURE_ENDS = frozenset(
+    f"{module}.{name}" for module in ("matplotlib.pyplot", "pylab") for name in ("close", "show")
+)
+
+
+def ends_figures(facts: FileFacts, function: int) -> bool:
+    """Tell whether a function closes or shows figures, whichever they are."""
+    return any(call.qualified in _FIGURE_ENDS for call in facts.calls_in(function))
+
+
+def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
+    """Tell whether the figure in a local name is saved or logged, and given to nobody else."""
+    inside = set(within(facts, made.function))
+    if any(name in _text_and_names(value) for value in _given_away(facts, inside)):
+        return False
+    drawn = False
+    for call in facts.calls:
+        if call.function not in inside:
+            continue
+        if _on(call, name):
+            drawn |= call.method in _named("figure-renders")
+        elif any(name in _text_and_names(given.value) for given in call.arguments):
+            drawn = True
+            if not {call.qualified, call.method} & _named("figure-readers"):
+                return False
+    return drawn
+
+
+def runs_once(linked: Linked, call: Call) -> bool:
+    """Tell whether the program itself is the only caller of the function a call stands in."""
+    function = linked.facts.method_around(call.function)
+    if function is None or "main" in function.name:
+        return True
+    calls = list(linked.calls_of(function.name))
+    callers = [facts.method_around(other.function) for facts, other in calls]
+    mains = all(caller is None or "main" in caller.name for caller in callers)
+    return bool(calls) and mains and not any(other.loops for _, other in calls)
 
 
 def within(facts: FileFacts, function: int) -> Iterator[int]:
