@@ -62,3 +62,21 @@ class Handed:
 
     def reset(self):
         self.marks = []
+
+
+class BeginsToRecord:
+    """A method that switches something on ends nothing."""
+
+    def __init__(self):
+        self.pages = []
+        self.phases = []
+
+    def take(self, page, phase):
+        self.pages.append(page)
+        self.phases.append(phase)
+
+    def timeline(self):
+        return [phase.name for phase in self.phases]
+
+    def begin_pages(self):
+        self.pages.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
@@ -10,6 +11,11 @@ from leakcheck.static.facts.link import Member, sets_up
 from leakcheck.static.facts.model import Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+
+_ENDS_A_ROUND = re.compile(
+    r"(^|_)(reset|clear|close|finish|flush|end|cleanup|clean_up|teardown|release|destroy|stop|exit|"
+    r"finalize|free|abort)(_|$)"
+)
 
 
 class StateLeftAtReset(Rule):
@@ -48,10 +54,10 @@ def _is_empty(value: Expr | None) -> bool:
 
 
 def _emptied(member: Member, begun: set[str]) -> dict[str, int]:
-    """Map those of them that a later method empties to that method."""
+    """Map those of them that the end of a round empties to the method that ends it."""
     found: dict[str, int] = {}
     for index, method in member.methods():
-        for use in member.file.facts.uses if method.name != "__init__" else ():
+        for use in member.file.facts.uses if _ENDS_A_ROUND.search(method.name) else ():
             own = use.function == index and use.holder == "self" and use.name in begun
             if own and (use.how == "clear" or (use.role == "bind" and _is_empty(use.value))):
                 found.setdefault(use.name, index)
