@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
-from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import Call, FileFacts
-from leakcheck.static.facts.resources import ends_figures, figure_position, only_drawn, runs_once
+from leakcheck.static.facts.resources import (
+    callee,
+    ends_figures,
+    figure_position,
+    only_drawn,
+    runs_once,
+)
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+
+# names of functions that may draw; only to look into no others
+_DRAWS = re.compile(r"plot|fig|draw|vis|show|heat|curve|chart|hist|matrix|gram|display|render")
 
 
 class FigureLeftByCaller(Rule):
@@ -26,40 +35,22 @@ class FigureLeftByCaller(Rule):
         """Look at each call of a function that returns a figure it made."""
         linked = module.facts
         for call in linked.facts.calls:
-            if call.function < 0 or ends_figures(linked.facts, call.function):
+            if call.function < 0 or not _DRAWS.search(call.method.lower()):
                 continue
-            for facts, index in _callees(linked, call):
-                position = figure_position(facts, index)
-                if position is None or not _left(linked.facts, call, position):
-                    continue
-                if call.loops or not runs_once(linked, call):
-                    made = linked.location(facts, facts.functions[index].at)
-                    yield self.hit(
-                        call.at,
-                        f"`{call.method}` returns a figure of pyplot, which nobody closes",
-                        confidence="medium",
-                        evidence=(Evidence(made, "returned", call.method),) if made else (),
-                    )
-
-
-def _callees(linked: Linked, call: Call) -> Iterator[tuple[FileFacts, int]]:
-    """Yield the function that is called: one of the project by its name, or a method of self."""
-    facts, name = linked.facts, call.spelled
-    if name.startswith("self.") and name.count(".") == 1:
-        method = facts.method_around(call.function)
-        owner = linked.class_called(method.owner) if method is not None and method.owner else None
-        for each in linked.lineage(owner) if owner is not None else ():
-            if call.method in each.facts.methods:
-                yield each.file.facts, each.facts.methods[call.method]
-                return
-        return
-    home = (facts, name) if "." not in name else None
-    if name in facts.imports:
-        home = linked.imported(name)
-    for index, function in enumerate(home[0].functions if home else ()):
-        if home is not None and function.name == home[1] and not function.owner:
-            yield home[0], index
-            return
+            if ends_figures(linked.facts, call.function):
+                continue
+            called = callee(linked, call)
+            position = figure_position(*called) if called is not None else None
+            if called is None or position is None or not _left(linked.facts, call, position):
+                continue
+            if call.loops or not runs_once(linked, call):
+                made = linked.location(called[0], called[0].functions[called[1]].at)
+                yield self.hit(
+                    call.at,
+                    f"`{call.method}` returns a figure of pyplot, which nobody closes",
+                    confidence="medium",
+                    evidence=(Evidence(made, "returned", call.method),) if made else (),
+                )
 
 
 def _left(facts: FileFacts, call: Call, position: int) -> bool:

@@ -33,7 +33,7 @@ class UnclosedFile(Rule):
             if used_at_once or (call.fate == "argument" and _only_read(facts, call, name)):
                 yield self.hit(call.at, "nobody can close this file")
             elif call.fate == "bound" and abandoned(
-                facts, call, ends("owned")[name], tuple(api("file-readers"))
+                module.facts, call, ends("owned")[name], tuple(api("file-readers"))
             ):
                 yield self.hit(call.at, f"`{call.bound}` is never closed", confidence="medium")
 

@@ -5,6 +5,8 @@ import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
+from torch.utils.tensorboard import SummaryWriter
+
 
 def work(x):
     return x
@@ -121,6 +123,28 @@ shared = None
 def make_shared():
     global shared
     shared = ThreadPoolExecutor(2)
+
+
+def train(log, steps):
+    for step in range(steps):
+        log.add_scalar("loss", step, step)
+
+
+def finish(log):
+    log.close()
+
+
+def ensemble(paths):
+    for path in paths:
+        writer = SummaryWriter(path)  # leak: workers-never-ended
+        train(writer, 3)
+
+
+def ensemble_that_closes(paths):
+    for path in paths:
+        writer = SummaryWriter(path)
+        train(writer, 3)
+        finish(writer)
 
 
 if __name__ == "__main__":

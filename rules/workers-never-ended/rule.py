@@ -29,6 +29,7 @@ class WorkersNeverEnded(Rule):
         "vertex_list",
         "get_connection",
         "getconn",
+        "SummaryWriter",
     )
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -40,7 +41,7 @@ class WorkersNeverEnded(Rule):
             known = call.qualified in ends("ends") or call.qualified in ends("proxied")
             if not known or _makes_its_object(linked, call):
                 continue
-            if left_open(linked.facts, call, _HARMLESS) and not runs_once(linked, call):
+            if left_open(linked, call, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 yield self.hit(call.at, f"{name} is never ended", confidence="medium")
         for member in linked.classes:

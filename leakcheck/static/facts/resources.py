@@ -30,23 +30,34 @@ def _named(group: str) -> frozenset[str]:
     return frozenset(groups[group])
 
 
-def left_open(facts: FileFacts, call: Call, harmless: Collection[str]) -> bool:
+def left_open(linked: Linked, call: Call, harmless: Collection[str]) -> bool:
     """Tell whether what a call in a function acquires is neither ended nor handed on."""
     if call.qualified in ends("proxied"):
-        return _proxy_escapes(facts, call)
-    return abandoned(facts, call, ends("ends")[call.qualified], harmless)
+        return _proxy_escapes(linked.facts, call)
+    return abandoned(linked, call, ends("ends")[call.qualified], harmless)
 
 
 def abandoned(
-    facts: FileFacts, call: Call, enders: Collection[str], harmless: Collection[str]
+    linked: Linked, call: Call, enders: Collection[str], harmless: Collection[str]
 ) -> bool:
     """Tell whether nobody ends what a call gives, nor gets hold of it."""
     if call.fate == "chained":
-        return not any(_follows(facts, call, ender) for ender in enders)
+        return not any(_follows(linked.facts, call, ender) for ender in enders)
     if call.fate != "bound" or "." in call.bound or not call.bound or call.function < 0:
         return False
-    name = call.bound
-    inside = set(within(facts, call.function))
+    return _unattended(linked.facts, call.function, call.bound, enders, harmless, linked)
+
+
+def _unattended(
+    facts: FileFacts,
+    function: int,
+    name: str,
+    enders: Collection[str],
+    harmless: Collection[str],
+    linked: Linked | None = None,
+) -> bool:
+    """Whether nobody ends what a name holds in a function; `linked` to look into who it calls."""
+    inside = set(within(facts, function))
     if any(name in facts.functions[each].shared for each in inside):
         return False
     if any(name in _text_and_names(value) for value in _given_away(facts, inside)):
@@ -57,9 +68,35 @@ def abandoned(
         if name in other.managers or (_on(other, name) and other.method in enders):
             return False
         kept = other.qualified.startswith(tuple(harmless)) if harmless else False
-        if not kept and any(name in _text_and_names(a.value) for a in other.arguments):
+        if kept or not any(name in _text_and_names(a.value) for a in other.arguments):
+            continue
+        called = callee(linked, other) if linked is not None else None
+        if called is None:
+            return False
+        parameters = called[0].functions[called[1]].parameters
+        parameter = other.given(name, parameters[other.spelled.startswith("self.") :])
+        if not parameter or not _unattended(*called, parameter, enders, harmless):
             return False
     return True
+
+
+def callee(linked: Linked, call: Call) -> tuple[FileFacts, int] | None:
+    """Return the function of the project that is called by its name, or as a method of self."""
+    facts, name = linked.facts, call.spelled
+    if name.startswith("self.") and name.count(".") == 1:
+        method = facts.method_around(call.function)
+        owner = linked.class_called(method.owner) if method is not None and method.owner else None
+        for each in linked.lineage(owner) if owner is not None else ():
+            if call.method in each.facts.methods:
+                return each.file.facts, each.facts.methods[call.method]
+        return None
+    home = (facts, name) if "." not in name else None
+    if name in facts.imports:
+        home = linked.imported(name)
+    for index, function in enumerate(home[0].functions if home else ()):
+        if home is not None and function.name == home[1] and not function.owner:
+            return home[0], index
+    return None
 
 
 def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
