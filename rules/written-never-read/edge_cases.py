@@ -1,6 +1,9 @@
 """Near misses are unmarked."""
 
+from abc import ABC
 from ast import NodeVisitor
+
+from torch.utils.data import Dataset
 
 
 class Log:
@@ -54,3 +57,35 @@ class Attack:
 
     def _note(self, step):
         self.statistics.append(step)
+
+
+class Commander(ABC):
+    """An abstract class of the standard library reads nothing; nor does another class's `lost`."""
+
+    def __init__(self):
+        self.episodes = []
+
+    def finish(self, episode):
+        self.episodes.append(episode)  # leak: written-never-read
+
+
+class Samples(Dataset):
+    def __init__(self):
+        self.visited = []
+        self.buffers_kept_alive = []
+
+    def __getitem__(self, index):
+        self.visited.append(index)  # leak: written-never-read
+        self.buffers_kept_alive.append(index)
+        return index
+
+
+class ReadsItsOwn:
+    def __init__(self):
+        self.episodes = []
+
+    def add(self, episode):
+        self.episodes.append(episode)
+
+    def newest(self):
+        return self.episodes[-1]

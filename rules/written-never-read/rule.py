@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
 from leakcheck.static.facts.model import Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 from leakcheck.static.torch_api import makes_module
 
 
@@ -53,12 +55,20 @@ def _starts_empty(member: Member, name: str) -> bool:
 def _is_own(member: Member) -> bool:
     """Whether no base out of sight may read it: an fx.Tracer reads what its classes fill."""
     bases = member.file.foreign_bases(member)
-    return all(base == "object" or makes_module(base) for base in bases)
+    return all(
+        base in _READS_NOTHING | api("dataset-classes") or makes_module(base) for base in bases
+    )
+
+
+_READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})
+
+
+_KEEPS_ALIVE = re.compile(r"alive|keep|holder|owned|refs?$|pinned")  # filled so that things stay
 
 
 def _never_read(member: Member, name: str) -> bool:
     """Whether the whole project only writes it, however other classes use one of that name."""
-    if member.file.spelled_as_string(name):
+    if member.file.spelled_as_string(name) or _KEEPS_ALIVE.search(name):
         return False
     return all(_only_writes(use) for _, use in member.file.uses_of(name, member))
 
