@@ -5,6 +5,8 @@ import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
+import click
+import torch
 from torch.utils.tensorboard import SummaryWriter
 
 
@@ -140,6 +142,27 @@ def ensemble(paths):
         train(writer, 3)
 
 
+@click.command()
+def from_the_command_line(path):
+    writer = SummaryWriter(path)
+    train(writer, 3)
+
+
+def in_each_process(rank):
+    writer = SummaryWriter(rank)
+    train(writer, 3)
+
+
+def start(ranks):
+    torch.multiprocessing.spawn(in_each_process, ranks)
+
+
+def fit(model, path):
+    model.fit()
+    writer = SummaryWriter(path)
+    train(writer, 3)
+
+
 def ensemble_that_closes(paths):
     for path in paths:
         writer = SummaryWriter(path)
@@ -148,4 +171,5 @@ def ensemble_that_closes(paths):
 
 
 if __name__ == "__main__":
+    fit(work, "runs")
     ThreadPoolExecutor(2).submit(work, 1)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from leakcheck.static.facts.model import Call, Expr, FileFacts
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.names import table
 
 if TYPE_CHECKING:
@@ -161,12 +161,30 @@ def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
 def runs_once(linked: Linked, call: Call) -> bool:
     """Tell whether the program itself is the only caller of the function a call stands in."""
     function = linked.facts.method_around(call.function)
-    if function is None or "main" in function.name:
+    if function is None or "main" in function.name or _is_entry(linked.facts, function):
         return True
-    calls = list(linked.calls_of(function.name))
+    calls = [each for each in linked.calls_of(function.name) if _may_mean(each[1], function)]
     callers = [facts.method_around(other.function) for facts, other in calls]
     mains = all(caller is None or "main" in caller.name for caller in callers)
     return bool(calls) and mains and not any(other.loops for _, other in calls)
+
+
+def _may_mean(call: Call, function: FunctionFacts) -> bool:
+    """`model.train()` is no call of the function `train`, nor `train(model)` one of the method."""
+    plain = call.spelled == function.name or call.qualified.endswith(f".{function.name}")
+    return not plain if function.owner else plain
+
+
+def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a command line or a new process begins with it, as by `fire.Fire(train)`."""
+    if any(name.rpartition(".")[2] in ("main", "command") for name in function.decorators):
+        return True
+    return any(
+        given.value.kind == "name" and given.value.text == function.name
+        for call in facts.calls
+        if call.method in ("Fire", "spawn", "Process", "run", "launch")
+        for given in call.arguments
+    )
 
 
 def within(facts: FileFacts, function: int) -> Iterator[int]:
