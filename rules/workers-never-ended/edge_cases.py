@@ -157,6 +157,14 @@ def start(ranks):
     torch.multiprocessing.spawn(in_each_process, ranks)
 
 
+writers = {}
+
+
+def shared_writer(path):
+    writer = SummaryWriter(path)
+    writers[path] = {"writer": writer}
+
+
 def fit(model, path):
     model.fit()
     writer = SummaryWriter(path)

@@ -63,29 +63,31 @@ class Commander(ABC):
     """An abstract class of the standard library reads nothing; nor does another class's `lost`."""
 
     def __init__(self):
-        self.episodes = []
+        self._episodes = []
+        self.results = []
 
     def finish(self, episode):
-        self.episodes.append(episode)  # leak: written-never-read
+        self._episodes.append(episode)  # leak: written-never-read
+        self.results.append(episode)
 
 
 class Samples(Dataset):
     def __init__(self):
-        self.visited = []
+        self._visited = []
         self.buffers_kept_alive = []
 
     def __getitem__(self, index):
-        self.visited.append(index)  # leak: written-never-read
+        self._visited.append(index)  # leak: written-never-read
         self.buffers_kept_alive.append(index)
         return index
 
 
 class ReadsItsOwn:
     def __init__(self):
-        self.episodes = []
+        self._episodes = []
 
     def add(self, episode):
-        self.episodes.append(episode)
+        self._episodes.append(episode)
 
     def newest(self):
-        return self.episodes[-1]
+        return self._episodes[-1]

@@ -24,8 +24,9 @@ class WrittenNeverRead(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each attribute that starts as an empty container."""
         for member in module.facts.classes:
-            filled = _filled(member) if _is_own(member) else {}
-            for name, first in filled.items():
+            for name, first in _filled(member).items():
+                if not _is_own(member, name):
+                    continue
                 if _starts_empty(member, name) and _never_read(member, name):
                     told = f"`self.{name}` is filled and never read"
                     yield self.hit(first.at, told, confidence="medium")
@@ -52,17 +53,16 @@ def _starts_empty(member: Member, name: str) -> bool:
     return made is not None and made.kind == "empty"
 
 
-def _is_own(member: Member) -> bool:
-    """Whether no base out of sight may read it: an fx.Tracer reads what its classes fill."""
-    bases = member.file.foreign_bases(member)
-    return all(
-        base in _READS_NOTHING | api("dataset-classes") or makes_module(base) for base in bases
-    )
+def _is_own(member: Member, name: str) -> bool:
+    """Whether nobody out of sight reads it: an fx.Tracer reads what its classes fill.
+
+    An abstract class or a data set is a library's interface, whose users may read what is public.
+    """
+    known = _READS_NOTHING | api("dataset-classes") if name.startswith("_") else {"object"}
+    return all(base in known or makes_module(base) for base in member.file.foreign_bases(member))
 
 
 _READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})
-
-
 _KEEPS_ALIVE = re.compile(r"alive|keep|holder|owned|refs?$|pinned")  # filled so that things stay
 
 

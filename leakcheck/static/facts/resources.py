@@ -212,7 +212,7 @@ def _given_away(facts: FileFacts, inside: set[int]) -> Iterator[Expr]:
         yield from facts.functions[index].returns
         if facts.functions[index].yields:
             yield Expr("other", "", ())
-    for use in facts.uses:
+    for use in (*facts.uses, *facts.local_uses):
         if use.function in inside and use.value is not None:
             yield use.value
     for binding in facts.bindings:
