@@ -173,6 +173,19 @@ def test_another_class_speaks_of_its_own_attribute():
     assert takes == ["pop", "popitem"]
 
 
+def test_a_class_of_the_same_name_in_another_file_is_another_class():
+    text = dedent("""
+        class Kept:
+            def __init__(self): self.seen = {}
+            def drop(self): self.seen.pop(1)
+    """)
+    project = Project({"a.py": text, "b.py": text.replace("pop(1)", "clear()")})
+    linked = Linked("a.py", project.facts("a.py"), project)
+
+    uses = linked.uses_of("seen", linked.classes[0])
+    assert [use.how for _, use in uses if use.role == "take"] == ["pop"]
+
+
 def test_a_class_is_linked_with_its_bases_in_other_files():
     project = Project(
         {
