@@ -5,18 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from leakcheck.static.facts.keys import one_of_many, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-# keys that name one request, object or input among arbitrarily many
-_MANY = re.compile(
-    r"(^|_)(uu?id|guid|hash|digest|fingerprint|signature|url|uri|ticket|"
-    r"(request|req|session|conversation|video|image|frame|track|tracker|sample|chunk|prompt|query|"
-    r"user|job|message|client|object|actor|run|seq|sequence|episode|document|doc|item|span|trace)"
-    r"(_?id|_idx|_index|_key)?)$"
-)
 _CACHE = re.compile(r"cache|memo|seen|history")
 _CACHED = re.compile(r"(^|_)(key|args|inputs?|text|token|prompt)$")
 _MAKES = re.compile(
@@ -71,12 +65,8 @@ def _is_light(value: Expr | None) -> bool:
 
 def _from_data(name: str, key: Expr) -> bool:
     """Whether the key is of arbitrarily many, by its name or by what the dict is called."""
-    spelled = (key.text, *key.names) if key.kind in ("name", "other") else ()
-    words = [each.rpartition(".")[2].lstrip("_") for each in spelled]
-    words = [word for word in words if not word.isupper()]
-    if _CACHE.search(name.lower()) and any(_CACHED.search(word) for word in words):
-        return True
-    return any(_MANY.search(word) for word in words)
+    cached = any(_CACHED.search(word) for word in words_of(key))
+    return one_of_many(key) or (cached and _CACHE.search(name.lower()) is not None)
 
 
 def _behind(facts: FileFacts, use: Use) -> str:

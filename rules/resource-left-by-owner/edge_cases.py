@@ -66,3 +66,45 @@ class Logger:
 
     def finalize(self, status):
         self.experiment.flush()
+
+
+class SavesItself:
+    """A word in a pickled state is no attribute that somebody reaches by name."""
+
+    def __init__(self, path):
+        self.board = SummaryWriter(path)  # leak: resource-left-by-owner
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        state["board"] = None
+        return state
+
+    def finalize(self, status):
+        self.board.flush()
+
+
+class ReachedByName:
+    def __init__(self, path):
+        self.events = SummaryWriter(path)
+
+    def finalize(self, status):
+        getattr(self, "events").close()
+
+
+class CannotBeClosed:
+    def __init__(self, path):
+        self.train_log = SummaryWriter(path)  # leak: resource-left-by-owner
+        self.records = open(path)
+
+    def log(self, name, value):
+        self.train_log.add_scalar(name, value)
+
+
+class ClosedByItsUser:
+    def __init__(self, path):
+        self.eval_log = SummaryWriter(path)
+
+
+def evaluate(path):
+    owner = ClosedByItsUser(path)
+    owner.eval_log.close()

@@ -40,18 +40,19 @@ class ResourceLeftByOwner(Rule):
                     flush.at, "`close` only flushes, and closes nothing", confidence="medium"
                 )
             closing = _closing(module.facts, member)
-            if not closing or closing == ["__del__"]:
-                continue
-            for use in module.facts.facts.uses:
-                if use.role == "bind" and use.holder == "self" and _is_in(use, member):
-                    made = _acquired(module.facts.facts, use)
-                    if made and _forgotten(member, use.name, made):
-                        yield self.hit(
-                            use.at,
-                            f"`{closing[0]}` leaves `self.{use.name}` open",
-                            confidence="medium",
-                            evidence=_closes(module, member, closing[0]),
-                        )
+            closed_last = closing != ["__del__"]
+            for use in member.binds() if closed_last else ():
+                made = _acquired(module.facts.facts, use)
+                if not made or not (closing or made in api("writers")):
+                    continue
+                if _forgotten(member, use.name, made):
+                    told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
+                    yield self.hit(
+                        use.at,
+                        told or f"nothing ever closes `self.{use.name}`",
+                        confidence="medium",
+                        evidence=_closes(module, member, closing[0]) if closing else (),
+                    )
 
 
 def _only_flushes(member: Member) -> Iterator[Call]:
@@ -90,11 +91,6 @@ def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
     return (Evidence(place, "closing", name),)
 
 
-def _is_in(use: Use, member: Member) -> bool:
-    method = member.file.facts.method_around(use.function)
-    return method is not None and method.owner == member.facts.name
-
-
 def _acquired(facts: FileFacts, use: Use) -> str:
     """Return what opens the resource, here or where a local name was bound to it."""
     values = [use.value] if use.value is not None else []
@@ -111,8 +107,8 @@ def _opens(value: Expr) -> bool:
 
 def _forgotten(member: Member, name: str, made: str) -> bool:
     """Whether nothing in the project ends, hands on, gives back or replaces the attribute."""
-    enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
     linked = member.file
+    enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
     for facts, use in linked.uses_of(name, member):
         if use.how == "returned" and _is_property(facts, use):
             method = facts.functions[use.function].name

@@ -59,3 +59,27 @@ class Locked:
     def close(self):
         os.close(self.fd)
         self.fd = -1
+
+
+INVALID = -1
+
+
+class Marked:
+    def __init__(self, path):
+        self.direct = os.open(path, os.O_RDWR)
+
+    def reopen(self, path):
+        os.close(self.direct)
+        self.direct = os.open(path, os.O_RDWR)
+
+    def finish(self):
+        self.direct = INVALID  # leak: unclosed-handle
+
+
+class MarkedOnceClosed:
+    def __init__(self, path):
+        self.raw = os.open(path, os.O_RDWR)
+
+    def finish(self):
+        os.close(self.raw)
+        self.raw = INVALID

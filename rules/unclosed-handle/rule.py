@@ -25,6 +25,7 @@ class UnclosedHandle(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that opens something."""
         closes = cast("dict[str, list[str]]", table("resource_api")["closes"])
+        lost: dict[cst.Assign, str] = {}
         for call in module.calls:
             closers = closes.get(module.qualified(call.func))
             if closers is None:
@@ -37,7 +38,9 @@ class UnclosedHandle(Rule):
                     yield self.hit(call, f"`{name}` is never closed")
             elif attribute := _own_attribute(module, call):
                 for overwrite in _overwritten(module, call, attribute):
-                    yield self.hit(overwrite, f"`{attribute}` is overwritten while still open")
+                    lost.setdefault(overwrite, attribute)
+        for overwrite, attribute in lost.items():
+            yield self.hit(overwrite, f"`{attribute}` is overwritten while still open")
 
 
 _READERS = ("len", "print", "iter", "list", "enumerate", "next", "range", "str", "int")
@@ -65,8 +68,13 @@ def _overwritten(module: Module, call: cst.Call, attribute: str) -> Iterator[cst
                 yield node
 
 
+def _is_constant(node: cst.Assign) -> bool:
+    """`self.fd = INVALID_FD`."""
+    return dotted(node.value).isupper()
+
+
 def _forgets(node: cst.Assign, attribute: str) -> bool:
     nothing = isinstance(node.value, (cst.Integer, cst.UnaryOperation)) or (
-        isinstance(node.value, cst.Name) and node.value.value == "None"
+        isinstance(node.value, cst.Name) and (node.value.value == "None" or _is_constant(node))
     )
     return nothing and any(dotted(target.target) == attribute for target in node.targets)

@@ -5,6 +5,10 @@ import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
+import click
+import torch
+from torch.utils.tensorboard import SummaryWriter
+
 
 def work(x):
     return x
@@ -123,5 +127,57 @@ def make_shared():
     shared = ThreadPoolExecutor(2)
 
 
+def train(log, steps):
+    for step in range(steps):
+        log.add_scalar("loss", step, step)
+
+
+def finish(log):
+    log.close()
+
+
+def ensemble(paths):
+    for path in paths:
+        writer = SummaryWriter(path)  # leak: workers-never-ended
+        train(writer, 3)
+
+
+@click.command()
+def from_the_command_line(path):
+    writer = SummaryWriter(path)
+    train(writer, 3)
+
+
+def in_each_process(rank):
+    writer = SummaryWriter(rank)
+    train(writer, 3)
+
+
+def start(ranks):
+    torch.multiprocessing.spawn(in_each_process, ranks)
+
+
+writers = {}
+
+
+def shared_writer(path):
+    writer = SummaryWriter(path)
+    writers[path] = {"writer": writer}
+
+
+def fit(model, path):
+    model.fit()
+    writer = SummaryWriter(path)
+    train(writer, 3)
+
+
+def ensemble_that_closes(paths):
+    for path in paths:
+        writer = SummaryWriter(path)
+        train(writer, 3)
+        finish(writer)
+
+
 if __name__ == "__main__":
+    fit(work, "runs")
     ThreadPoolExecutor(2).submit(work, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Use
-from leakcheck.static.facts.resources import ends, left_open
+from leakcheck.static.facts.resources import ends, left_open, runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -29,6 +29,7 @@ class WorkersNeverEnded(Rule):
         "vertex_list",
         "get_connection",
         "getconn",
+        "SummaryWriter",
     )
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -40,7 +41,7 @@ class WorkersNeverEnded(Rule):
             known = call.qualified in ends("ends") or call.qualified in ends("proxied")
             if not known or _makes_its_object(linked, call):
                 continue
-            if left_open(linked.facts, call, _HARMLESS) and not _runs_once(linked, call):
+            if left_open(linked, call, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 yield self.hit(call.at, f"{name} is never ended", confidence="medium")
         for member in linked.classes:
@@ -77,14 +78,3 @@ def _makes_its_object(linked: Linked, call: Call) -> bool:
     """Whether a constructor starts it and can keep it, for as long as the object lives."""
     function = linked.facts.method_around(call.function)
     return function is None or (function.name == "__init__" and call.fate != "chained")
-
-
-def _runs_once(linked: Linked, call: Call) -> bool:
-    """Whether the program itself is the only caller."""
-    function = linked.facts.method_around(call.function)
-    if function is None or "main" in function.name:
-        return True
-    callers = [
-        facts.method_around(other.function) for facts, other in linked.calls_of(function.name)
-    ]
-    return bool(callers) and all(caller is None or "main" in caller.name for caller in callers)

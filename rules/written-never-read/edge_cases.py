@@ -1,6 +1,9 @@
 """Near misses are unmarked."""
 
+from abc import ABC
 from ast import NodeVisitor
+
+from torch.utils.data import Dataset
 
 
 class Log:
@@ -54,3 +57,37 @@ class Attack:
 
     def _note(self, step):
         self.statistics.append(step)
+
+
+class Commander(ABC):
+    """An abstract class of the standard library reads nothing; nor does another class's `lost`."""
+
+    def __init__(self):
+        self._episodes = []
+        self.results = []
+
+    def finish(self, episode):
+        self._episodes.append(episode)  # leak: written-never-read
+        self.results.append(episode)
+
+
+class Samples(Dataset):
+    def __init__(self):
+        self._visited = []
+        self.buffers_kept_alive = []
+
+    def __getitem__(self, index):
+        self._visited.append(index)  # leak: written-never-read
+        self.buffers_kept_alive.append(index)
+        return index
+
+
+class ReadsItsOwn:
+    def __init__(self):
+        self._episodes = []
+
+    def add(self, episode):
+        self._episodes.append(episode)
+
+    def newest(self):
+        return self._episodes[-1]

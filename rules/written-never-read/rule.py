@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import FileFacts, Use
+from leakcheck.static.facts.link import Member, sets_up
+from leakcheck.static.facts.model import Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 from leakcheck.static.torch_api import makes_module
 
 
@@ -21,43 +23,54 @@ class WrittenNeverRead(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each attribute that starts as an empty container."""
-        facts = module.facts.facts
-        for name, uses in facts.uses_by_name.items():
-            grown = [use for use in uses if _grows(facts, use)]
-            known = grown and _starts_empty(facts, uses) and _is_own(module.facts, grown[0])
-            if known and _never_read(module.facts, name, uses):
-                yield self.hit(
-                    grown[0].at, f"`self.{name}` is filled and never read", confidence="medium"
-                )
+        for member in module.facts.classes:
+            for name, first in _filled(member).items():
+                if not _is_own(member, name):
+                    continue
+                if _starts_empty(member, name) and _never_read(member, name):
+                    told = f"`self.{name}` is filled and never read"
+                    yield self.hit(first.at, told, confidence="medium")
 
 
-def _starts_empty(facts: FileFacts, uses: tuple[Use, ...]) -> bool:
+def _filled(member: Member) -> dict[str, Use]:
+    """Map what methods that are called again and again put something into, to where first."""
+    facts, found = member.file.facts, dict[str, Use]()
+    for use in facts.uses:
+        added = use.role in ("add", "slot") and use.holder == "self"
+        method = facts.method_around(use.function) if added else None
+        own = method is not None and method.owner == member.facts.name
+        if own and not sets_up(facts, use.function):
+            found.setdefault(use.name, use)
+    return found
+
+
+def _starts_empty(member: Member, name: str) -> bool:
     """Whether it is made once with its object: what a call makes anew is what it leaves behind."""
-    binds = [use for use in uses if use.role == "bind"]
-    if len(binds) != 1 or not sets_up(facts, binds[0].function):
+    binds = [use for use in member.binds() if use.name == name]
+    if len(binds) != 1 or not sets_up(member.file.facts, binds[0].function):
         return False
     made = binds[0].value
     return made is not None and made.kind == "empty"
 
 
-def _is_own(linked: Linked, use: Use) -> bool:
-    """Whether no base out of sight may read it: an fx.Tracer reads what its classes fill."""
-    method = linked.facts.method_around(use.function)
-    members = (one for one in linked.classes if any(own is method for _, own in one.methods()))
-    bases = {base for member in members for base in linked.foreign_bases(member)}
-    return all(base == "object" or makes_module(base) for base in bases)
+def _is_own(member: Member, name: str) -> bool:
+    """Whether nobody out of sight reads it: an fx.Tracer reads what its classes fill.
+
+    An abstract class or a data set is a library's interface, whose users may read what is public.
+    """
+    known = _READS_NOTHING | api("dataset-classes") if name.startswith("_") else {"object"}
+    return all(base in known or makes_module(base) for base in member.file.foreign_bases(member))
 
 
-def _grows(facts: FileFacts, use: Use) -> bool:
-    """Whether a method that is called again and again puts something in."""
-    added = use.role in ("add", "slot") and use.holder == "self"
-    return added and not sets_up(facts, use.function)
+_READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})
+_KEEPS_ALIVE = re.compile(r"alive|keep|holder|owned|refs?$|pinned")  # filled so that things stay
 
 
-def _never_read(linked: Linked, name: str, own: tuple[Use, ...]) -> bool:
-    if not all(_only_writes(use) for use in own) or linked.spelled_as_string(name):
+def _never_read(member: Member, name: str) -> bool:
+    """Whether the whole project only writes it, however other classes use one of that name."""
+    if member.file.spelled_as_string(name) or _KEEPS_ALIVE.search(name):
         return False
-    return all(_only_writes(use) for _, use in linked.uses(name))
+    return all(_only_writes(use) for _, use in member.file.uses_of(name, member))
 
 
 def _only_writes(use: Use) -> bool:

@@ -173,6 +173,19 @@ def test_another_class_speaks_of_its_own_attribute():
     assert takes == ["pop", "popitem"]
 
 
+def test_a_class_of_the_same_name_in_another_file_is_another_class():
+    text = dedent("""
+        class Kept:
+            def __init__(self): self.seen = {}
+            def drop(self): self.seen.pop(1)
+    """)
+    project = Project({"a.py": text, "b.py": text.replace("pop(1)", "clear()")})
+    linked = Linked("a.py", project.facts("a.py"), project)
+
+    uses = linked.uses_of("seen", linked.classes[0])
+    assert [use.how for _, use in uses if use.role == "take"] == ["pop"]
+
+
 def test_a_class_is_linked_with_its_bases_in_other_files():
     project = Project(
         {
@@ -232,3 +245,16 @@ def test_a_repository_may_be_the_package_that_its_files_import(tmp_path, monkeyp
 
     assert workspace.locate("audio.utils.measures", "train.py") == "utils/measures.py"
     assert workspace.locate("other.utils.measures", "train.py") is None
+
+
+def test_only_a_word_that_may_reach_an_attribute_counts_as_one():
+    told = in_method('x["seen"] = 1', 'y = {"kept": 1}', 'if x == "eval": pass', 'f("cached")')
+    assert facts_of(told).strings == {"cached"}
+    assert facts_of(in_method("setattr(x, *y)", 'y = {"kept": 1}')).strings == {"kept"}
+    assert facts_of(in_method('self.__dict__["seen"] = 1')).strings == {"seen"}
+    assert facts_of(in_method('if "seen" in vars(self): pass')).strings == {"seen"}
+
+
+def test_a_call_knows_what_its_result_is_unpacked_into():
+    (call,) = facts_of("def f():\n  fig, (left, right) = plot()\n").calls
+    assert (call.fate, call.bound, call.unpacked) == ("bound", "", ("fig", ""))

@@ -34,6 +34,7 @@ from leakcheck.static.facts.nodes import (
     sliced,
     span,
     standing,
+    unpacked,
 )
 from leakcheck.static.names import canonical, table
 
@@ -72,7 +73,7 @@ def extract(outline: ast.Module) -> FileFacts:
         tuple(walk.local_uses),
         tuple(walk.bindings),
         walk.imports,
-        frozenset(walk.strings),
+        frozenset(walk.strings | walk.entries if walk.sets_by_name else walk.strings),
     )
 
 
@@ -87,6 +88,8 @@ class _Walk:
         self.local_uses: list[Use] = []
         self.bindings: list[Binding] = []
         self.strings: set[str] = set()
+        self.entries: set[str] = set()  # the keys of dict displays
+        self.sets_by_name = False  # attributes are bound by setattr or through `__dict__`
         self.imports: dict[str, str] = {}
         self._at = _Scope(-1, "")
         self._methods: list[dict[str, int]] = []
@@ -256,7 +259,7 @@ class _Walk:
         """Pair the targets with the value."""
         only = dotted(node.targets[0]) if len(node.targets) == 1 else ""
         for target, value in bound_pairs(node.targets[0], node.value) if not only else ():
-            self._value(value, "bound", dotted(target))
+            self._value(value, "bound", dotted(target), unpacked(target))
         if only:
             self._value(node.value, "bound", only)
         for target in node.targets:
@@ -284,7 +287,7 @@ class _Walk:
         for target in node.targets:
             how = "del[]" if isinstance(target, ast.Subscript) else "del"
             while isinstance(target, ast.Subscript):
-                self._visit(target.slice)
+                self._key(target)
                 target = target.value
             self._place(target, "take", how)
 
@@ -325,9 +328,9 @@ class _Walk:
             case ast.Attribute():
                 self._place(target, "add" if augmented else "bind", "", value)
             case ast.Subscript(value=holder, slice=key):
-                self._visit(key)
+                self._key(target)
                 while isinstance(holder, ast.Subscript):
-                    self._visit(holder.slice)
+                    self._key(holder)
                     holder = holder.value
                 cuts = isinstance(key, ast.Slice) and not augmented
                 how = "+=" if augmented else "[]"
@@ -369,13 +372,13 @@ class _Walk:
         guarded = at.guards > 0
         return Use(name, holder, role, how, key, value, at.function, at.loops, guarded, span(node))
 
-    def _value(self, node: ast.expr, fate: Fate, bound: str) -> None:
+    def _value(self, node: ast.expr, fate: Fate, bound: str, parts: tuple[str, ...] = ()) -> None:
         """Walk an expression whose value goes somewhere."""
         match node:
             case ast.Call():
-                self.visit_call(node, fate, bound)
+                self.visit_call(node, fate, bound, parts)
             case ast.Await(value=inner):
-                self._value(inner, fate, bound)
+                self._value(inner, fate, bound, parts)
             case ast.Attribute():
                 self._place(node, _ROLE_OF_FATE.get(fate, "read"), fate)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
@@ -384,7 +387,9 @@ class _Walk:
             case _:
                 self._visit(node)
 
-    def visit_call(self, node: ast.Call, fate: Fate = "used", bound: str = "") -> None:
+    def visit_call(
+        self, node: ast.Call, fate: Fate = "used", bound: str = "", parts: tuple[str, ...] = ()
+    ) -> None:
         """Note a call, what it is called on, and what it is given."""
         index = len(self.calls)
         self.calls.append(None)
@@ -416,13 +421,14 @@ class _Walk:
             at.managers,
             at.handled,
             span(node),
+            parts,
         )
 
     def _called_on(self, method: ast.Attribute, call: ast.Call) -> None:
         """`self.seen.append(x)`, `self.seen[key].append(x)` and `self.seen.pop()`."""
         holder, name = method.value, method.attr
         while isinstance(holder, ast.Subscript):
-            self._visit(holder.slice)
+            self._key(holder)
             holder = holder.value
         role: Role = "read"
         if name in _words("container-grows"):
@@ -441,16 +447,40 @@ class _Walk:
             match side:
                 case ast.Call(func=ast.Name(id="len"), args=[ast.Attribute() as measured]):
                     self._place(measured, "measure", "len")
+                case ast.Constant(value=str()) if not _asks_for_member(node):
+                    pass  # `mode == "train"` compares, and reaches no attribute
                 case _:
                     self._visit(side)
+
+    def visit_subscript(self, node: ast.Subscript) -> None:
+        """Walk what has entries, and the key."""
+        self._visit(node.value)
+        self._key(node)
+
+    def _key(self, node: ast.Subscript) -> None:
+        """Walk a key: `batch["seen"]` names an entry of a dict, and no attribute of that name."""
+        holder, word = dotted(node.value), isinstance(node.slice, ast.Constant)
+        if not word or not holder or holder.rpartition(".")[2] == "__dict__":
+            self._visit(node.slice)
+
+    def visit_dict(self, node: ast.Dict) -> None:
+        """Walk a display; its keys become attributes only where some are set by name."""
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                self.entries.add(key.value)
+            elif key is not None:
+                self._visit(key)
+            self._visit(value)
 
     def visit_name(self, node: ast.Name) -> None:
         """Note which names are read."""
         if isinstance(node.ctx, ast.Load):
             self._at.reads.add(node.id)
+            self.sets_by_name |= node.id in _SETS_BY_NAME
 
     def visit_attribute(self, node: ast.Attribute) -> None:
         """Any other look at an attribute."""
+        self.sets_by_name |= node.attr == "__dict__"
         self._place(node, "read", "")
 
     def visit_constant(self, node: ast.Constant) -> None:
@@ -488,6 +518,12 @@ def _words(group: str) -> frozenset[str]:
     return frozenset(groups[group])
 
 
+def _asks_for_member(node: ast.Compare) -> bool:
+    """`"seen" in vars(self)` asks for an attribute."""
+    return any(isinstance(operator, (ast.In, ast.NotIn)) for operator in node.ops)
+
+
+_SETS_BY_NAME = frozenset({"setattr", "vars"})
 _ROLE_OF_FATE: dict[Fate, Role] = {
     "bound": "escape",
     "returned": "escape",
@@ -527,6 +563,8 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any], None]] = {
     ast.Raise: _Walk.visit_raise,
     ast.Call: _Walk.visit_call,
     ast.Compare: _Walk.visit_comparison,
+    ast.Subscript: _Walk.visit_subscript,
+    ast.Dict: _Walk.visit_dict,
     ast.Name: _Walk.visit_name,
     ast.Attribute: _Walk.visit_attribute,
     ast.Constant: _Walk.visit_constant,

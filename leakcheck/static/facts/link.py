@@ -7,7 +7,7 @@ a query that has no candidate costs nothing, however large the project is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -49,11 +49,11 @@ class Member:
                     yield use
 
 
-def _has_its_own(facts: FileFacts, use: Use, kin: set[str]) -> bool:
+def _has_its_own(facts: FileFacts, use: Use, kin: Sequence[ClassFacts]) -> bool:
     """Whether the class around a use of self is another, with such an attribute or property."""
     method = facts.method_around(use.function)
     owner = facts.class_named(method.owner) if method is not None else None
-    if owner is None or owner.name in kin:
+    if owner is None or any(owner is each for each in kin):
         return False
     if use.name in owner.methods:
         return True
@@ -134,7 +134,7 @@ class Linked:
 
     def uses_of(self, name: str, member: Member) -> Iterator[tuple[FileFacts, Use]]:
         """Yield what may be done with a class's attribute: not what others do with their own."""
-        kin = {each.facts.name for each in self.lineage(member)}
+        kin = [each.facts for each in self.lineage(member)]
         for facts, use in self.uses(name):
             if use.holder != "self" or not _has_its_own(facts, use, kin):
                 yield facts, use

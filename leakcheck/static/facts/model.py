@@ -65,6 +65,7 @@ class Call:
     managers: tuple[str, ...]  # the context managers around it, in its function
     handled: Handled  # the part of a `try` it stands in
     at: Span
+    unpacked: tuple[str, ...] = ()  # the names its result is unpacked into
 
     @property
     def method(self) -> str:

@@ -51,6 +51,14 @@ def standing(node: ast.expr) -> tuple[str, ...]:
     return ()
 
 
+def unpacked(target: ast.expr) -> tuple[str, ...]:
+    """Name what a result is unpacked into: `fig`, `""` of `fig, (left, right) = plot()`."""
+    match target:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return tuple(dotted(part) for part in parts)
+    return ()
+
+
 def never_left(loop: ast.While) -> bool:
     """Whether a `while True` has no break, return or raise of its own."""
     if not isinstance(loop.test, ast.Constant) or not loop.test.value:

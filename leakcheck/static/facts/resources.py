@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from leakcheck.static.facts.model import Call, Expr, FileFacts
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.names import table
+
+if TYPE_CHECKING:
+    from leakcheck.static.facts.link import Linked
 
 
 @cache
@@ -21,17 +24,40 @@ def ends(group: str) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(methods) for name, methods in listed.items()}
 
 
-def left_open(facts: FileFacts, call: Call, harmless: Collection[str]) -> bool:
+@cache
+def _named(group: str) -> frozenset[str]:
+    groups = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["names"]
+    return frozenset(groups[group])
+
+
+def left_open(linked: Linked, call: Call, harmless: Collection[str]) -> bool:
     """Tell whether what a call in a function acquires is neither ended nor handed on."""
     if call.qualified in ends("proxied"):
-        return _proxy_escapes(facts, call)
-    enders = ends("ends")[call.qualified]
+        return _proxy_escapes(linked.facts, call)
+    return abandoned(linked, call, ends("ends")[call.qualified], harmless)
+
+
+def abandoned(
+    linked: Linked, call: Call, enders: Collection[str], harmless: Collection[str]
+) -> bool:
+    """Tell whether nobody ends what a call gives, nor gets hold of it."""
     if call.fate == "chained":
-        return not any(_follows(facts, call, ender) for ender in enders)
+        return not any(_follows(linked.facts, call, ender) for ender in enders)
     if call.fate != "bound" or "." in call.bound or not call.bound or call.function < 0:
         return False
-    name = call.bound
-    inside = set(within(facts, call.function))
+    return _unattended(linked.facts, call.function, call.bound, enders, harmless, linked)
+
+
+def _unattended(
+    facts: FileFacts,
+    function: int,
+    name: str,
+    enders: Collection[str],
+    harmless: Collection[str],
+    linked: Linked | None = None,
+) -> bool:
+    """Whether nobody ends what a name holds in a function; `linked` to look into who it calls."""
+    inside = set(within(facts, function))
     if any(name in facts.functions[each].shared for each in inside):
         return False
     if any(name in _text_and_names(value) for value in _given_away(facts, inside)):
@@ -42,9 +68,35 @@ def left_open(facts: FileFacts, call: Call, harmless: Collection[str]) -> bool:
         if name in other.managers or (_on(other, name) and other.method in enders):
             return False
         kept = other.qualified.startswith(tuple(harmless)) if harmless else False
-        if not kept and any(name in _text_and_names(a.value) for a in other.arguments):
+        if kept or not any(name in _text_and_names(a.value) for a in other.arguments):
+            continue
+        called = callee(linked, other) if linked is not None else None
+        if called is None:
+            return False
+        parameters = called[0].functions[called[1]].parameters
+        parameter = other.given(name, parameters[other.spelled.startswith("self.") :])
+        if not parameter or not _unattended(*called, parameter, enders, harmless):
             return False
     return True
+
+
+def callee(linked: Linked, call: Call) -> tuple[FileFacts, int] | None:
+    """Return the function of the project that is called by its name, or as a method of self."""
+    facts, name = linked.facts, call.spelled
+    if name.startswith("self.") and name.count(".") == 1:
+        method = facts.method_around(call.function)
+        owner = linked.class_called(method.owner) if method is not None and method.owner else None
+        for each in linked.lineage(owner) if owner is not None else ():
+            if call.method in each.facts.methods:
+                return each.file.facts, each.facts.methods[call.method]
+        return None
+    home = (facts, name) if "." not in name else None
+    if name in facts.imports:
+        home = linked.imported(name)
+    for index, function in enumerate(home[0].functions if home else ()):
+        if home is not None and function.name == home[1] and not function.owner:
+            return home[0], index
+    return None
 
 
 def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
@@ -59,6 +111,80 @@ def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
     leaving += [u.value for u in facts.uses if u.function == call.function and u.value]
     escapes = any(set(made) & set(_text_and_names(value)) for value in leaving)
     return call.fate == "bound" and "." not in call.bound and not ended and escapes
+
+
+def figure_position(facts: FileFacts, function: int) -> int | None:
+    """Return where in its result a function hands out a figure it made: 0 also for the whole."""
+    calls = facts.calls_in(function)
+    if ends_figures(facts, function):
+        return None
+    for call in calls:
+        name = call.unpacked[0] if call.unpacked else call.bound
+        if call.qualified not in _named("figures") or call.argument("num") or not name:
+            continue
+        for value in facts.functions[function].returns:
+            if value.kind == "name" and value.text == name:
+                return 0
+            if name in value.plain:
+                return value.plain.index(name)
+    return None
+
+
+_FIGURE_ENDS = frozenset(
+    f"{module}.{name}" for module in ("matplotlib.pyplot", "pylab") for name in ("close", "show")
+)
+
+
+def ends_figures(facts: FileFacts, function: int) -> bool:
+    """Tell whether a function closes or shows figures, whichever they are."""
+    return any(call.qualified in _FIGURE_ENDS for call in facts.calls_in(function))
+
+
+def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
+    """Tell whether the figure in a local name is saved or logged, and given to nobody else."""
+    inside = set(within(facts, made.function))
+    if any(name in _text_and_names(value) for value in _given_away(facts, inside)):
+        return False
+    drawn = False
+    for call in facts.calls:
+        if call.function not in inside:
+            continue
+        if _on(call, name):
+            drawn |= call.method in _named("figure-renders")
+        elif any(name in _text_and_names(given.value) for given in call.arguments):
+            drawn = True
+            if not {call.qualified, call.method} & _named("figure-readers"):
+                return False
+    return drawn
+
+
+def runs_once(linked: Linked, call: Call) -> bool:
+    """Tell whether the program itself is the only caller of the function a call stands in."""
+    function = linked.facts.method_around(call.function)
+    if function is None or "main" in function.name or _is_entry(linked.facts, function):
+        return True
+    calls = [each for each in linked.calls_of(function.name) if _may_mean(each[1], function)]
+    callers = [facts.method_around(other.function) for facts, other in calls]
+    mains = all(caller is None or "main" in caller.name for caller in callers)
+    return bool(calls) and mains and not any(other.loops for _, other in calls)
+
+
+def _may_mean(call: Call, function: FunctionFacts) -> bool:
+    """`model.train()` is no call of the function `train`, nor `train(model)` one of the method."""
+    plain = call.spelled == function.name or call.qualified.endswith(f".{function.name}")
+    return not plain if function.owner else plain
+
+
+def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a command line or a new process begins with it, as by `fire.Fire(train)`."""
+    if any(name.rpartition(".")[2] in ("main", "command") for name in function.decorators):
+        return True
+    return any(
+        given.value.kind == "name" and given.value.text == function.name
+        for call in facts.calls
+        if call.method in ("Fire", "spawn", "Process", "run", "launch")
+        for given in call.arguments
+    )
 
 
 def within(facts: FileFacts, function: int) -> Iterator[int]:
@@ -86,7 +212,7 @@ def _given_away(facts: FileFacts, inside: set[int]) -> Iterator[Expr]:
         yield from facts.functions[index].returns
         if facts.functions[index].yields:
             yield Expr("other", "", ())
-    for use in facts.uses:
+    for use in (*facts.uses, *facts.local_uses):
         if use.function in inside and use.value is not None:
             yield use.value
     for binding in facts.bindings:

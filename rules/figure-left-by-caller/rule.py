@@ -1,0 +1,66 @@
+"""fig = plot_samples(...); fig.savefig(...): who is given a figure has to close it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from leakcheck.model import Evidence
+from leakcheck.static.facts.model import Call, FileFacts
+from leakcheck.static.facts.resources import (
+    callee,
+    ends_figures,
+    figure_position,
+    only_drawn,
+    runs_once,
+)
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+
+# names of functions that may draw; only to look into no others
+_DRAWS = re.compile(r"plot|fig|draw|vis|show|heat|curve|chart|hist|matrix|gram|display|render")
+
+
+class FigureLeftByCaller(Rule):
+    """Figures that a function of the project makes and returns, and that its caller leaves open."""
+
+    code = "LK610"
+    summary = "a function hands out a pyplot figure, and its caller leaves it open"
+    help = "call plt.close(fig) when it is saved or logged"
+    proof = "static only where matplotlib is not installed"
+    words = ("plot", "fig", "draw", "vis", "show")
+    needs_torch = True
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at each call of a function that returns a figure it made."""
+        linked = module.facts
+        for call in linked.facts.calls:
+            if call.function < 0 or not _DRAWS.search(call.method.lower()):
+                continue
+            if ends_figures(linked.facts, call.function):
+                continue
+            called = callee(linked, call)
+            position = figure_position(*called) if called is not None else None
+            if called is None or position is None or not _left(linked.facts, call, position):
+                continue
+            if call.loops or not runs_once(linked, call):
+                made = linked.location(called[0], called[0].functions[called[1]].at)
+                yield self.hit(
+                    call.at,
+                    f"`{call.method}` returns a figure of pyplot, which nobody closes",
+                    confidence="medium",
+                    evidence=(Evidence(made, "returned", call.method),) if made else (),
+                )
+
+
+def _left(facts: FileFacts, call: Call, position: int) -> bool:
+    """Whether the figure is thrown away, or only drawn from, where it is received."""
+    if call.fate in ("dropped", "chained"):
+        return True
+    if call.fate != "bound":
+        return False
+    names = call.unpacked or (call.bound,)
+    name = names[position] if position < len(names) else ""
+    if name == "_" or (position == 0 and call.bound == "_"):
+        return True
+    return bool(name) and "." not in name and only_drawn(facts, call, name)

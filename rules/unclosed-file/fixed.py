@@ -1,0 +1,26 @@
+"""Each call reads a file that it closes."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import torch
+
+STEPS = 20
+
+
+def load(path):
+    with open(path) as file:
+        return torch.tensor(json.load(file))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "values.json"
+        path.write_text("[1, 2, 3]")
+        total = sum(load(path).sum().item() for _ in range(STEPS))
+    print(f"total {total}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Who runs once, and who is called: what releases are judged by."""
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from leakcheck.static.facts.extract import extract
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.resources import callee, figure_position, runs_once
+
+
+def linked(source):
+    return Linked("a.py", extract(ast.parse(dedent(source))), None)
+
+
+def call_of(file, name):
+    return next(call for call in file.facts.calls if call.method == name)
+
+
+def once(rest, decorator=""):
+    return linked(f"{decorator}\ndef train(model):\n    model.train()\n    start()\n{rest}")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        once("train(1)"),
+        once("def main():\n    train(1)"),
+        once("fire.Fire(train)"),
+        once("torch.multiprocessing.spawn(train, args=(1,))"),
+        once("", "@hydra.main()"),
+        once("", "@click.command()"),
+    ],
+)
+def test_what_the_program_itself_begins_runs_once(file):
+    assert runs_once(file, call_of(file, "start"))
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        once(""),
+        once("def main():\n    for _ in range(3):\n        train(1)"),
+        once("def search():\n    train(1)"),
+        once("model.train()"),
+        once("register(train)"),
+    ],
+)
+def test_what_others_call_may_run_again(file):
+    assert not runs_once(file, call_of(file, "start"))
+
+
+def test_a_function_is_found_by_its_name_and_a_method_through_self():
+    file = linked(
+        """
+        class Base:
+            def draw(self): ...
+        class Callback(Base):
+            def end(self):
+                self.draw()
+                self.model.draw()
+                plot()
+        def plot(): ...
+        """
+    )
+    own, others, plain = (call for call in file.facts.calls)
+
+    assert file.facts.functions[callee(file, own)[1]].owner == "Base"
+    assert callee(file, others) is None
+    assert file.facts.functions[callee(file, plain)[1]].name == "plot"
+
+
+@pytest.mark.parametrize(
+    ("body", "position"),
+    [
+        ("fig = plt.figure()\n  return fig", 0),
+        ("fig, ax = plt.subplots()\n  return ax, fig", 1),
+        ("fig, ax = plt.subplots()\n  return ax", None),
+        ("fig = plt.figure(num=1)\n  return fig", None),
+        ("fig = plt.figure()\n  plt.close(fig)\n  return fig", None),
+    ],
+)
+def test_a_function_hands_out_the_figure_that_it_makes_and_leaves_open(body, position):
+    facts = linked(f"import matplotlib.pyplot as plt\ndef f():\n  {body}\n").facts
+    assert figure_position(facts, 0) == position
