@@ -127,6 +127,4 @@ def _behind(call: Call, switch: Call) -> bool:
 
 def _is_told_itself(found: passes.Pass, call: Call) -> bool:
     """Whether what is called evaluates in a loop of its own, where it is told."""
-    if found.call is call:
-        return False
-    return found.call.loops > 0 and _INFERENCE.match(call.method) is not None
+    return found.looped and _INFERENCE.match(call.method) is not None

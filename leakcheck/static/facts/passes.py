@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
@@ -27,18 +27,24 @@ _NEEDS_GRAPH = re.compile(
     r"hessian|adversar|^[vj][jv]p$|saliency|forces"
 )
 _NETWORK = (
-    r"(model|net|network|encoder|decoder|backbone|classifier|unet|transformer|vae|teacher|student|"
-    r"layer|lm|actor|critic|generator|discriminator|netG|netD)"
+    r"(model|net|network|backbone|unet|transformer|vae|teacher|student|layer|lm|actor|critic|netG|"
+    r"netD)"
 )
+_PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
 _FORWARD = re.compile(
     r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|"
-    rf"save)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|^self(\.forward)?$"
+    rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
+    rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
+    r"^self(\.forward)?$"
 )
 # methods of objects that are somebody else's which, by their names, ask a model
 _ASKS = re.compile(
-    r"^_?(full_sort_)?(predict|infer|inference|encode|decode|embed|reconstruct|translate|"
-    r"transcribe|act|score|(eval|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
+    r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
+    r"(eval|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
 )
+_PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
+_NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+MANY = 3  # definers of a method: one of them is meant, whatever is imported
 _TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
 _DIFFERENTIATED = re.compile(
     r"^_*(forward|((compute|get|calc)_)?loss(es)?|train(ing)?_(step|batch))$"
@@ -51,6 +57,7 @@ class Pass:
 
     file: Linked
     call: Call
+    looped: bool = False  # a function on the way to it, other than the first, calls it in a loop
 
 
 def is_forward(call: Call) -> bool:
@@ -140,15 +147,15 @@ class Passes:
         self._inside[key] = None  # while it calls itself
         for each in home.facts.calls_in(index):
             if (found := self.passed(home, each, depth)) is not None:
-                self._inside[key] = found
-                return found
+                self._inside[key] = replace(found, looped=found.looped or each.loops > 0)
+                return self._inside[key]
         self._inside[key] = _asked_module(home, index)
         return self._inside[key]
 
     def is_excused(self, file: Linked, index: int, depth: int = 0) -> bool:
         """Tell whether some caller in the project switches gradients off, or differentiates.
 
-        So does a function that is handed on by its name: nobody knows who calls it.
+        A function that is handed on by its name is excused as well: nobody knows who calls it.
         """
         key = (file.path, index)
         if key not in self._excused:
@@ -160,7 +167,9 @@ class Passes:
         function = file.facts.functions[index]
         if _TRAINS.match(function.name) or function.name.startswith("__"):
             return False
-        if _is_handed_on(file.facts, function.name):
+        if _is_renamed(file.facts, function.name):
+            return True
+        if depth == 0 and _is_handed_on(file.facts, function.name):
             return True
         for facts, call in file.calls_of(function.name):
             home = file.of(facts)
@@ -181,10 +190,16 @@ class Passes:
 
 
 def _is_handed_on(facts: FileFacts, name: str) -> bool:
-    """Whether a file gives a function of the name to others, or to another name."""
-    given = [argument.value for call in facts.calls for argument in call.arguments]
-    given += [use.value for use in facts.uses if use.role == "bind" and use.value is not None]
+    """Whether a file gives a function of the name to others, who may call it as they like."""
+    given = (argument.value for call in facts.calls for argument in call.arguments)
     return any(v.kind == "name" and v.text in (name, f"self.{name}") for v in given)
+
+
+def _is_renamed(facts: FileFacts, name: str) -> bool:
+    """Whether a function has another name as well, by which it may be called."""
+    values = [use.value for use in facts.uses if use.role == "bind" and use.value is not None]
+    values += [binding.value for binding in facts.bindings]
+    return any(v.kind == "name" and v.text in (name, f"self.{name}") for v in values)
 
 
 def _asked_module(home: Linked, index: int) -> Pass | None:
@@ -192,7 +207,7 @@ def _asked_module(home: Linked, index: int) -> Pass | None:
     facts, function = home.facts, home.facts.functions[index]
     owner = facts.class_named(function.owner)
     calls = facts.calls_in(index)
-    if owner is None or not calls or not _ASKS.match(function.name) or is_careful(facts, index):
+    if owner is None or not calls or not _PREDICTS.match(function.name) or is_careful(facts, index):
         return None
     is_module = any(map(makes_module, home.foreign_bases(Member(home, owner))))
     return Pass(home, calls[0]) if is_module and not _raises_only(function) else None
@@ -211,8 +226,18 @@ def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
         yield from _methods(file, call)
     elif head in file.facts.imports and (home := file.imported_module(head)) is not None:
         yield from ((home, index) for index in _top_functions(home.facts, method))
-    elif _ASKS.match(method):
-        yield from ((m.file, m.facts.methods[method]) for m in file.definers(method))
+    elif _ASKS.match(method) and not _NO_NETWORK.search(head):
+        found = list(file.definers(method))
+        if len(found) >= MANY or any(_knows(file, member.file) for member in found):
+            yield from ((m.file, m.facts.methods[method]) for m in found)
+
+
+def _knows(file: Linked, other: Linked) -> bool:
+    """Whether a file is another one, or imports something that it defines."""
+    if file.path == other.path:
+        return True
+    homes = (file.home(name) for name in file.facts.imports)
+    return any(home is not None and home[0].path == other.path for home in homes)
 
 
 def _functions(file: Linked, name: str, call: Call) -> Iterator[tuple[Linked, int]]:
