@@ -92,7 +92,7 @@ def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
     linked, facts = module.facts, module.facts.facts
     trains = passes.needs_graph(facts, index)
     for call in facts.calls_in(index):
-        if not passes.is_forward(call) or _is_off_beside(facts, index, call):
+        if not passes.is_forward(linked, call) or _is_off_beside(facts, index, call):
             continue
         follows = _FOLLOWS.search(call.spelled) is not None
         if (follows if trains else call.loops) and looked.is_only_looked_at(module, call.at):

@@ -24,7 +24,7 @@ _OFF = re.compile(
 )
 _NEEDS_GRAPH = re.compile(
     r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
-    r"hessian|adversar|^[vj][jv]p$|saliency|forces"
+    r"hessian|adversar|^[vj][jv]p$|saliency|forces|repackage"
 )
 _NETWORK = (
     r"(model|net|network|backbone|unet|transformer|vae|teacher|student|layer|lm|actor|critic|netG|"
@@ -60,9 +60,14 @@ class Pass:
     looped: bool = False  # a function on the way to it, other than the first, calls it in a loop
 
 
-def is_forward(call: Call) -> bool:
-    """Tell whether a call is a model's own, by its name."""
-    return _FORWARD.match(call.spelled) is not None
+def is_forward(file: Linked, call: Call) -> bool:
+    """Tell whether a call is a model's own, by its name: not that of a function."""
+    if not _FORWARD.match(call.spelled):
+        return False
+    head, _, name = call.spelled.rpartition(".")
+    if head:
+        return head != "self" or name == "forward" or not list(_methods(file, call))
+    return name not in file.facts.imports and not _top_functions(file.facts, name, call.function)
 
 
 def is_off(call: Call) -> bool:
@@ -126,7 +131,7 @@ class Passes:
         """Return the model's call that a call is, or leads to, with gradients on."""
         if is_off(call):
             return None
-        if is_forward(call):
+        if is_forward(file, call):
             return Pass(file, call)
         if depth == DEEPEST_PASS:
             return None
@@ -146,6 +151,8 @@ class Passes:
             return self._inside[key]
         self._inside[key] = None  # while it calls itself
         for each in home.facts.calls_in(index):
+            if _leads_to_care(home, each):
+                return None
             if (found := self.passed(home, each, depth)) is not None:
                 self._inside[key] = replace(found, looped=found.looped or each.loops > 0)
                 return self._inside[key]
@@ -187,6 +194,13 @@ class Passes:
             if self.is_excused(home, call.function, depth + 1):
                 return True
         return False
+
+
+def _leads_to_care(file: Linked, call: Call) -> bool:
+    """Whether a call, of a function or of a method of self, switches gradients itself."""
+    head, _, _ = call.spelled.rpartition(".")
+    targets = _targets(file, call) if head in ("", "self") else ()
+    return any(is_careful(home.facts, index) for home, index in targets)
 
 
 def _is_handed_on(facts: FileFacts, name: str) -> bool:
