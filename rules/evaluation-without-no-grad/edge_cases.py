@@ -207,3 +207,27 @@ def learn_actor(actor, target_net, optimizer, state):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+
+
+def show(net, sample):
+    net.eval()
+    image = net(sample)  # leak: evaluation-without-no-grad
+    net.train()
+    return image
+
+
+def show_carefully(net, sample):
+    net.eval()
+    with torch.no_grad():
+        image = net(sample)
+    net.train()
+    return image
+
+
+def show_frozen(net, sample):
+    net.eval()
+    net.requires_grad_(False)
+    image = net(sample)
+    net.requires_grad_(True)
+    net.train()
+    return image

@@ -75,8 +75,10 @@ def _forward_pass(
 ) -> tuple[Call, passes.Pass] | None:
     """The first call in an evaluation that runs a model, and the model's own call behind it."""
     facts = linked.facts
+    models = {each.receiver.text for each in _switches(facts, index) if each.receiver is not None}
     for call in _looped(facts, index, function):
-        found = known.passed(linked, call)
+        own = call.spelled.removesuffix(".forward") in models and not passes.is_off(call)
+        found = passes.Pass(linked, call) if own else known.passed(linked, call)
         if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
             continue
         until = call.outermost[1] or call.at.line
@@ -106,23 +108,38 @@ def _is_off_beside(facts: FileFacts, index: int, call: Call) -> bool:
     return any(passes.is_off(each) for each in near)
 
 
+def _switches(facts: FileFacts, index: int) -> list[Call]:
+    """Return where a function puts a model in evaluation mode."""
+    calls = facts.calls_in(index)
+    return [call for call in calls if call.method == "eval" and not call.arguments]
+
+
 def _looped(facts: FileFacts, index: int, function: FunctionFacts) -> Iterator[Call]:
     """Yield the calls in the loops of an evaluation, and those of a step of one."""
     named = _INFERENCE.match(function.name) is not None
     named |= _TESTS.match(function.name) is not None
     named |= "Pipeline" in function.owner and function.name == "__call__"
     calls = facts.calls_in(index)
-    switched = [call for call in calls if call.method == "eval" and not call.arguments]
+    switched = _switches(facts, index)
     for call in calls:
         behind = any(_behind(call, switch) for switch in switched)
         predicts = _PREDICTS.match(call.method)
         step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
-        if (call.loops and (named or behind or predicts)) or step:
+        looped = call.loops and (named or behind or predicts)
+        if looped or step or any(_is_within(call, switch, calls) for switch in switched):
             yield call
 
 
 def _behind(call: Call, switch: Call) -> bool:
     return call.loops > switch.loops and call.at > switch.at
+
+
+def _is_within(call: Call, switch: Call, calls: tuple[Call, ...]) -> bool:
+    """Whether a model is called between its switch to evaluation and the one back to training."""
+    model = switch.receiver.text if switch.receiver is not None else ""
+    if not model or not call.spelled.startswith(model) or call.at < switch.at:
+        return False
+    return any(back.spelled == f"{model}.train" and back.at > call.at for back in calls)
 
 
 def _is_told_itself(found: passes.Pass, call: Call) -> bool:
