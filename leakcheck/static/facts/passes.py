@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.torch_api import makes_module
 
@@ -44,6 +44,7 @@ _ASKS = re.compile(
 )
 _PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+_FALSE = Expr("constant", "False")
 MANY = 3  # definers of a method: one of them is meant, whatever is imported
 _TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
 _DIFFERENTIATED = re.compile(
@@ -92,15 +93,16 @@ def is_careful(facts: FileFacts, index: int) -> bool:
 
 
 def freezes(file: Linked, function: FunctionFacts) -> bool:
-    """Tell whether the class around a function, or a base of it, says which parameters learn."""
+    """Tell whether the class around a function, or a base of it, freezes parameters."""
     owner = file.facts.class_named(function.owner)
     for member in file.lineage(Member(file, owner)) if owner is not None else ():
         methods = {index for index, _ in member.methods()}
         facts = member.file.facts
-        if any(use.function in methods for use in facts.uses_by_name.get("requires_grad", ())):
+        uses = facts.uses_by_name.get("requires_grad", ())
+        if any(u.function in methods and u.value == _FALSE for u in uses):
             return True
         calls = facts.calls_by_name.get("requires_grad_", ())
-        if any(call.function in methods for call in calls):
+        if any(c.function in methods and c.argument("", 0) == _FALSE for c in calls):
             return True
     return False
 
@@ -242,16 +244,23 @@ def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
         yield from ((home, index) for index in _top_functions(home.facts, method))
     elif _ASKS.match(method) and not _NO_NETWORK.search(head):
         found = list(file.definers(method))
-        if len(found) >= MANY or any(_knows(file, member.file) for member in found):
-            yield from ((m.file, m.facts.methods[method]) for m in found)
+        known = [member for member in found if _knows(file, member)]
+        if known or len(found) >= MANY:
+            yield from ((m.file, m.facts.methods[method]) for m in known or found)
 
 
-def _knows(file: Linked, other: Linked) -> bool:
-    """Whether a file is another one, or imports something that it defines."""
-    if file.path == other.path:
+def _knows(file: Linked, member: Member) -> bool:
+    """Whether a file defines a class, or imports it or its module."""
+    if file.path == member.file.path:
         return True
-    homes = (file.home(name) for name in file.facts.imports)
-    return any(home is not None and home[0].path == other.path for home in homes)
+    for name in file.facts.imports:
+        home = file.home(name)
+        if home is not None and home[0].path == member.file.path and home[1] == member.facts.name:
+            return True
+        module = file.imported_module(name)
+        if module is not None and module.path == member.file.path:
+            return True
+    return False
 
 
 def _functions(file: Linked, name: str, call: Call) -> Iterator[tuple[Linked, int]]:
