@@ -181,7 +181,7 @@ def extend_container(
         return EMPTY
     expression = call.args[-1].value
     added = _whole(flow, arguments.all[-1].contents, expression)
-    keyed = method in ("update", "add")
+    keyed = method == "update"  # a set keeps each tensor that it is given: none equals another
     note_collected(flow, call, receiver, base, added, expression, keyed=keyed)
     kind = base.kind if base.kind in ("list", "dict") else "list"
     element = join(base.element, added) if base.element is not None else added

@@ -97,3 +97,26 @@ class Average:
 
     assert flagged(source.replace("PARAMETER", "p")) == ["self.shadow[name] = new.clone()"]
     assert flagged(source.replace("PARAMETER", "p.data")) == []
+
+
+def test_a_set_takes_in_each_tensor():
+    source = """
+import torch
+
+def train(model, loader, optimizer, criterion):
+    seen = set()
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.add(KEPT)
+"""
+    rules = [rule for rule in registry.builtin_rules() if rule.code == "LK102"]
+
+    def flagged(kept):
+        found = check_source(source.replace("KEPT", kept), "a.py", rules)
+        return [f.context.strip() for f in found]
+
+    assert flagged("loss") == ["seen.add(loss)"]
+    assert flagged("loss.item()") == []
