@@ -42,11 +42,12 @@ class EvaluationWithoutNoGrad(Rule):
         if is_test(linked.path) or passes.switched(linked.facts.calls):
             return
         for index, function in enumerate(linked.facts.functions):
-            off = _called_by_framework(function) or passes.switches(linked.facts, index)
-            if off or passes.freezes(linked, function):
+            if _called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
             found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
-            if found is None or known.is_excused(linked, index):
+            if found is None or passes.freezes(linked, function):
+                continue
+            if known.is_excused(linked, index):
                 continue
             call, inner = found
             yield self.hit(
@@ -92,12 +93,14 @@ def _forward_pass(
 def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
     """The first call of a model whose result, without its graph, is all that is used."""
     linked, facts = module.facts, module.facts.facts
-    trains = passes.needs_graph(facts, index)
     for call in facts.calls_in(index):
-        if not passes.is_forward(linked, call) or _is_off_beside(facts, index, call):
-            continue
         follows = _FOLLOWS.search(call.spelled) is not None
-        if (follows if trains else call.loops) and looked.is_only_looked_at(module, call.at):
+        if not (call.loops or follows) or not passes.is_forward(linked, call):
+            continue
+        trains = passes.needs_graph(facts, index)
+        if (trains and not follows) or _is_off_beside(facts, index, call):
+            continue
+        if looked.is_only_looked_at(module, call.at):
             return call, passes.Pass(linked, call)
     return None
 
