@@ -78,7 +78,8 @@ def _forward_pass(
     facts = linked.facts
     models = {each.receiver.text for each in _switches(facts, index) if each.receiver is not None}
     for call in _looped(facts, index, function):
-        own = call.spelled.removesuffix(".forward") in models and not passes.is_off(call)
+        own = call.spelled.removesuffix(".forward") in models or call.method == "encode_prompt"
+        own = own and not passes.is_off(call)
         found = passes.Pass(linked, call) if own else known.passed(linked, call)
         if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
             continue
@@ -129,7 +130,8 @@ def _looped(facts: FileFacts, index: int, function: FunctionFacts) -> Iterator[C
         predicts = _PREDICTS.match(call.method)
         step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
         looped = call.loops and (named or behind or predicts)
-        if looped or step or any(_is_within(call, switch, calls) for switch in switched):
+        encodes = named and call.method == "encode_prompt" and call.spelled[:5] != "self."
+        if looped or step or encodes or any(_is_within(call, switch, calls) for switch in switched):
             yield call
 
 

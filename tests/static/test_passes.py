@@ -151,3 +151,15 @@ def evaluate(batches):
     assert told(source.replace("def small_model", "def other")) == [
         "return [small_model(batch) for batch in batches]"
     ]
+
+
+def test_a_forward_by_a_longer_name_is_one_and_a_function_that_was_given_is_not():
+    source = """
+class Tagger(torch.nn.Module):
+    def predict(self, batches):
+        return [self.NAME(batch) for batch in batches]
+"""
+    assert told(source.replace("NAME", "forward_pass")) == [
+        "return [self.forward_pass(batch) for batch in batches]"
+    ]
+    assert told(source.replace("NAME", "forward_func")) == []

@@ -35,7 +35,7 @@ _FORWARD = re.compile(
     r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|"
     rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
     rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
-    r"^self(\.forward)?$"
+    r"^self(\.forward(_(?!func|fn)\w+)?)?$"
 )
 # methods of objects that are somebody else's which, by their names, ask a model
 _ASKS = re.compile(
@@ -67,7 +67,7 @@ def is_forward(file: Linked, call: Call) -> bool:
         return False
     head, _, name = call.spelled.rpartition(".")
     if head:
-        return head != "self" or name == "forward" or not list(_methods(file, call))
+        return head != "self" or name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not _top_functions(file.facts, name, call.function)
 
 
