@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
     from leakcheck.static.records import How
 
+MOST_HOPS = 4  # from a place back to what it is made of
+
 
 def rebind(
     flow: Flow, node: cst.CSTNode, targets: list[cst.BaseExpression], right: cst.BaseExpression
@@ -28,20 +30,38 @@ def rebind(
         if isinstance(target, cst.Tuple):
             value = _through_call(flow, target, value, right)
         place = _base(target) if isinstance(target, cst.Subscript) else target
+        again = _reads(flow, right, place) or flow.path(place) in value.entries
+        source = _source(flow, right)
         if isinstance(target, cst.Tuple):
             _note_carried(flow, node, target, value, right)
         elif value.kind == "list" and _extends(flow, right, place):
             added = _without(flow, place, right)
             note_collected(flow, node, target, flow.evaluate(target), added, None)
             value = replace(value, element=_sunk(value.contents, node))
-        elif (value.carries or value.parameters) and _reads(flow, right, place):
+        elif (value.carries or value.parameters) and again:
             old = flow.evaluate(target)
             if isinstance(target, cst.Subscript) and not old.entries:
                 old = join(old, flow.evaluate(place))
-            how: How = "sum" if _is_sum(right) else "carry"
+            how: How = "sum" if _is_sum(source) else "carry"
             added = _without(flow, place, right) if how == "sum" else value
             value = note_sum(flow, node, target, old, value, added, right, how)
         assign(flow, target, value, node)
+
+
+def _source(flow: Flow, right: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a local name was made of: `mean = 0.9 * self.mean + x; self.mean = mean`."""
+    for _ in range(MOST_HOPS):
+        match right:
+            case cst.Name(value=name):
+                made = flow.changed.get(name)
+                if not isinstance(made, cst.Assign):
+                    break
+                right = made.value
+            case cst.Call(func=cst.Attribute(value=inner), args=[]):
+                right = inner
+            case _:
+                break
+    return right
 
 
 def augment(flow: Flow, node: cst.AugAssign) -> None:
@@ -161,7 +181,7 @@ def extend_container(
         return EMPTY
     expression = call.args[-1].value
     added = _whole(flow, arguments.all[-1].contents, expression)
-    keyed = method in ("update", "add")
+    keyed = method == "update"  # a set keeps each tensor that it is given: none equals another
     note_collected(flow, call, receiver, base, added, expression, keyed=keyed)
     kind = base.kind if base.kind in ("list", "dict") else "list"
     element = join(base.element, added) if base.element is not None else added

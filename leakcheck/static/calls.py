@@ -49,6 +49,9 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
     if path := flow.path(call):  # getattr(self, "total", 0)
         held = flow.held(path)
         return held or (flow.entry(path) if re.fullmatch(r"self\.\w+", path) else EMPTY)
+    if (written := syntax.set_attribute(call)) is not None and flow.writes_again:
+        flow.rebind(call, *written)
+        return EMPTY
     if flow.switch_gradient(call, qualified):
         return EMPTY
     if qualified.startswith("torch"):

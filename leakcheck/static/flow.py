@@ -17,6 +17,7 @@ import libcst as cst
 from leakcheck.static import syntax
 from leakcheck.static.expressions import evaluate, operate
 from leakcheck.static.gradient import decorated_mode, mode_of
+from leakcheck.static.prospects import SETTING_UP
 from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, Growth
 from leakcheck.static.refine import plain_when
 from leakcheck.static.values import (
@@ -150,6 +151,13 @@ class Flow:
     def is_forward(self) -> bool:
         """Whether this is the forward of its class."""
         return self.owner is not None and self.scope is self.owner.methods.get("forward")
+
+    @property
+    def writes_again(self) -> bool:
+        """Whether this is a method whose attributes have their first values already."""
+        if self.owner is None or isinstance(self.scope, cst.Module):
+            return False
+        return not SETTING_UP.match(self.scope.name.value)
 
     def passes_on(self, call: cst.Call) -> bool:
         """Whether forward calls something that its module keeps on self: a layer, a function."""
@@ -296,6 +304,12 @@ class Flow:
         from leakcheck.static.assignments import assign
 
         assign(self, target, value, node)
+
+    def rebind(self, node: cst.CSTNode, target: cst.Attribute, right: cst.BaseExpression) -> None:
+        """Walk what gives an attribute another value by a call."""
+        from leakcheck.static.assignments import rebind
+
+        rebind(self, node, [target], right)
 
     def grow(self, growth: Growth) -> None:
         """Record a growing place, once per statement and target."""

@@ -28,6 +28,7 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._sketches: dict[str, Sketch | None] = {}
         self._facts: dict[str, FileFacts | None] = {}
+        self._paths: dict[int, str] = {}  # of the facts that are kept
 
     @classmethod
     def of(cls, paths: list[Path]) -> Project:
@@ -67,11 +68,12 @@ class Project:
                 self._facts[path] = None if outline is None else extract(outline)
             except (SourceError, RecursionError):
                 self._facts[path] = None
+            self._paths[id(self._facts[path])] = path
         return self._facts[path]
 
     def path_of(self, facts: FileFacts) -> str | None:
         """Return the path of the module whose facts these are."""
-        return next((path for path, each in self._facts.items() if each is facts), None)
+        return self._paths.get(id(facts))
 
     def lines(self, path: str) -> list[str]:
         """Return the lines of a module; none when it is not there."""

@@ -128,11 +128,36 @@ def _loops_at_top(outline: ast.Module) -> bool:
 
 
 def _grows_on_self(nodes: tuple[ast.AST, ...]) -> bool:
-    candidates = [node for node in nodes if _adds_to_self(node)]
+    candidates = [node for node in nodes if _adds_to_self(node) or _writes_by_name(node)]
+    candidates += _given_back(nodes)
     if not candidates:
         return False
     first = {id(inner) for node in nodes if _sets_up(node) for inner in ast.walk(node)}
     return any(id(node) not in first for node in candidates)
+
+
+def _writes_by_name(node: ast.AST) -> bool:
+    """`setattr(self, name, value)` and `self.register_buffer(name, value)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="setattr"), args=[holder, _, _]):
+            return isinstance(holder, ast.Name) and holder.id == "self"
+        case ast.Call(func=ast.Attribute(attr="register_buffer"), args=[_, _, *_]):
+            return True
+    return False
+
+
+def _given_back(nodes: tuple[ast.AST, ...]) -> list[ast.AST]:
+    """List where an attribute is given a name that was made of it: `self.mean = mean`."""
+    made: dict[str, set[str]] = {}
+    given: list[tuple[ast.AST, str, str]] = []
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                made.setdefault(name, set()).update(map(own_attribute, ast.walk(value)))
+            case ast.Assign(targets=[target], value=value) if own := own_attribute(target):
+                names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+                given += [(node, name, own) for name in names]
+    return [node for node, name, own in given if own in made.get(name, ())]
 
 
 def _sets_up(node: ast.AST) -> bool:

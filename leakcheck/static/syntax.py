@@ -176,11 +176,36 @@ def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.A
 
 
 def got_attribute(call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
-    """Return the object and the name that `getattr(object, "name", ...)` asks for."""
+    """Return the object and the name that `getattr(object, "name", ...)` asks for.
+
+    A name that only a run tells is made of the variable that holds it.
+    """
     if dotted(call.func) != "getattr" or len(call.args) < 2:
         return None
-    name = constant(call.args[1].value)
-    return (call.args[0].value, name) if isinstance(name, str) else None
+    name = _attribute_named(call.args[1].value)
+    return (call.args[0].value, name) if name else None
+
+
+def set_attribute(call: cst.Call) -> tuple[cst.Attribute, cst.BaseExpression] | None:
+    """Return what `setattr(object, name, value)` or `register_buffer(name, value)` writes."""
+    match call:
+        case cst.Call(func=cst.Name("setattr"), args=[holder, key, value]):
+            owner = holder.value
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("register_buffer"))):
+            if len(call.args) < 2:
+                return None
+            key, value = call.args[:2]
+        case _:
+            return None
+    name = _attribute_named(key.value)
+    return (cst.Attribute(owner, cst.Name(name)), value.value) if name else None
+
+
+def _attribute_named(key: cst.BaseExpression) -> str:
+    name = constant(key)
+    if isinstance(key, cst.Name) and not isinstance(name, str):
+        return f"any_{key.value}"
+    return name if isinstance(name, str) else ""
 
 
 def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:

@@ -36,7 +36,7 @@ def generate(self, hidden):
 def evaluate_detached(model, batches):
     hidden = None
     for batch in batches:
-        hidden = model(batch, hidden).detach()
+        hidden = model(batch, hidden).detach()  # leak: evaluation-without-no-grad
 
 
 def train_epoch(model, batches):
@@ -110,3 +110,124 @@ def evaluate_fast(model, batches):
 
 def evaluate_somebody_elses(model, batches):
     return [model.predict_proba(batch) for batch in batches]
+
+
+def scores(model, batch):
+    return model(batch).softmax(-1)
+
+
+def scored_without_gradients(model, batch):
+    with torch.no_grad():
+        return model(batch)
+
+
+def validate_by_a_helper(model, batches):
+    for batch in batches:
+        print(scores(model, batch))  # leak: evaluation-without-no-grad
+
+
+def validate_by_a_careful_helper(model, batches):
+    for batch in batches:
+        print(scored_without_gradients(model, batch))
+
+
+class Loop:
+    def __init__(self, model, losses):
+        self.model, self.losses = model, losses
+
+    def eval_step(self, batch):
+        self.losses.append(self.model(batch).sum().item())
+
+    def careful_eval_step(self, batch):
+        with torch.no_grad():
+            self.losses.append(self.model(batch).sum().item())
+
+    def one_batch(self, batch, train):
+        if train:
+            self.model(batch).sum().backward()
+        else:
+            self.eval_step(batch)  # leak: evaluation-without-no-grad
+
+    def one_batch_carefully(self, batch):
+        self.careful_eval_step(batch)
+
+
+class Server:
+    def __init__(self, loop):
+        self.recommender = Recommender()
+
+    def answer(self, requests):
+        for request in requests:
+            print(self.recommender.predict(request))  # leak: evaluation-without-no-grad
+
+    def answer_fast(self, requests):
+        for request in requests:
+            print(self.recommender.predict_fast(request))
+
+
+def encode_texts(model, texts):
+    vectors = []
+    for text in texts:
+        hidden = model(text)  # leak: evaluation-without-no-grad
+        first = hidden[0].mean(dim=1)
+        vectors.append(first.detach().cpu())
+    return vectors
+
+
+def encode_texts_for_training(model, texts):
+    vectors = []
+    for text in texts:
+        hidden = model(text)
+        print(hidden.detach().norm())
+        vectors.append(hidden)
+    return vectors
+
+
+def learn_q(model, target_net, optimizer, reward, state, following):
+    best = target_net(following).max(1)[0]  # leak: evaluation-without-no-grad
+    wanted = reward + 0.99 * best.detach()
+    loss = (model(state) - wanted).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def learn_q_carefully(model, target_net, optimizer, reward, state, following):
+    with torch.no_grad():
+        best = target_net(following).max(1)[0]
+    loss = (model(state) - reward - 0.99 * best).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def learn_actor(actor, target_net, optimizer, state):
+    loss = -target_net(actor(state)).mean()
+    print(loss.item())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def show(net, sample):
+    net.eval()
+    image = net(sample)  # leak: evaluation-without-no-grad
+    net.train()
+    return image
+
+
+def show_carefully(net, sample):
+    net.eval()
+    with torch.no_grad():
+        image = net(sample)
+    net.train()
+    return image
+
+
+def show_frozen(net, sample):
+    net.eval()
+    net.requires_grad_(False)
+    image = net(sample)
+    net.requires_grad_(True)
+    net.train()
+    return image

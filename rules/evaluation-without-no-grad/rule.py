@@ -5,31 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked
+from leakcheck.model import Evidence
+from leakcheck.static import looked
+from leakcheck.static.facts import passes
+from leakcheck.static.facts.link import Linked, is_test
 from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
-from leakcheck.static.facts.resources import within
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import makes_module
+from leakcheck.static.torch_api import framework
 
-_OFF = re.compile(
-    r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
-)
-_NEEDS_GRAPH = re.compile(
-    r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
-    r"hessian|adversar|^[vj][jv]p$|saliency|forces|detach|repackage"
-)
 _INFERENCE = re.compile(
-    r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|infer|inference|"
-    r"generate|test_epoch|val_epoch|quantize|translate|synthesize|transcribe)(_\w+)?$"
+    r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
+    r"generate|detect|quantize|translate|synthesize|transcribe)(_\w+)?$|"
+    r"_*infer(_(all|batch|batches|dataset|loader|one|step))?$"
 )
-_FORWARD = re.compile(
-    r"^(self\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|save)_)"
-    r"(\w*_)?(model|net|network|encoder|decoder|backbone|classifier|unet|"
-    r"transformer|vae|teacher|student|layer|lm)(_model)?(\.module)?(\.forward\w*)?$|"
-    r"^self(\.forward\w*)?$"
-)
-_PREDICT = re.compile(r"^(self\.)?(\w*_)?(model|net|network)\.predict\w*$")
+_TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))?$")
+_PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
+# a copy that follows the model that is trained
+_FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
+_STEP = re.compile(r"_*(eval|evaluate|valid|validate|validation|val|test)_(step|batch)$")
 
 
 class EvaluationWithoutNoGrad(Rule):
@@ -44,94 +38,115 @@ class EvaluationWithoutNoGrad(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each function that evaluates, by its name or by a switch of the model's mode."""
-        linked = module.facts
-        facts = linked.facts
-        if any(_OFF.search(call.method) and call.fate == "dropped" for call in facts.calls):
+        linked, known = module.facts, passes.Passes()
+        if is_test(linked.path) or passes.switched(linked.facts.calls):
             return
-        for index, function in enumerate(facts.functions):
-            passes = _forward_passes(linked, index, function)
-            if (
-                passes
-                and not _needs_graph(facts, index, passes[0])
-                and not _is_off(linked, index, passes[0])
-            ):
-                yield self.hit(
-                    passes[0].at,
-                    f"`{passes[0].spelled}` records a graph for every batch, and nobody uses it",
-                    confidence="medium",
-                )
+        for index, function in enumerate(linked.facts.functions):
+            if _called_by_framework(function) or passes.switches(linked.facts, index):
+                continue
+            found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
+            if found is None or passes.freezes(linked, function):
+                continue
+            if known.is_excused(linked, index):
+                continue
+            call, inner = found
+            yield self.hit(
+                call.at,
+                f"`{call.spelled}` records a graph for every batch, and nobody uses it",
+                confidence="medium",
+                evidence=_evidence(module, call, inner),
+            )
 
 
-def _forward_passes(linked: Linked, index: int, function: FunctionFacts) -> list[Call]:
-    """The calls of a model, in a loop, with gradients on."""
-    named = _INFERENCE.match(function.name) is not None
-    if "Pipeline" in function.owner and function.name == "__call__":
-        named = True
-    calls = linked.facts.calls_in(index)
-    switched = {
-        call.receiver.text: call
-        for call in calls
-        if call.method == "eval" and call.receiver is not None and not call.arguments
-    }
-    found = []
-    for call in calls:
-        switch = switched.get(call.spelled)
-        behind = switch is not None and call.loops > switch.loops and call.at > switch.at
-        forward = _FORWARD.match(call.spelled) or (
-            _PREDICT.match(call.spelled) and _records(linked, call.method)
-        )
-        passes = call.loops and forward
-        encodes = call.method == "encode_prompt" and not call.spelled.startswith("self.")
-        if not behind and not (named and (passes or encodes)):
+def _evidence(module: Module, call: Call, inner: passes.Pass) -> tuple[Evidence, ...]:
+    """Return where the model is called, if not here."""
+    place = module.location_in(inner.file.facts, inner.call.at)
+    if inner.call is call or place is None:
+        return ()
+    return (Evidence(place, "graph", inner.call.spelled),)
+
+
+def _called_by_framework(function: FunctionFacts) -> bool:
+    """Whether Lightning calls it, without gradients."""
+    return bool(function.owner) and function.name in framework("lightning", "under_no_grad")
+
+
+def _forward_pass(
+    known: passes.Passes, linked: Linked, index: int, function: FunctionFacts
+) -> tuple[Call, passes.Pass] | None:
+    """The first call in an evaluation that runs a model, and the model's own call behind it."""
+    facts = linked.facts
+    models = {each.receiver.text for each in _switches(facts, index) if each.receiver is not None}
+    for call in _looped(facts, index, function):
+        own = call.spelled.removesuffix(".forward") in models or call.method == "encode_prompt"
+        own = own and not passes.is_off(call)
+        found = passes.Pass(linked, call) if own else known.passed(linked, call)
+        if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
             continue
-        if call.fate != "dropped" and not any(_OFF.search(each) for each in call.managers):
-            found.append(call)
-    return found
+        until = call.outermost[1] or call.at.line
+        trains = not _STEP.match(call.method) and passes.needs_graph(facts, index, until)
+        if trains or _is_off_beside(facts, index, call):
+            return None
+        return call, found
+    return None
 
 
-def _records(linked: Linked, method: str) -> bool:
-    """Whether most that define the method are torch's modules, and none switches gradients off."""
-    found = list(linked.definers(method))
-    modules = [member for member in found if any(map(makes_module, linked.foreign_bases(member)))]
-    return 2 * len(modules) > len(found) and not any(
-        _switches_off(member.file.facts, member.facts.methods[method]) for member in found
-    )
-
-
-def _switches_off(facts: FileFacts, index: int) -> bool:
-    words = list(facts.functions[index].decorators)
+def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
+    """The first call of a model whose result, without its graph, is all that is used."""
+    linked, facts = module.facts, module.facts.facts
     for call in facts.calls_in(index):
-        words += [call.method, *call.managers]
-    return any(_OFF.search(word) for word in words)
+        follows = _FOLLOWS.search(call.spelled) is not None
+        if not (call.loops or follows) or not passes.is_forward(linked, call):
+            continue
+        trains = passes.needs_graph(facts, index)
+        if (trains and not follows) or _is_off_beside(facts, index, call):
+            continue
+        if looked.is_only_looked_at(module, call.at):
+            return call, passes.Pass(linked, call)
+    return None
 
 
-def _needs_graph(facts: FileFacts, function: int, forward: Call) -> bool:
-    """Whether the function differentiates, trains, or freezes: but for what later loops do."""
-    inside = set(within(facts, function))
-    end = forward.outermost[1] or forward.at.line
-    for call in (call for each in inside for call in facts.calls_in(each)):
-        needs = _NEEDS_GRAPH.search(call.method) or (
-            call.method == "step" and "opt" in call.spelled
-        )
-        later = call.function == function and call.loops and call.at.line > end
-        if needs and not later:
-            return True
-    uses = (use for use in facts.uses if use.function in inside and "grad" in use.name)
-    return any(not use.loops or use.at.line <= end for use in uses)
+def _is_off_beside(facts: FileFacts, index: int, call: Call) -> bool:
+    """Whether gradients are switched off for a part of the same loop."""
+    near = (c for c in facts.calls_in(index) if c.outermost == call.outermost)
+    return any(passes.is_off(each) for each in near)
 
 
-def _is_off(linked: Linked, index: int, forward: Call) -> bool:
-    """Whether a decorator, or any caller in the project, switches gradients off."""
-    function = linked.facts.functions[index]
-    if any(_OFF.search(decorator) for decorator in function.decorators):
-        return True
-    near = (c for c in linked.facts.calls_in(index) if c.outermost == forward.outermost)
-    if any(_OFF.search(manager) for call in near for manager in call.managers):
-        return True
-    for facts, call in linked.calls_of(function.name):
-        if any(_OFF.search(manager) for manager in call.managers):
-            return True
-        around = facts.function(call.function)
-        if around is not None and any(_OFF.search(each) for each in around.decorators):
-            return True
-    return False
+def _switches(facts: FileFacts, index: int) -> list[Call]:
+    """Return where a function puts a model in evaluation mode."""
+    calls = facts.calls_in(index)
+    return [call for call in calls if call.method == "eval" and not call.arguments]
+
+
+def _looped(facts: FileFacts, index: int, function: FunctionFacts) -> Iterator[Call]:
+    """Yield the calls in the loops of an evaluation, and those of a step of one."""
+    named = _INFERENCE.match(function.name) is not None
+    named |= _TESTS.match(function.name) is not None
+    named |= "Pipeline" in function.owner and function.name == "__call__"
+    calls = facts.calls_in(index)
+    switched = _switches(facts, index)
+    for call in calls:
+        behind = any(_behind(call, switch) for switch in switched)
+        predicts = _PREDICTS.match(call.method)
+        step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
+        looped = call.loops and (named or behind or predicts)
+        encodes = named and call.method == "encode_prompt" and call.spelled[:5] != "self."
+        if looped or step or encodes or any(_is_within(call, switch, calls) for switch in switched):
+            yield call
+
+
+def _behind(call: Call, switch: Call) -> bool:
+    return call.loops > switch.loops and call.at > switch.at
+
+
+def _is_within(call: Call, switch: Call, calls: tuple[Call, ...]) -> bool:
+    """Whether a model is called between its switch to evaluation and the one back to training."""
+    model = switch.receiver.text if switch.receiver is not None else ""
+    if not model or not call.spelled.startswith(model) or call.at < switch.at:
+        return False
+    return any(back.spelled == f"{model}.train" and back.at > call.at for back in calls)
+
+
+def _is_told_itself(found: passes.Pass, call: Call) -> bool:
+    """Whether what is called evaluates in a loop of its own, where it is told."""
+    return found.looped and _INFERENCE.match(call.method) is not None

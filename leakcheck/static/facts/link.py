@@ -155,11 +155,33 @@ class Linked:
     def definers(self, method: str) -> Iterator[Member]:
         """Yield the project's classes that define a method of this name."""
         for facts in self.everywhere(method):
-            path = self._project.path_of(facts) if self._project is not None else None
-            home = self if facts is self.facts else Linked(path or "", facts, self._project)
             for each in facts.classes:
                 if method in each.methods:
-                    yield Member(home, each)
+                    yield Member(self.of(facts), each)
+
+    def of(self, facts: FileFacts) -> Linked:
+        """Link another file of the project, whose facts these are."""
+        if facts is self.facts:
+            return self
+        path = self._project.path_of(facts) if self._project is not None else None
+        return Linked(path or "", facts, self._project)
+
+    def imported_module(self, name: str) -> Linked | None:
+        """Return the file of the project that an imported name stands for."""
+        source = self.facts.imports.get(name)
+        path = self._project.locate(source, self.path) if self._project and source else None
+        return self._at(path) if path else None
+
+    def home(self, name: str) -> tuple[Linked, str] | None:
+        """Return the file that defines an imported name, through re-exports, and its name there."""
+        source = self.facts.imports.get(name)
+        home = self._project.home(source, self.path) if self._project and source else None
+        file = self._at(home[0]) if home else None
+        return (file, home[1]) if file is not None and home else None
+
+    def _at(self, path: str) -> Linked | None:
+        facts = self._project.facts(path) if self._project is not None else None
+        return Linked(path, facts, self._project) if facts is not None else None
 
     def imported(self, name: str) -> tuple[FileFacts, str] | None:
         """Return the file of the project that an imported name is from, and its name there."""

@@ -1,0 +1,325 @@
+"""Which calls run a model's forward pass while autograd records, in this file or another.
+
+A call does when it is a model's own, by its name, or when what it calls in the project does.
+Silence when unsure: of several methods that may be meant none may switch gradients off, or need
+them, and most must run a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.resources import within
+from leakcheck.static.torch_api import makes_module
+
+DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
+DEEPEST_CALLER = 4
+
+_OFF = re.compile(
+    r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
+)
+_NEEDS_GRAPH = re.compile(
+    r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
+    r"hessian|adversar|^[vj][jv]p$|saliency|forces|repackage"
+)
+_NETWORK = (
+    r"(model|net|network|backbone|unet|transformer|vae|teacher|student|layer|lm|actor|critic|netG|"
+    r"netD)"
+)
+_PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
+_FORWARD = re.compile(
+    r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|"
+    rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
+    rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
+    r"^self(\.forward(_(?!func|fn)\w+)?)?$"
+)
+# methods of objects that are somebody else's which, by their names, ask a model
+_ASKS = re.compile(
+    r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
+    r"(eval|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
+)
+_PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
+_NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+_FALSE = Expr("constant", "False")
+MANY = 3  # definers of a method: one of them is meant, whatever is imported
+_TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
+_DIFFERENTIATED = re.compile(
+    r"^_*(forward|((compute|get|calc)_)?loss(es)?|train(ing)?_(step|batch))$"
+)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The call of a model, in the file where it stands."""
+
+    file: Linked
+    call: Call
+    looped: bool = False  # a function on the way to it, other than the first, calls it in a loop
+
+
+def is_forward(file: Linked, call: Call) -> bool:
+    """Tell whether a call is a model's own, by its name: not that of a function."""
+    if not _FORWARD.match(call.spelled):
+        return False
+    head, _, name = call.spelled.rpartition(".")
+    if head:
+        return head != "self" or name.startswith("forward") or not list(_methods(file, call))
+    return name not in file.facts.imports and not _top_functions(file.facts, name, call.function)
+
+
+def is_off(call: Call) -> bool:
+    """Tell whether a call stands under a manager that switches gradients, off or by a value."""
+    return any(_OFF.search(manager) for manager in call.managers)
+
+
+def switched(calls: Iterable[Call]) -> bool:
+    """Tell whether gradients are switched for what follows: `torch.no_grad().__enter__()`."""
+    return any(_OFF.search(c.method) and c.fate in ("dropped", "chained", "bound") for c in calls)
+
+
+def switches(facts: FileFacts, index: int) -> bool:
+    """Tell whether a function switches gradients for all of its body."""
+    off = any(_OFF.search(each) for each in facts.functions[index].decorators)
+    return off or switched(facts.calls_in(index))
+
+
+def is_careful(facts: FileFacts, index: int) -> bool:
+    """Tell whether a function switches gradients anywhere in its body."""
+    return switches(facts, index) or any(is_off(call) for call in facts.calls_in(index))
+
+
+def freezes(file: Linked, function: FunctionFacts) -> bool:
+    """Tell whether the class around a function, or a base of it, freezes parameters."""
+    owner = file.facts.class_named(function.owner)
+    for member in file.lineage(Member(file, owner)) if owner is not None else ():
+        methods = {index for index, _ in member.methods()}
+        facts = member.file.facts
+        uses = facts.uses_by_name.get("requires_grad", ())
+        if any(u.function in methods and u.value == _FALSE for u in uses):
+            return True
+        calls = facts.calls_by_name.get("requires_grad_", ())
+        if any(c.function in methods and c.argument("", 0) == _FALSE for c in calls):
+            return True
+    return False
+
+
+def needs_graph(facts: FileFacts, function: int, until: int = 0) -> bool:
+    """Tell whether a function differentiates, trains or freezes; `until`: not in later loops."""
+    inside = set(within(facts, function))
+    for call in (call for each in inside for call in facts.calls_in(each)):
+        needs = _NEEDS_GRAPH.search(call.method) or (
+            call.method == "step" and "opt" in call.spelled
+        )
+        later = until and call.function == function and call.loops and call.at.line > until
+        if needs and not later:
+            return True
+    uses = (use for use in facts.uses if use.function in inside and "grad" in use.name)
+    return any(not until or not use.loops or use.at.line <= until for use in uses)
+
+
+class Passes:
+    """What calls of one file lead to; each function of the project is looked into once."""
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self._inside: dict[tuple[str, int], Pass | None] = {}
+        self._excused: dict[tuple[str, int], bool] = {}
+
+    def passed(self, file: Linked, call: Call, depth: int = 0) -> Pass | None:
+        """Return the model's call that a call is, or leads to, with gradients on."""
+        if is_off(call):
+            return None
+        if is_forward(file, call):
+            return Pass(file, call)
+        if depth == DEEPEST_PASS:
+            return None
+        targets = list(_targets(file, call))
+        found: list[Pass] = []
+        for home, index in targets:
+            if is_careful(home.facts, index) or needs_graph(home.facts, index):
+                return None
+            inner = self._in(home, index, depth + 1)
+            found += [inner] if inner is not None else []
+        return found[0] if 2 * len(found) > len(targets) else None
+
+    def _in(self, home: Linked, index: int, depth: int) -> Pass | None:
+        """Return the first pass in a function; a module's method that is asked for more is one."""
+        key = (home.path, index)
+        if key in self._inside:
+            return self._inside[key]
+        self._inside[key] = None  # while it calls itself
+        for each in home.facts.calls_in(index):
+            if _leads_to_care(home, each):
+                return None
+            if (found := self.passed(home, each, depth)) is not None:
+                self._inside[key] = replace(found, looped=found.looped or each.loops > 0)
+                return self._inside[key]
+        self._inside[key] = _asked_module(home, index)
+        return self._inside[key]
+
+    def is_excused(self, file: Linked, index: int, depth: int = 0) -> bool:
+        """Tell whether some caller in the project switches gradients off, or differentiates.
+
+        A function that is handed on by its name is excused as well: nobody knows who calls it.
+        """
+        key = (file.path, index)
+        if key not in self._excused:
+            self._excused[key] = False  # while it is called by itself
+            self._excused[key] = self._called_by(file, index, depth)
+        return self._excused[key]
+
+    def _called_by(self, file: Linked, index: int, depth: int) -> bool:
+        function = file.facts.functions[index]
+        if _TRAINS.match(function.name) or function.name.startswith("__"):
+            return False
+        if _is_renamed(file.facts, function.name):
+            return True
+        if depth == 0 and _is_handed_on(file.facts, function.name):
+            return True
+        for facts, call in file.calls_of(function.name):
+            home = file.of(facts)
+            if not _may_mean(home, call, file, function):
+                continue
+            if is_off(call):
+                return True
+            if call.function >= 0 and (
+                switches(facts, call.function)
+                or _DIFFERENTIATED.match(facts.functions[call.function].name)
+            ):
+                return True
+            if call.function < 0 or depth == DEEPEST_CALLER:
+                continue
+            if self.is_excused(home, call.function, depth + 1):
+                return True
+        return False
+
+
+def _leads_to_care(file: Linked, call: Call) -> bool:
+    """Whether a call, of a function or of a method of self, switches gradients itself."""
+    head, _, _ = call.spelled.rpartition(".")
+    targets = _targets(file, call) if head in ("", "self") else ()
+    return any(is_careful(home.facts, index) for home, index in targets)
+
+
+def _is_handed_on(facts: FileFacts, name: str) -> bool:
+    """Whether a file gives a function of the name to others, who may call it as they like."""
+    given = (argument.value for call in facts.calls for argument in call.arguments)
+    return any(v.kind == "name" and v.text in (name, f"self.{name}") for v in given)
+
+
+def _is_renamed(facts: FileFacts, name: str) -> bool:
+    """Whether a function has another name as well, by which it may be called."""
+    values = [use.value for use in facts.uses if use.role == "bind" and use.value is not None]
+    values += [binding.value for binding in facts.bindings]
+    return any(v.kind == "name" and v.text in (name, f"self.{name}") for v in values)
+
+
+def _asked_module(home: Linked, index: int) -> Pass | None:
+    """Return the first call of a module's method that, by its name, asks for a prediction."""
+    facts, function = home.facts, home.facts.functions[index]
+    owner = facts.class_named(function.owner)
+    calls = facts.calls_in(index)
+    if owner is None or not calls or not _PREDICTS.match(function.name) or is_careful(facts, index):
+        return None
+    is_module = any(map(makes_module, home.foreign_bases(Member(home, owner))))
+    return Pass(home, calls[0]) if is_module and not _raises_only(function) else None
+
+
+def _raises_only(function: FunctionFacts) -> bool:
+    return any("NotImplemented" in value.text for value, _ in function.raises)
+
+
+def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
+    """Yield the functions of the project that a call may mean, each in its file."""
+    head, dot, method = call.spelled.rpartition(".")
+    if not dot:
+        yield from _functions(file, method, call)
+    elif head == "self":
+        yield from _methods(file, call)
+    elif head in file.facts.imports and (home := file.imported_module(head)) is not None:
+        yield from ((home, index) for index in _top_functions(home.facts, method))
+    elif _ASKS.match(method) and not _NO_NETWORK.search(head):
+        found = list(file.definers(method))
+        known = [member for member in found if _knows(file, member)]
+        if known or len(found) >= MANY:
+            yield from ((m.file, m.facts.methods[method]) for m in known or found)
+
+
+def _knows(file: Linked, member: Member) -> bool:
+    """Whether a file defines a class, or imports it or its module."""
+    if file.path == member.file.path:
+        return True
+    for name in file.facts.imports:
+        home = file.home(name)
+        if home is not None and home[0].path == member.file.path and home[1] == member.facts.name:
+            return True
+        module = file.imported_module(name)
+        if module is not None and module.path == member.file.path:
+            return True
+    return False
+
+
+def _functions(file: Linked, name: str, call: Call) -> Iterator[tuple[Linked, int]]:
+    own = _top_functions(file.facts, name, call.function)
+    if own:
+        yield from ((file, index) for index in own)
+        return
+    found = file.home(name)
+    if found is not None:
+        home, last = found
+        yield from ((home, index) for index in _top_functions(home.facts, last))
+
+
+def _top_functions(facts: FileFacts, name: str, near: int = -1) -> list[int]:
+    """Return the functions of a name that stand at the top, or in the function of a call."""
+    return [
+        index
+        for index, function in enumerate(facts.functions)
+        if function.name == name and not function.owner and function.around in (-1, near)
+    ]
+
+
+def _methods(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
+    around = file.facts.method_around(call.function)
+    owner = file.facts.class_named(around.owner) if around is not None else None
+    if owner is None:
+        return
+    for member in file.lineage(Member(file, owner)):
+        index = member.facts.methods.get(call.method)
+        if index is None:
+            continue
+        if not _raises_only(member.file.facts.functions[index]):
+            yield member.file, index
+            return
+        break
+    for other in file.definers(call.method) if _ASKS.match(call.method) else ():
+        index = other.facts.methods[call.method]
+        if not _raises_only(other.file.facts.functions[index]):
+            yield other.file, index
+
+
+def _may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) -> bool:
+    """Whether a call of a name may be one of the function: not of another of the same name."""
+    head, dot, name = call.spelled.rpartition(".")
+    if not function.owner:
+        if home.path == file.path:
+            return not dot
+        imported = home.imported_module(head) if dot else None
+        found = home.home(name) if not dot else None
+        there = found[0] if found is not None else imported
+        named = (head if dot else name) in home.facts.imports
+        return named and (there is None or there.path == file.path)
+    if head != "self":
+        return bool(dot)
+    around = home.facts.method_around(call.function)
+    owner = home.facts.class_named(around.owner) if around is not None else None
+    own = file.facts.class_named(function.owner)
+    if owner is None or own is None:
+        return True
+    lines = (home.lineage(Member(home, owner)), file.lineage(Member(file, own)))
+    names = [{member.facts.name for member in line} for line in lines]
+    return own.name in names[0] or owner.name in names[1]

@@ -1,0 +1,101 @@
+"""Is a call's result only looked at? Then each way that it goes leads to a value without a graph.
+
+`out = model(x); seen = out[0].softmax(-1); seen.argmax().item()` looks; `return out` does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from leakcheck.static.facts.nodes import span
+from leakcheck.static.syntax import outline, outline_nodes
+from leakcheck.static.torch_api import words
+
+if TYPE_CHECKING:
+    from leakcheck.static.facts.model import Span
+    from leakcheck.static.module import Module
+
+MOST_NAMES = 12  # a value that goes through more names than this is not followed
+
+_LOOKING = frozenset({"print", "isinstance", "len", "type", "float", "int", "bool", "str"})
+_NEEDING = frozenset({"register_hook", "retain_grad", "grad_fn", "requires_grad"})
+
+
+def is_only_looked_at(module: Module, at: Span) -> bool:
+    """Tell whether nothing takes the graph of what the call at a place gives back."""
+    tree = outline(module.source)
+    nodes = outline_nodes(tree) if tree is not None else ()
+    call = next((n for n in nodes if isinstance(n, ast.Call) and span(n) == at), None)
+    around = [
+        node
+        for node in nodes
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.lineno <= at.line <= (node.end_lineno or node.lineno)
+    ]
+    return call is not None and bool(around) and _Looks(around[-1]).only_looked_at(call)
+
+
+class _Looks:
+    """What becomes of values in one function."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self._above: dict[int, ast.AST] = {}
+        self._reads: dict[str, list[ast.Name]] = {}
+        for node in ast.walk(function):
+            for child in ast.iter_child_nodes(node):
+                self._above[id(child)] = node
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self._reads.setdefault(node.id, []).append(node)
+
+    def only_looked_at(self, value: ast.expr) -> bool:
+        """Tell whether the graph is cut wherever the value goes, and it goes somewhere."""
+        todo, names = [value], list[str]()
+        while todo:
+            given = self._names_given(todo.pop())
+            if given is None or len(names) > MOST_NAMES:
+                return False
+            new = [name for name in given if name not in names]
+            names += new
+            todo += [read for name in new for read in self._reads.get(name, ())]
+        return not names or any(name in self._reads for name in names)
+
+    def _names_given(self, value: ast.expr) -> list[str] | None:
+        """Return the names that take the value with its graph; None where it goes elsewhere."""
+        node: ast.AST = value
+        while (above := self._above.get(id(node))) is not None:
+            match above:
+                case ast.Attribute(attr=attr) if attr in _NEEDING:
+                    return None
+                case ast.Attribute(attr=attr) if attr in _cuts():
+                    return []
+                case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
+                    return []
+                case ast.Compare() | ast.FormattedValue():
+                    return []
+                case ast.Assign(targets=[target]) if above.value is node:
+                    return _plain(target)
+                case ast.stmt() | ast.Lambda() | ast.comprehension():
+                    return None
+            node = above
+        return None
+
+
+def _cuts() -> frozenset[str]:
+    return words("methods", "cut") | words("attributes", "cut")
+
+
+def _plain(target: ast.expr) -> list[str] | None:
+    """Return the plain names of a target; None where it is, or holds, another place."""
+    match target:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            names: list[str] = []
+            for part in parts:
+                inner = _plain(part)
+                if inner is None:
+                    return None
+                names += inner
+            return names
+    return None

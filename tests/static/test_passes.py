@@ -1,0 +1,165 @@
+"""An evaluation that another function, class or file begins, carries out, or switches off."""
+
+import pytest
+
+from leakcheck.static import registry
+from leakcheck.static.engine import check_source
+from leakcheck.static.project import Project
+
+
+def told(source, **others):
+    """The lines of `run.py` that the rule on evaluations flags, in a project with other files."""
+    files = {"run.py": f"import torch\n{source}"}
+    files |= {f"{name}.py": f"import torch\n{text}" for name, text in others.items()}
+    rules = [rule for rule in registry.builtin_rules() if rule.code == "LK406"]
+    findings = check_source(files["run.py"], "run.py", rules, Project(files))
+    return [finding.context.strip() for finding in findings]
+
+
+EVALUATE = """
+from steps import Step, logits
+
+def evaluate(model, batches):
+    for batch in batches:
+        print(logits(model, batch))
+"""
+LOGITS = """
+def logits(model, batch):
+    return scaled(model, batch)
+
+def scaled(model, batch):
+    return model(batch) / 2
+"""
+CALLED = ["print(logits(model, batch))"]
+
+
+def test_a_helper_of_another_file_runs_the_model():
+    assert told(EVALUATE, steps=LOGITS) == CALLED
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        LOGITS.replace("def logits", "@torch.no_grad()\ndef logits"),
+        LOGITS.replace("def scaled", "@torch.inference_mode()\ndef scaled"),
+        LOGITS.replace("    return scaled", "    with torch.no_grad():\n        return scaled"),
+        LOGITS.replace("    return model", "    batch.requires_grad_()\n    return model"),
+        LOGITS.replace("model(batch) / 2", "batch / 2"),
+    ],
+)
+def test_a_helper_that_sees_to_gradients_itself_is_left_alone(steps):
+    assert told(EVALUATE, steps=steps) == []
+
+
+def test_whoever_calls_the_evaluation_may_switch_gradients_off():
+    main = """
+from run import evaluate
+
+def main(model, batches):
+    MANAGER:
+        report(model, batches)
+
+def report(model, batches):
+    evaluate(model, batches)
+"""
+    on = main.replace("MANAGER", "if batches")
+    off = main.replace("MANAGER", "with torch.no_grad()")
+    assert told(EVALUATE, steps=LOGITS, main=on) == CALLED
+    assert told(EVALUATE, steps=LOGITS, main=off) == []
+
+
+def test_a_function_of_the_same_name_in_another_file_says_nothing():
+    other = """
+def evaluate(model, batches):
+    return model(batches)
+
+with torch.no_grad():
+    evaluate(1, 2)
+"""
+    assert told(EVALUATE, steps=LOGITS, other=other) == CALLED
+
+
+def test_what_is_handed_on_may_be_called_without_gradients():
+    assert told(EVALUATE + "\nengine = Step(evaluate)\n", steps=LOGITS) == []
+
+
+AGENT = """
+class Agent:
+    def act(self, batch, train):
+        if train:
+            self.train_step(batch)
+        else:
+            self.eval_step(batch)
+
+    def eval_step(self, batch):
+        raise NotImplementedError
+
+    def train_step(self, batch):
+        raise NotImplementedError
+"""
+RANKER = """
+from run import Agent
+
+class Ranker(Agent):
+    def eval_step(self, batch):
+        return self.model(batch).argmax(-1)
+"""
+
+
+def test_a_step_that_subclasses_fill_in_is_told_where_it_is_called():
+    careful = RANKER.replace("    def eval", "    @torch.no_grad()\n    def eval")
+    assert told(AGENT, ranker=RANKER) == ["self.eval_step(batch)"]
+    assert told(AGENT, ranker=careful) == []
+    assert told(AGENT) == []
+
+
+PREDICT = """
+from tagger import Tagger
+
+class Processor:
+    def __init__(self):
+        self.tagger = Tagger()
+
+    def process(self, batches):
+        return [self.tagger.predict(batch) for batch in batches]
+"""
+TAGGER = """
+class Tagger:
+    def predict(self, batch):
+        return self.model(batch).argmax(-1)
+"""
+
+
+def test_predict_is_looked_for_in_the_classes_that_the_file_knows():
+    called = ["return [self.tagger.predict(batch) for batch in batches]"]
+    careful = TAGGER.replace("    def", "    @torch.no_grad()\n    def")
+    assert told(PREDICT, tagger=TAGGER) == called
+    assert told(PREDICT, tagger=careful) == []
+    assert told(PREDICT, tagger=TAGGER, other=careful.replace("Tagger", "Other")) == called
+    assert told(PREDICT.replace("from tagger", "from others"), tagger=TAGGER) == []
+
+
+def test_a_function_is_no_model_whatever_its_name():
+    source = """
+def small_model(batch):
+    return batch
+
+def evaluate(batches):
+    return [small_model(batch) for batch in batches]
+"""
+    assert told(source) == []
+    assert told(source.replace("def small_model", "def other")) == [
+        "return [small_model(batch) for batch in batches]"
+    ]
+
+
+def test_a_forward_by_a_longer_name_is_one_and_a_function_that_was_given_is_not():
+    source = """
+class Tagger(torch.nn.Module):
+    def predict(self, batches):
+        return [self.NAME(batch) for batch in batches]
+"""
+    assert told(source.replace("NAME", "forward_pass")) == [
+        "return [self.forward_pass(batch) for batch in batches]"
+    ]
+    assert told(source.replace("NAME", "forward_func")) == []
