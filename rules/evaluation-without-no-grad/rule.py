@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static import looked
 from leakcheck.static.facts import passes
-from leakcheck.static.facts.link import Linked, is_test
-from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
+from leakcheck.static.facts.link import Linked, Member, is_test
+from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import framework
+from leakcheck.static.torch_api import framework, makes_module
 
 _INFERENCE = re.compile(
     r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
@@ -23,6 +23,8 @@ _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))
 _PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
+# where an object gets its model
+_SETS_UP = re.compile(r"_*(init|set_?up|load|build|create|make|prepare|initialize)_*(\w+)?$")
 _STEP = re.compile(r"_*(eval|evaluate|valid|validate|validation|val|test)_(step|batch)$")
 
 
@@ -77,7 +79,9 @@ def _forward_pass(
     """The first call in an evaluation that runs a model, and the model's own call behind it."""
     facts = linked.facts
     models = {each.receiver.text for each in _switches(facts, index) if each.receiver is not None}
-    for call in _looped(facts, index, function):
+    only_asked = _only_asked(linked, function)
+    models |= only_asked
+    for call in _looped(facts, index, function, only_asked):
         own = call.spelled.removesuffix(".forward") in models or call.method == "encode_prompt"
         own = own and not passes.is_off(call)
         found = passes.Pass(linked, call) if own else known.passed(linked, call)
@@ -94,9 +98,13 @@ def _forward_pass(
 def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
     """The first call of a model whose result, without its graph, is all that is used."""
     linked, facts = module.facts, module.facts.facts
+    only_asked = _only_asked(linked, facts.functions[index])
     for call in facts.calls_in(index):
         follows = _FOLLOWS.search(call.spelled) is not None
-        if not (call.loops or follows) or not passes.is_forward(linked, call):
+        asked = call.spelled in only_asked
+        if not (call.loops or follows or asked):
+            continue
+        if not (asked or passes.is_forward(linked, call)) or passes.is_off(call):
             continue
         trains = passes.needs_graph(facts, index)
         if (trains and not follows) or _is_off_beside(facts, index, call):
@@ -118,7 +126,36 @@ def _switches(facts: FileFacts, index: int) -> list[Call]:
     return [call for call in calls if call.method == "eval" and not call.arguments]
 
 
-def _looped(facts: FileFacts, index: int, function: FunctionFacts) -> Iterator[Call]:
+def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
+    """Return the models on `self` that are put in evaluation mode when they come, for good.
+
+    A module's own parts are not among them: what they make may be differentiated outside.
+    """
+    facts = linked.facts
+    owner = facts.class_named(function.owner)
+    if owner is None or any(map(makes_module, linked.foreign_bases(Member(linked, owner)))):
+        return frozenset()
+    set_up = {index for name, index in owner.methods.items() if _SETS_UP.match(name)}
+    calls = (c for c in facts.calls_by_name.get("eval", ()) if c.function in set_up)
+    found = {c.receiver.text for c in calls if c.receiver is not None and not c.arguments}
+    on_self = {text for text in found if text.startswith("self.")}
+    return frozenset(text for text in on_self if not _is_trained(linked, owner, text))
+
+
+def _is_trained(linked: Linked, owner: ClassFacts, model: str) -> bool:
+    """Whether a class puts its model in training mode, or somebody does with that of an object."""
+    attribute = model.removeprefix("self.")
+    for facts, call in linked.calls_of("train"):
+        head = call.spelled.removesuffix(".train")
+        own = facts is linked.facts and call.function in owner.methods.values()
+        if (head == model and own) or (head.endswith(f".{attribute}") and head != model):
+            return True
+    return False
+
+
+def _looped(
+    facts: FileFacts, index: int, function: FunctionFacts, only_asked: frozenset[str]
+) -> Iterator[Call]:
     """Yield the calls in the loops of an evaluation, and those of a step of one."""
     named = _INFERENCE.match(function.name) is not None
     named |= _TESTS.match(function.name) is not None
@@ -129,7 +166,8 @@ def _looped(facts: FileFacts, index: int, function: FunctionFacts) -> Iterator[C
         behind = any(_behind(call, switch) for switch in switched)
         predicts = _PREDICTS.match(call.method)
         step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
-        looped = call.loops and (named or behind or predicts)
+        asked = call.spelled.removesuffix(".forward") in only_asked and function.name != "__call__"
+        looped = call.loops and (named or behind or predicts or asked)
         encodes = named and call.method == "encode_prompt" and call.spelled[:5] != "self."
         if looped or step or encodes or any(_is_within(call, switch, calls) for switch in switched):
             yield call

@@ -163,3 +163,53 @@ class Tagger(torch.nn.Module):
         "return [self.forward_pass(batch) for batch in batches]"
     ]
     assert told(source.replace("NAME", "forward_func")) == []
+
+
+SCORER = """
+class Scorer(Base):
+    def __init__(self, gpt2):
+        self.gpt2 = gpt2
+        self.gpt2.eval()
+
+    def scores(self, requests):
+        kept = []
+        for request in requests:
+            kept.append(self.gpt2(request).log_softmax(-1))
+        return kept
+"""
+SCORED = ["kept.append(self.gpt2(request).log_softmax(-1))"]
+
+
+def test_a_model_that_its_object_only_asks_is_evaluated_whatever_the_method_is_called():
+    assert told(SCORER) == SCORED
+    assert told(SCORER.replace("scores", "log_likelihood")) == SCORED
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        SCORER.replace("    def scores", "    @torch.no_grad()\n    def scores"),
+        SCORER.replace("self.gpt2.eval()", "self.gpt2.eval().requires_grad_(False)"),
+        SCORER.replace("Base", "torch.nn.Module"),  # a loss of what a frozen network sees
+        SCORER.replace("scores", "__call__"),
+        SCORER.replace("        kept = []", "        kept = []\n        self.gpt2.train()"),
+        SCORER.replace("return kept", "torch.stack(kept).mean().backward()"),
+        SCORER.replace("self.gpt2.eval()", "pass"),
+        SCORER.replace("__init__", "score_once"),
+    ],
+)
+def test_a_model_that_may_be_differentiated_is_not(scorer):
+    assert told(scorer) == []
+
+
+def test_a_model_that_others_train_is_not():
+    assert told(SCORER, trainer="def train(scorer):\n    scorer.gpt2.train()\n") == []
+    assert told(SCORER, trainer="def train(other):\n    other.model.train()\n") == SCORED
+
+
+def test_one_answer_of_such_a_model_is_told_where_its_graph_is_cut_off():
+    answer = SCORER + "\n    def answer(self, request):\n        return self.gpt2(request)"
+
+    assert told(f"{answer}\n") == SCORED
+    cut = "return self.gpt2(request).argmax().item()"
+    assert told(f"{answer}.argmax().item()\n") == [*SCORED, cut]
