@@ -19,3 +19,30 @@ class Engine:
     def attach(self, registry):
         registry.append(self)  # somebody else's container
         return torch.zeros(1)
+
+
+class Hooked(torch.nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.by_name = {}
+        self.all = dict(self.named_modules())  # leak: self-in-own-container
+        self.listed = [m for m in self.modules()]  # leak: self-in-own-container
+        self.below = dict(self.net.named_modules())
+        self.children_by_name = dict(self.named_children())
+        self.layers = [m for m in self.modules() if m is not self]
+        self.names = [name for name, m in self.named_modules()]
+
+    def setup(self):
+        for name, module in self.named_modules():
+            module.name = name
+            self.by_name[name] = module  # leak: self-in-own-container
+        for name, module in self.named_modules():
+            if not name:
+                continue
+            self.by_name[name] = module
+        for name, module in self.named_modules():
+            if isinstance(module, torch.nn.Linear):
+                self.by_name[name] = module
+        for name, module in self.net.named_modules():
+            self.by_name[name] = module

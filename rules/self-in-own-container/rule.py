@@ -1,4 +1,7 @@
-"""self.handlers.append((handler, (self, *args))): the object is in its own container."""
+"""self.handlers.append((handler, (self, *args))): the object is in its own container.
+
+So is a module with `self.by_name = dict(self.named_modules())`, whose first is the module itself.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import children, dotted, outline_nodes
+from leakcheck.static.syntax import children, dotted, outline_nodes, walk
 
 
 class SelfInOwnContainer(Rule):
@@ -30,6 +33,10 @@ class SelfInOwnContainer(Rule):
             match node:
                 case ast.Call(func=ast.Attribute(value=holder, attr="append" | "add"), args=stored):
                     holders: list[ast.expr] = [holder]
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name("self"), attr="modules" | "named_modules")
+                ):
+                    return True
                 case ast.Assign(targets=holders, value=value):
                     holders = [each for each in holders if isinstance(each, ast.Subscript)]
                     stored = [value]
@@ -49,8 +56,12 @@ class SelfInOwnContainer(Rule):
         for assign in module.nodes(cst.Assign):
             for target in assign.targets:
                 slot = isinstance(target.target, cst.Subscript) and _on_self(target.target)
-                if slot and _holds_self(assign.value):
+                kept = _on_self(target.target) and _are_own_modules(assign.value)
+                if (slot and _holds_self(assign.value)) or kept:
                     yield from self._hit(module, assign)
+        for loop in module.nodes(cst.For):
+            for node in _files_each(loop) if _gives_own_modules(loop.iter) else ():
+                yield from self._hit(module, node)
 
     def _hit(self, module: Module, node: cst.CSTNode) -> Iterator[Hit]:
         if shape.method_of(module, node) is not None:
@@ -79,6 +90,56 @@ def _holds_self(value: cst.BaseExpression) -> bool:
     return False
 
 
+def _gives_own_modules(value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and dotted(value.func) in _OWN_MODULES
+
+
+def _are_own_modules(value: cst.BaseExpression) -> bool:
+    """All modules below self in a container, with self as the first of them."""
+    match value:
+        case cst.Call(args=[cst.Arg(value=inner)]) if dotted(value.func) in _CONTAINERS:
+            return _gives_own_modules(inner)
+        case (
+            cst.DictComp(value=cst.Name(value=kept), for_in=each)
+            | cst.ListComp(elt=cst.Name(value=kept), for_in=each)
+        ):
+            given = not each.ifs and each.inner_for_in is None and _gives_own_modules(each.iter)
+            return given and _last_name(each.target) == kept
+    return False
+
+
+def _files_each(loop: cst.For) -> Iterator[cst.CSTNode]:
+    """Yield what puts each module of a loop, also the first, into a container on self."""
+    module = _last_name(loop.target)
+    for line in loop.body.body:
+        if not isinstance(line, cst.SimpleStatementLine):
+            if any(isinstance(node, (cst.Continue, cst.Break)) for node in walk(line)):
+                return  # the first may be passed over
+            continue
+        match line.body[0]:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Subscript() as slot)],
+                value=cst.Name(value=kept),
+            ) if _on_self(slot) and kept == module:
+                yield line.body[0]
+            case cst.Expr(
+                value=cst.Call(
+                    func=cst.Attribute(value=holder, attr=cst.Name(value="append" | "add")),
+                    args=[cst.Arg(value=cst.Name(value=kept))],
+                ) as call
+            ) if _on_self(holder) and kept == module:
+                yield call
+
+
+def _last_name(target: cst.BaseExpression) -> str:
+    """`module` of both `module` and `name, module`."""
+    if isinstance(target, cst.Tuple) and target.elements:
+        target = target.elements[-1].value
+    return target.value if isinstance(target, cst.Name) else ""
+
+
+_OWN_MODULES = ("self.named_modules", "self.modules")
+_CONTAINERS = ("dict", "list", "tuple", "set", "OrderedDict", "collections.OrderedDict")
 _DISPLAYS = (
     cst.Tuple, cst.List, cst.Set, cst.Dict, cst.Element, cst.DictElement, cst.StarredElement,
     cst.BinaryOperation,

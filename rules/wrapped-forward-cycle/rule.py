@@ -10,11 +10,11 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes
+from leakcheck.static.syntax import dotted, outline_nodes, walk
 
 
 class WrappedForwardCycle(Rule):
-    """Methods replaced by partials and lambdas that hold the same object's bound method."""
+    """Methods replaced by partials, lambdas and closures that hold the object's bound method."""
 
     code = "LK205"
     proof = (
@@ -22,13 +22,17 @@ class WrappedForwardCycle(Rule):
     )
     summary = "a module's method is replaced by a wrapper that holds the module"
     help = "wrap type(module).forward and pass a weakref to the module"
-    words = ("partial", "lambda")
+    words = (".forward", "partial", "lambda")
     needs_torch = True
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Only a call or a lambda that is put where a name in it comes from can matter."""
+        """Only a call or a lambda put where a name in it comes from, or a closure, can matter."""
+        defined = {n.name for n in outline_nodes(outline) if isinstance(n, ast.FunctionDef)}
         for node in outline_nodes(outline):
             match node:
+                case ast.Assign(targets=[ast.Attribute(attr=attr)], value=ast.Name(id=name)):
+                    if name in defined and attr in shape.api("module-methods"):
+                        return True
                 case ast.Assign(targets=targets, value=(ast.Call() | ast.Lambda()) as value):
                     written = {n.attr for n in targets if isinstance(n, ast.Attribute)}
                     read = (n for n in ast.walk(value) if isinstance(n, ast.Attribute))
@@ -57,7 +61,49 @@ def _wraps(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> 
             return any(shape.mentions(arg.value, method) for arg in value.args)
         case cst.Lambda():
             return shape.mentions(value.body, method)
+        case cst.Name(value=name):
+            return _closes_over(module, target, name)
     return False
+
+
+def _closes_over(module: Module, target: cst.Attribute, name: str) -> bool:
+    """Whether a nested function holds the object, or its bound method, and stays in its place."""
+    function = module.function_of(target)
+    owner, method = dotted(target.value), dotted(target)
+    if function is None or not _is_instance(function, owner):
+        return False
+    nodes = list(shape.own_nodes(function))
+    bound = {
+        name
+        for node in nodes
+        if isinstance(node, cst.Assign) and dotted(node.value) == method
+        for each in node.targets
+        for name in shape.target_names(each.target)
+    }
+    put_back = any(
+        isinstance(node, cst.Assign)
+        and dotted(node.value) in bound
+        and any(dotted(each.target) == method for each in node.targets)
+        for node in walk(function.body)  # also by the wrapper itself, when it is called
+    )
+    deleted = any(isinstance(n, cst.Del) and shape.mentions(n.target, method) for n in nodes)
+    wrapper = next(
+        (n for n in nodes if isinstance(n, cst.FunctionDef) and n.name.value == name), None
+    )
+    if wrapper is None or shape.is_method(wrapper) or put_back or deleted:
+        return False  # with a parameter `self` it becomes a method of a class
+    held = {*bound, owner} - {*shape.parameter_names(wrapper)}
+    return any(isinstance(node, cst.Name) and node.value in held for node in walk(wrapper.body))
+
+
+def _is_instance(function: cst.FunctionDef, name: str) -> bool:
+    """A local that stands for an object: not self, whose closures another rule tells, no class."""
+    nodes = list(shape.own_nodes(function))
+    turns = (n.target for n in nodes if isinstance(n, cst.For))
+    local = {*shape.parameter_names(function), *(n for t in turns for n in shape.target_names(t))}
+    bound = name in local or any(shape.binds(node, name) for node in nodes)
+    is_class = any(word in name for word in ("cls", "class")) or not name.islower()
+    return bound and name != "self" and not is_class
 
 
 def _is_method(module: Module, target: cst.Attribute) -> bool:
