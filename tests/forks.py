@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -94,6 +95,8 @@ class Forks:
 def forks() -> Iterator[Forks]:
     """Start the process that is forked, and end it afterwards."""
     command, pipe = [sys.executable, "-c", SERVER], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as server:
+    # no program is part of the test that runs
+    environment = {name: text for name, text in os.environ.items() if name[:7] != "PYTEST_"}
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as server:
         yield Forks(server)
         server.communicate()

@@ -38,7 +38,7 @@ from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.prospects import NO_PROSPECTS
-from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
+from leakcheck.runtime.readings.meters import COUNTED, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S, Watch
 
 EMPTIED = "once-emptied"
@@ -296,8 +296,13 @@ class Course:
             self._watch_again(step)
 
     def _went_on_beside(self, confirmation: Confirmation) -> list[Reading]:
-        # of requests alone: elsewhere blocks count for little beside the heap
-        return confirmation.went_on_beside(self.watch) if self.per_request else []
+        """Return what was only looked at and went on, though nothing suspected did.
+
+        Of requests all that is counted; elsewhere blocks and tensors count for little beside the
+        heap, but nothing makes a thread, a descriptor or a child by chance.
+        """
+        went_on = confirmation.went_on_beside(self.watch)
+        return [one for one in went_on if self.per_request or one.resource in COUNTED]
 
     def _is_excused(self, found: list[Reading]) -> bool:
         return excuse(found, self.tolerance_bytes) is not None

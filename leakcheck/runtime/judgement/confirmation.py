@@ -149,7 +149,8 @@ class Confirmation:
 
     def went_on_beside(self, watch: Watch) -> list[Reading]:
         """Return the exact counters that went on growing, though nothing suspected did."""
-        return [one for one in self.along if self._went_on(one, watch, beside=True)]
+        went_on = (one for one in self.along if self._went_on(one, watch, beside=True))
+        return [self._measured(one, watch) for one in went_on]
 
     @property
     def lengthening(self) -> Reason | None:
