@@ -111,6 +111,7 @@ class Course:
         self._curves: dict[Holder, LengthCurve] = {}  # of the containers that these lead to
         self.held: tuple[Suspect, ...] = ()  # what was found before it was confirmed for longer
         self._next_read, self._next_checkpoint = step + 1, self.watch.next_checkpoint(step)
+        self._next_lowering = step  # of the vigil's levels
 
     def trust(self) -> None:
         """Take the steps for training steps: growth of any kind counts from now on."""
@@ -210,11 +211,15 @@ class Course:
         if self.stage == "watching" and last and self._looks.saw_enough:
             self.stage = "steady"
             self._vigil.begin(self.watch.sources)
+            self._next_lowering = step + self.steps
             self.watch.read_less()
             self._next_checkpoint = self.watch.next_checkpoint(step)
 
     def _keep_watch(self, step: int) -> None:
         rose = self._vigil.rose(self.watch.quick.newest())
+        if step >= self._next_lowering:
+            self._vigil.lower()
+            self._next_lowering = step + self.steps
         if step >= self._next_checkpoint and self._is_tolerated_no_more(step):
             self.watch.resume(step)
             self._look_closely(step)

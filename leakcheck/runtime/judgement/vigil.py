@@ -2,9 +2,9 @@
 
 A leak may begin in step 3,000, with the first evaluation. The quick readings go on at no cost, the
 slow ones rarely; what passes its highest level so far by a margin has the watch begun again. The
-margin doubles each time, so that a long run pays for it only a few times. What stood high at first,
-as the cycles that an import leaves do until they are collected, is no level of a steady loop: it
-would hide a leak until that had gained as much.
+margin doubles each time, so that a long run pays for it only a few times. What stood high for a
+while, as cycles do until they are collected, is no level of a steady loop: it would hide a leak until
+that had gained as much.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Vigil:
     def __init__(self) -> None:
         self._limits: dict[str, float] = {}
         self._margins: dict[str, float] = {}
+        self._highest: dict[str, int] = {}  # since the limits were last set
 
     def begin(self, sources: Iterable[Series]) -> None:
         """Take what was read so far as the levels of a steady loop."""
@@ -38,13 +39,25 @@ class Vigil:
                     margin = self._margins.setdefault(resource, least)
                     limit = max(_late(steps, values)) + margin
                     self._limits[resource] = max(limit, self._limits.get(resource, limit))
+        self._highest.clear()
 
     def rose(self, readings: Mapping[str, int]) -> bool:
         """Say whether a level was passed; its margin is doubled then (1 us)."""
+        highest = self._highest
+        for name, value in readings.items():
+            if value > highest.get(name, -1):
+                highest[name] = value
         passed = [name for name, value in readings.items() if value > self._limits.get(name, value)]
         for name in passed:
             self._margins[name] *= 2
         return bool(passed)
+
+    def lower(self) -> None:
+        """Take the highest of all readings since the last time for a level, if it was higher."""
+        for name, highest in self._highest.items():
+            if name in self._limits:
+                self._limits[name] = min(self._limits[name], highest + self._margins[name])
+        self._highest.clear()
 
     def allow(self, readings: Mapping[str, int]) -> None:
         """Take these levels as usual: else garbage would have every later look collect anew."""

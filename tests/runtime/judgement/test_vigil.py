@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,26 @@ def test_what_stood_high_now_and_then_is_a_level_of_a_steady_loop():
     assert not vigil.rose({"host.heap": 20 << 20})
 
 
+def test_a_level_that_is_not_come_to_any_more_is_lowered():
+    vigil = steady(host_heap=20 << 20)
+    for _ in range(3):
+        assert not vigil.rose({"host.heap": 5 << 20})
+
+    vigil.lower()
+
+    assert vigil.rose({"host.heap": 7 << 20})
+
+
+def test_a_level_that_is_come_to_now_and_then_stays():
+    vigil = steady(host_heap=20 << 20)
+    for level in (5, 20, 5):
+        vigil.rose({"host.heap": level << 20})
+
+    vigil.lower()
+
+    assert not vigil.rose({"host.heap": 20 << 20})
+
+
 def test_what_is_not_judged_may_rise():
     assert not steady(host_rss=1).rose({"host.rss": 1 << 40, "unheard.of": 1 << 40})
 
@@ -90,10 +111,15 @@ def test_growth_is_recurring_once_it_was_suspected_at_all_of_the_last_looks():
     assert answers == [[], [], [nodes], []]
 
 
-def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found():
+@pytest.mark.parametrize("let_go", [0, 250, 2500])
+def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found(let_go: int):
     kept: list[bytearray] = []
     with Sentinel(steps=300) as sentinel:
         for step in range(1800):
+            if step == 150:
+                beside = [bytearray(8000) for _ in range(let_go)]
+            if step == 320:  # as garbage is that waited for the collector
+                del beside
             if step > 700:
                 kept.append(bytearray(8000))
             if step == 700:
@@ -101,5 +127,5 @@ def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found():
             sentinel.step()
     report = sentinel.report()
 
-    assert report.verdict == "growing"
+    assert report.verdict == "growing", (report.reason, report.trends, report.notices)
     assert str(report.suspects[0].holder).startswith("local `kept`")
