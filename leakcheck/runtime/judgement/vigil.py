@@ -3,8 +3,8 @@
 A leak may begin in step 3,000, with the first evaluation. The quick readings go on at no cost, the
 slow ones rarely; what passes its highest level so far by a margin has the watch begun again. The
 margin doubles each time, so that a long run pays for it only a few times. What stood high for a
-while, as cycles do until they are collected, is no level of a steady loop: it would hide a leak until
-that had gained as much.
+while, as cycles do until they are collected, is no level of a steady loop: it would hide a leak
+until that had gained as much.
 """
 
 from __future__ import annotations
