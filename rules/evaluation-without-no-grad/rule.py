@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static import looked
 from leakcheck.static.facts import passes
-from leakcheck.static.facts.link import Linked, Member, is_test
+from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -23,8 +23,6 @@ _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))
 _PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
-# where an object gets its model
-_SETS_UP = re.compile(r"_*(init|set_?up|load|build|create|make|prepare|initialize)_*(\w+)?$")
 _STEP = re.compile(r"_*(eval|evaluate|valid|validate|validation|val|test)_(step|batch)$")
 
 
@@ -135,7 +133,7 @@ def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
     owner = facts.class_named(function.owner)
     if owner is None or any(map(makes_module, linked.foreign_bases(Member(linked, owner)))):
         return frozenset()
-    set_up = {index for name, index in owner.methods.items() if _SETS_UP.match(name)}
+    set_up = {index for index in owner.methods.values() if sets_up(facts, index)}
     calls = (c for c in facts.calls_by_name.get("eval", ()) if c.function in set_up)
     found = {c.receiver.text for c in calls if c.receiver is not None and not c.arguments}
     on_self = {text for text in found if text.startswith("self.")}

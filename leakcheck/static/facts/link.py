@@ -159,6 +159,20 @@ class Linked:
                 if method in each.methods:
                     yield Member(self.of(facts), each)
 
+    def class_around(self, call: Call) -> Member | None:
+        """Return the class in whose method a call stands."""
+        around = self.facts.method_around(call.function)
+        owner = self.facts.class_named(around.owner) if around is not None else None
+        return Member(self, owner) if owner is not None else None
+
+    def own_method(self, call: Call) -> tuple[Linked, int] | None:
+        """Return the method that `self.name()` calls, of the class around it or of a base."""
+        around = self.class_around(call)
+        for member in self.lineage(around) if around is not None else ():
+            if call.method in member.facts.methods:
+                return member.file, member.facts.methods[call.method]
+        return None
+
     def of(self, facts: FileFacts) -> Linked:
         """Link another file of the project, whose facts these are."""
         if facts is self.facts:

@@ -284,18 +284,12 @@ def _top_functions(facts: FileFacts, name: str, near: int = -1) -> list[int]:
 
 
 def _methods(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
-    around = file.facts.method_around(call.function)
-    owner = file.facts.class_named(around.owner) if around is not None else None
-    if owner is None:
+    if file.class_around(call) is None:
         return
-    for member in file.lineage(Member(file, owner)):
-        index = member.facts.methods.get(call.method)
-        if index is None:
-            continue
-        if not _raises_only(member.file.facts.functions[index]):
-            yield member.file, index
-            return
-        break
+    own = file.own_method(call)
+    if own is not None and not _raises_only(own[0].facts.functions[own[1]]):
+        yield own
+        return
     for other in file.definers(call.method) if _ASKS.match(call.method) else ():
         index = other.facts.methods[call.method]
         if not _raises_only(other.file.facts.functions[index]):
@@ -315,11 +309,9 @@ def _may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) -
         return named and (there is None or there.path == file.path)
     if head != "self":
         return bool(dot)
-    around = home.facts.method_around(call.function)
-    owner = home.facts.class_named(around.owner) if around is not None else None
-    own = file.facts.class_named(function.owner)
-    if owner is None or own is None:
+    around, own = home.class_around(call), file.facts.class_named(function.owner)
+    if around is None or own is None:
         return True
-    lines = (home.lineage(Member(home, owner)), file.lineage(Member(file, own)))
+    lines = (home.lineage(around), file.lineage(Member(file, own)))
     names = [{member.facts.name for member in line} for line in lines]
-    return own.name in names[0] or owner.name in names[1]
+    return own.name in names[0] or around.facts.name in names[1]

@@ -84,12 +84,8 @@ def callee(linked: Linked, call: Call) -> tuple[FileFacts, int] | None:
     """Return the function of the project that is called by its name, or as a method of self."""
     facts, name = linked.facts, call.spelled
     if name.startswith("self.") and name.count(".") == 1:
-        method = facts.method_around(call.function)
-        owner = linked.class_called(method.owner) if method is not None and method.owner else None
-        for each in linked.lineage(owner) if owner is not None else ():
-            if call.method in each.facts.methods:
-                return each.file.facts, each.facts.methods[call.method]
-        return None
+        own = linked.own_method(call)
+        return (own[0].facts, own[1]) if own is not None else None
     home = (facts, name) if "." not in name else None
     if name in facts.imports:
         home = linked.imported(name)
