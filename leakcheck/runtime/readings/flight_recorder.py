@@ -2,7 +2,7 @@
 
 It keeps 2,000 entries of about a kilobyte (measured with gloo and torch 2.13: a correct DDP loop
 grows 0.5 to 3 KiB a step until it is full and not at all afterwards), so growth of the heap alone
-proves nothing before that.
+proves nothing before that, unless it is more than all entries together take.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal
 
 SIZE_VARIABLES = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 DEFAULT_ENTRIES = 2000
+MOST_ENTRY_BYTES = 8 << 10  # 0.3 to 4.9 KiB, more where the stack is deeper (gloo, torch 2.13)
 _DUMPS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")  # private: each may be absent
 _last_seen: Literal["empty", "filling", "full"] = "empty"
 
@@ -42,6 +43,11 @@ def filling() -> bool:
         if counts:
             _last_seen = "full" if min(counts) >= _capacity() else "filling"
     return _last_seen == "filling"
+
+
+def explains(gained_bytes: float) -> bool:
+    """Say whether a recorder that fills may be all of what the heap gained."""
+    return gained_bytes <= _capacity() * MOST_ENTRY_BYTES and filling()
 
 
 def _entries(dump: object) -> int:

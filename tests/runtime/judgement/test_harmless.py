@@ -22,6 +22,7 @@ from leakcheck.runtime.judgement.harmless import (
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.stairs import Stairs
 from leakcheck.runtime.judgement.trend import fit
+from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import Garbage
 from leakcheck.runtime.readings.series import GARBAGE, Series
 from tests.holders import held_by
@@ -233,6 +234,42 @@ def test_a_heap_that_creeps_is_excused_until_it_was_confirmed_to_grow():
     assert excuse(grown, 1024, confirmed=False) is not None
     assert excuse(grown, 1024) is None
     assert excuse(grown, 100, confirmed=False) is None
+
+
+@pytest.fixture
+def filling_recorder(monkeypatch):
+    """Let torch's flight recorder, of 2,000 entries, hold some."""
+    monkeypatch.setattr(flight_recorder, "filling", lambda: True)
+    monkeypatch.delenv("TORCH_FR_BUFFER_SIZE", raising=False)
+    monkeypatch.delenv("TORCH_NCCL_TRACE_BUFFER_SIZE", raising=False)
+
+
+def test_a_flight_recorder_that_fills_excuses_the_heap_alone(filling_recorder):
+    told = Notice("bounded", Reason("flight-recorder"))
+
+    assert excuse([reading("host.heap", 3000)], 1024) == told
+    assert excuse([reading("host.heap", 3000), reading("python.blocks", 1)], 1024) == told
+    assert excuse([reading("host.heap", 3000), reading("python.blocks", 40)], 1024) is None
+    assert excuse([reading("host.heap", 3000), reading("tensors", 1)], 1024) is None
+
+
+def test_a_flight_recorder_excuses_no_more_than_it_can_hold(filling_recorder):
+    assert excuse([reading("host.heap", 160_000)], 1024) is not None  # of about 96 steps
+    assert excuse([reading("host.heap", 180_000)], 1024) is None
+
+
+def test_a_heap_that_climbs_while_the_flight_recorder_fills_is_not_in_doubt(filling_recorder):
+    assert Excuses().still_climbing([heap(3000)], 1024) == []
+    assert [one.resource for one in Excuses().still_climbing([heap(300_000)], 1024)] == [
+        "host.heap"
+    ]
+
+
+def heap(per_step: int) -> Series:
+    series = Series(64)
+    for step in range(0, 150, 5):
+        series.append(step, 0.0, {"host.heap": per_step * step})
+    return series
 
 
 @given(st.integers(100, 400), st.integers(1000, 6000))
