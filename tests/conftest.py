@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -105,6 +106,13 @@ def forked() -> Iterator[Forks]:
     """Processes that need not import torch, pytest or leakcheck: see `tests.forks`."""
     with forks() as started:
         yield started
+
+
+@pytest.fixture
+def forked_python(forked: Forks, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let what runs Python in this test, and what that runs in turn, be forks."""
+    monkeypatch.setattr(sys, "executable", forked.python)
+    return forked.python
 
 
 @pytest.fixture(scope="session")

@@ -1,50 +1,30 @@
-"""Processes forked from one that has imported torch, pytest and leakcheck already.
+"""Processes that need not import torch: forks of a server, and an executable that stands for them.
 
-To import torch, and what an optimizer's first step imports, is 3.4 of the 7 s that a program takes.
-What was imported is off the heap of the forks: 330,000 objects that each look would pass, at 0.1 s
-a look. A test of what looks do to a program asks for the whole heap, and so does one whose leak is
-held by an imported module.
+What they are and what they are not is said in `fork_server`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-SERVER = """
-import gc, importlib, json, os, signal, sys
-import pytest, torch, torch._dynamo
-from leakcheck import cli
+from tests.fork_client import Fork
 
-for name in ("cli.run", "report.terminal", "runtime.live", "static.check"):
-    importlib.import_module("leakcheck." + name)
-gc.collect()
-gc.freeze()
-for line in sys.stdin:
-    order = json.loads(line)
-    if (child := os.fork()) == 0:
-        signal.alarm(300)  # ends a program that hangs
-        if order["whole_heap"]:
-            gc.unfreeze()
-        os.chdir(order["folder"])
-        sys.path[0] = order["folder"]  # as for `python -m`
-        os.environ.update(order["environment"])
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for number, text in enumerate(order["texts"], 1):
-            os.dup2(os.open(text, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        if order["tool"] == "pytest":
-            sys.exit(pytest.main(order["args"]))
-        sys.argv = ["leakcheck", *order["args"]]
-        sys.exit(cli.main())
-    status = os.waitpid(child, 0)[1]
-    print(os.waitstatus_to_exitcode(status), flush=True)
+HERE = Path(__file__).parent
+# the site's packages are not looked for: it must start at once
+PYTHON = """\
+#!{python} -IS
+import sys
+sys.path.append({here!r})
+from fork_client import main
+main({place!r}, {python!r})
 """
 
 
@@ -59,9 +39,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Forks:
-    """Runs leakcheck or pytest in forks of one process, one after another."""
+    """Runs leakcheck or pytest in forks of one process; `python` runs what Python would."""
 
-    server: subprocess.Popen[str]
+    place: str
+    python: str
 
     def run(
         self,
@@ -75,28 +56,41 @@ class Forks:
         """Run a tool in a folder; its output is kept there, or in another; returns how it ended."""
         texts = [(output or folder) / f"{name}.txt" for name in ("stdout", "stderr")]
         order = {
-            "tool": tool,
-            "args": args,
+            "arguments": ["-m", tool, *args],
             "folder": str(folder),
-            "texts": [str(text) for text in texts],
-            "environment": dict(environment),
+            # no program is part of the test that runs
+            "environment": {**without_pytest(os.environ), **environment},
             "whole_heap": whole_heap,
         }
-        orders, answers = self.server.stdin, self.server.stdout
-        assert orders is not None
-        assert answers is not None
-        orders.write(json.dumps(order) + "\n")
-        orders.flush()
-        status = int(answers.readline())
+        with contextlib.ExitStack() as opened:
+            streams = [opened.enter_context(open(os.devnull, "rb"))]
+            streams += [opened.enter_context(text.open("wb")) for text in texts]
+            fork = Fork(self.place, order, [stream.fileno() for stream in streams])
+        status = fork.wait()
         return Ended(status, *(text.read_text() for text in texts))
+
+
+def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables but for those that pytest tells its plugins."""
+    return {name: value for name, value in environment.items() if name[:7] != "PYTEST_"}
 
 
 @contextlib.contextmanager
 def forks() -> Iterator[Forks]:
     """Start the process that is forked, and end it afterwards."""
-    command, pipe = [sys.executable, "-c", SERVER], subprocess.PIPE
-    # no program is part of the test that runs
-    environment = {name: text for name, text in os.environ.items() if name[:7] != "PYTEST_"}
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as server:
-        yield Forks(server)
-        server.communicate()
+    with tempfile.TemporaryDirectory(prefix="forks-") as folder:
+        place, python = os.path.join(folder, "socket"), Path(folder, "python")
+        python.write_text(PYTHON.format(python=sys.executable, here=str(HERE), place=place))
+        python.chmod(0o755)
+        command = [sys.executable, str(HERE / "fork_server.py"), place, str(python)]
+        environment = without_pytest(os.environ)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as server:
+            _wait_for(place, server)
+            yield Forks(place, str(python))
+            server.communicate()
+
+
+def _wait_for(place: str, server: subprocess.Popen[bytes]) -> None:
+    while not os.path.exists(place):
+        if server.poll() is not None:
+            raise RuntimeError(f"the process to fork ended with status {server.returncode}")

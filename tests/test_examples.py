@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("forked_python")
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 

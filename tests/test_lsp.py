@@ -17,6 +17,8 @@ from lsprotocol import types as lsp  # noqa: E402
 
 from leakcheck.experiments import Revision  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 TOY_RULES = Path(__file__).parent / "toy_rules"
 PATIENCE_S = 60  # how long a slow machine may take; nothing here depends on time
 CAPABLE = lsp.ClientCapabilities(

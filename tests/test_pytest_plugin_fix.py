@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 pytest_plugins = ["pytester"]
+
+pytestmark = pytest.mark.usefixtures("forked_python")
 TRAINING = """
 import torch
 from torch import nn

@@ -11,7 +11,6 @@ import pickle
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -20,6 +19,7 @@ import click
 import pytest
 
 from leakcheck.cli import COMMANDS, leakcheck
+from tests.forks import Forks
 
 pytest.importorskip("torch")
 
@@ -234,16 +234,16 @@ def test_what_the_page_links_to_is_there():
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(tmp_path_factory: pytest.TempPathFactory, forked: Forks) -> Path:
     """A folder of commands: this checkout as `leakcheck`, also where pipx would install it."""
     folder = tmp_path_factory.mktemp("bin")
-    run = f"exec {sys.executable} -c 'from leakcheck.cli import main; main()' \"$@\""
+    run = f"exec {forked.python} -c 'from leakcheck.cli import main; main()' \"$@\""
     scripts = {
         "leakcheck": run,
         "pipx": f'[ "$1 $2" = "run torch-leakcheck" ] || exit 9\nshift 2\n{run}',
-        "python": f'exec {sys.executable} "$@"',
-        "pytest": f'exec {sys.executable} -m pytest -p no:cacheprovider "$@"',
-        "torchrun": f'exec {sys.executable} -m torch.distributed.run "$@"',
+        "python": f'exec {forked.python} "$@"',
+        "pytest": f'exec {forked.python} -m pytest -p no:cacheprovider "$@"',
+        "torchrun": f'exec {forked.python} -m torch.distributed.run "$@"',
     }
     for name, script in scripts.items():
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="needs git"),
+    pytest.mark.usefixtures("forked_python"),
+]
 
 COMMITS = 10
 BROKEN = 5  # git bisect looks at it: 1 is good, 10 is bad, 5 is in the middle

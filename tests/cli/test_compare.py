@@ -10,6 +10,8 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("forked_python")
 TRAINING = """\
 import torch
 from torch import nn

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("forked_python")
 TRAINING = """\
 import torch
 from torch import nn

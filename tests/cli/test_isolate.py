@@ -10,6 +10,8 @@ import time
 import pytest
 
 pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("forked_python")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 QUICK = ("--steps", "200")
 

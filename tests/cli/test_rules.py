@@ -181,3 +181,6 @@ def test_a_new_rules_programs_do_what_it_claims(run):
     assert (status, err) == (0, "")
     assert out.splitlines()[0].startswith("leaky.py: growing, tensor: 1 object and 4.")
     assert out.splitlines()[1] == "fixed.py: steady"
+
+
+pytestmark = pytest.mark.usefixtures("forked_python")

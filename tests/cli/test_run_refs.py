@@ -9,6 +9,8 @@ from leakcheck.cli.graphviz import drawn
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 LEAKING = """\
 import torch
 kept = []

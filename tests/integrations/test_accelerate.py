@@ -9,6 +9,8 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from leakcheck.integrations.accelerate import watch  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 SCRIPT = """\
 import accelerate
 import torch

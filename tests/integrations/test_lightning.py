@@ -14,6 +14,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from leakcheck.integrations.lightning import LeakcheckCallback
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 QUIET = {
     "accelerator": "cpu",
     "devices": 1,

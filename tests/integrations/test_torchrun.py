@@ -19,7 +19,7 @@ from leakcheck.runtime.recording import read_recording
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
     pytest.skip("torch was built without gloo", allow_module_level=True)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_python")]
 LAUNCH = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 WATCHED = (*LAUNCH, "-m", "leakcheck", "run", "--record", "records", "train.py")
 

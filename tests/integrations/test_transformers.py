@@ -11,6 +11,8 @@ import transformers
 
 from leakcheck.integrations.transformers import LeakcheckCallback
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 SCRIPT = """\
 import torch
 import transformers

@@ -9,6 +9,8 @@ from leakcheck.errors import LeakcheckError, UsageError
 from leakcheck.memory.predict import largest_batch, predict
 from leakcheck.memory.prediction import Prediction, Request
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 SEED = """
     import torch
     from torch import nn

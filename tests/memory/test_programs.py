@@ -133,6 +133,9 @@ def test_what_goes_to_safetensors_is_not_written(outcome, tmp_path):
     assert not (tmp_path / "model.safetensors").exists()
 
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
+
 def test_the_phases_of_a_step_with_a_closure_are_its_own(outcome):
     prediction = outcome(
         """

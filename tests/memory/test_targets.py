@@ -10,6 +10,8 @@ from leakcheck.errors import LeakcheckError
 from leakcheck.memory.predict import predict
 from leakcheck.memory.prediction import Prediction, Request
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 LOOP = """
     import os, sys, threading
     import torch

@@ -138,6 +138,9 @@ def test_shards_are_said_not_to_be_modelled(program):
     assert "the shards of FSDP and what it gathers are not modelled" in told
 
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
+
 def outcome(program, function) -> str:
     """What a prediction reserves, or why there is none."""
     try:

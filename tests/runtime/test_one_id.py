@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("forked_python")
+
 PROGRAM = """\
 import sys
 

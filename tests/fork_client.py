@@ -1,0 +1,70 @@
+"""Asks the fork server for a process, and stands for it: what it is asked is what Python would be.
+
+It imports little, because it is the executable itself of every such process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+REFUSED = b"refused"  # what only a new interpreter can be
+LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Refused(Exception):
+    """The server cannot be forked for this."""
+
+
+class Fork:
+    """A process that the server forks; negative as its status is a signal, as in `subprocess`."""
+
+    def __init__(self, place: str, order: Mapping[str, object], descriptors: Sequence[int]) -> None:
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line.connect(place)
+        socket.send_fds(self._line, [json.dumps(order).encode()], descriptors)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._line.send(bytes([number]))
+
+    def wait(self) -> int:
+        """Return its status once it has ended."""
+        with self._line:
+            told = self._line.recv(16)
+        if told == REFUSED:
+            raise Refused
+        return int(told)
+
+
+def main(place: str, python: str) -> None:
+    """Be the Python that was asked for: a fork, or an interpreter where that does not do."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0][:2] in ("-c", "-m") and len(arguments[0]) > 2:
+        arguments[:1] = arguments[0][:2], arguments[0][2:]
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-c", "-m")):
+        os.execv(python, [python, *arguments])
+    order = {
+        "arguments": arguments,
+        "folder": os.getcwd(),
+        "environment": dict(os.environ),
+        "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
+    }
+    fork = Fork(place, order, (0, 1, 2))
+    for number in FORWARDED:
+        signal.signal(number, lambda number, _: fork.signal(number))
+    try:
+        status = fork.wait()
+    except Refused:
+        os.execv(python, [python, *arguments])
+    if status >= 0:
+        os._exit(status)
+    if -status != signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
