@@ -115,6 +115,6 @@ def test_a_disk_that_fills_while_it_is_recorded_costs_a_note_and_not_the_verdict
     assert recorded.returncode == plain.returncode == status
     assert recorded.stderr.splitlines()[0] == plain.stderr.splitlines()[0]
     stopped = int(re.search(r"at step (\d+):", note)[1])
-    assert stopped > last  # some steps are not recorded
+    assert stopped >= last  # what else is recorded belongs to the step before
     assert f"note: recording stopped at step {stopped}: {path}: file too large".startswith(note)
     assert recording.report is None
