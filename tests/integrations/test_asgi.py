@@ -58,9 +58,6 @@ def served(server: str, folder: Path) -> tuple[int, dict[str, object], str]:
     return process.returncode, json.loads(path.read_text()), told
 
 
-pytestmark = pytest.mark.usefixtures("forked_python")
-
-
 @pytest.mark.slow
 def test_the_state_of_aborted_requests_that_a_server_keeps_is_named(tmp_path):
     status, report, told = served("leaking", tmp_path)
