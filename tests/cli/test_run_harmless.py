@@ -23,11 +23,11 @@ REPORT = re.compile(
 ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
 
 
-def ended(arguments: list[str], program: Path, folder: Path) -> tuple[str, str, int]:
+def ended(command: list[str], program: Path, folder: Path) -> tuple[str, str, int]:
     """Run a program; returns stdout, stderr without our report and addresses, and the status."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, *arguments, str(program)],
+        [*command, str(program)],
         cwd=folder,
         env=environment,
         input="given\n",
@@ -38,23 +38,24 @@ def ended(arguments: list[str], program: Path, folder: Path) -> tuple[str, str, 
     return done.stdout, ADDRESS.sub("0x", REPORT.sub("", done.stderr)), done.returncode
 
 
-def assert_the_same_alone_and_watched(program: Path, folder: Path) -> None:
-    alone = ended([], program, folder)
-    watched = ended(["-m", "leakcheck", "run", "--to-end", "--exit-zero"], program, folder)
+def assert_the_same_alone_and_watched(program: Path, folder: Path, python: str) -> None:
+    alone = ended([python], program, folder)
+    watching = [sys.executable, "-m", "leakcheck", "run", "--to-end", "--exit-zero"]
+    watched = ended(watching, program, folder)
 
     assert watched == alone
 
 
 @pytest.mark.parametrize("program", PLAIN, ids=lambda program: program.stem)
 def test_a_program_ends_as_it_does_alone(program, tmp_path):
-    assert_the_same_alone_and_watched(program, tmp_path)
+    assert_the_same_alone_and_watched(program, tmp_path, sys.executable)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", TRAINING, ids=lambda program: program.stem)
-def test_a_training_computes_what_it_does_alone(program, tmp_path):
+def test_a_training_computes_what_it_does_alone(forked, program, tmp_path):
     pytest.importorskip("torch")
     if program.stem == "inductor" and shutil.which("g++") is None:
         pytest.skip("inductor compiles C++")
 
-    assert_the_same_alone_and_watched(program, tmp_path)
+    assert_the_same_alone_and_watched(program, tmp_path, forked.python)

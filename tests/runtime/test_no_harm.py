@@ -29,10 +29,10 @@ RISKIEST = (
 pytestmark = pytest.mark.slow
 
 
-def alone(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def alone(python: str, *command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, *command],
+        [python, *command],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -43,11 +43,11 @@ def alone(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", RISKIEST)
-def test_threads_do_beside_a_closer_look_what_they_do_alone(leakcheck_run, tmp_path, name):
+def test_threads_do_beside_a_closer_look_what_they_do_alone(forked, leakcheck_run, tmp_path, name):
     pytest.importorskip("torch")
     program = str(HARM / "programs" / f"{name}.py")
 
-    expected = alone(program, folder=tmp_path)
+    expected = alone(forked.python, program, folder=tmp_path)
     options = ("--to-end", "--exit-zero")
     watched = leakcheck_run(*options, program, folder=tmp_path, whole_heap=True)
 
@@ -57,7 +57,7 @@ def test_threads_do_beside_a_closer_look_what_they_do_alone(leakcheck_run, tmp_p
 def test_looks_at_the_heap_disturb_no_thread_and_no_thread_disturbs_them(tmp_path):
     pytest.importorskip("torch")
 
-    done = alone(str(HARM / "stress.py"), "--looks", str(LOOKS), folder=tmp_path)
+    done = alone(sys.executable, str(HARM / "stress.py"), "--looks", str(LOOKS), folder=tmp_path)
 
     assert done.stdout.splitlines()[-1:] == ["0 errors"], done.stdout + done.stderr
     assert done.returncode == 0
