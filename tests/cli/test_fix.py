@@ -147,14 +147,24 @@ def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
     ended, answer = fix(source, "--tries", "1")
 
     assert ended.returncode == 2, ended.stdout
-    assert [each["reason"] for each in answer["attempts"]] == ["stdout: differs without the edit"]
+    assert [each["reason"] for each in answer["attempts"]] == [
+        {
+            "code": "differs-without-the-edit",
+            "fields": {"results": ["stdout"]},
+            "said": "stdout: differs without the edit",
+        }
+    ]
 
 
 def test_a_program_that_fails_before_it_is_judged_cannot_be_fixed(fix):
     ended, answer = fix("raise ValueError('no data')\n")
 
     assert ended.returncode == 2
-    assert answer["before"]["error"] == "ValueError: no data"
+    assert answer["before"]["failure"] == {
+        "code": "raised",
+        "fields": {"error": "ValueError: no data"},
+        "said": "ValueError: no data",
+    }
 
 
 def test_a_program_that_is_not_there_is_a_usage_error(leakcheck):
