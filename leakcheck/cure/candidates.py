@@ -34,6 +34,16 @@ from leakcheck.model import Kind
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
 _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
+_MAKE_CONTAINERS = (
+    "list",
+    "dict",
+    "set",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "Queue",
+)
 _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
@@ -96,6 +106,12 @@ def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from chain.from_iterable(_displayed(each.value) for each in elements)
         case cst.Dict(elements=elements):
             yield from chain.from_iterable(_displayed(each.value) for each in elements)
+        case cst.Name(value="None" | "True" | "False"):
+            return
+        case cst.Call(func=cst.Name(value=made) | cst.Attribute(attr=cst.Name(value=made))) if (
+            made in _MAKE_CONTAINERS
+        ):
+            return
         case _ if isinstance(value, _KEPT):
             yield value
 
