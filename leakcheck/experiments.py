@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
-from leakcheck.model import Edit, Report, Trend, Verdict
+from leakcheck.model import Edit, Reason, Report, Trend, Verdict
 
 ONLY_REPORTED = ("host.rss",)  # what decides between runs is counted exactly
 
@@ -52,7 +52,10 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is not bit-identical between two runs; `written` if one value is written otherwise."""
+    """What is not bit-identical between two runs.
+
+    `written`: a value is only written otherwise; `sizes`: only what tells how much is kept differs.
+    """
 
     what: Literal["stdout", "losses", "weights", "modules", "files"]
     at: int
@@ -60,18 +63,28 @@ class Difference:
     after: str
     count: int = 1
     written: bool = False
+    sizes: bool = False
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the program's results differ by it."""
+        return not (self.written or self.sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One watched run of a program, as it is or with edited text."""
+    """One watched run of a program, as it is or with edited text; `failure` says why it failed.
+
+    `goes_on`: it was ended, as all that grows without the edit grew as fast with it.
+    """
 
     report: Report | None
     results: Results = Results()
     status: int = 0
-    error: str = ""
+    failure: Reason | None = None
     peak_bytes: int = 0
     step_s: float = 0.0
+    goes_on: bool = False
 
     @property
     def steps(self) -> int:
@@ -147,7 +160,7 @@ class Attempt:
     base: Trial
     outcome: AttemptOutcome
     differences: tuple[Difference, ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from leakcheck.cli.trial_options import (
 from leakcheck.errors import LeakcheckError, UsageError
 
 if TYPE_CHECKING:
+    from leakcheck.cure.course import Run
     from leakcheck.experiments import Cure, Revision, Trial
 
 
@@ -103,7 +104,8 @@ def command(
     ):
         trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin, each)
         try:
-            cure = _cured(trials.run, name, tries, size)
+            script = "" if module else os.path.relpath(arguments[0])
+            cure = _cured(trials.run, name, tries, size, script)
         finally:
             clear_progress()
     if html_path is not None:
@@ -112,10 +114,10 @@ def command(
     raise SystemExit(cure.exit_code)
 
 
-def _cured(run: object, name: str, tries: int, size: int | None) -> Cure:
+def _cured(run: Run, name: str, tries: int, size: int | None, script: str) -> Cure:
     from leakcheck.cure.course import CureSearch
 
-    return CureSearch(run, _text_of, tries, size, _stops_at).follow(name)  # type: ignore[arg-type]
+    return CureSearch(run, _text_of, tries, size, script, _stops_at).follow(name)
 
 
 def _stops_at(before: Trial) -> int:

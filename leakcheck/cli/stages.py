@@ -16,7 +16,7 @@ import msgspec
 from leakcheck.cli.isolated import Notes, StageOrder
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import StageRun
-from leakcheck.model import Report
+from leakcheck.model import Reason, Report
 from leakcheck.report.reasons import said
 from leakcheck.runtime.isolation.experiment import (
     AS_IT_IS,
@@ -111,7 +111,7 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
         reason = f"stopped after {plan.timeout_s:g} s (--timeout)"
         return StageRun(stage, "unclear", reason, report), notes
     if status is not None and not notes.ended:
-        return StageRun(stage, "unclear", killed(status), report), notes
+        return StageRun(stage, "unclear", said(killed(status)), report), notes
     return run, notes
 
 
@@ -180,11 +180,11 @@ def _read_back(folder: Path) -> tuple[Notes, Report | None]:
         return notes, None
 
 
-def killed(status: int) -> str:
-    """Say how a program ended that wrote no notes."""
+def killed(status: int) -> Reason:
+    """Return how a program ended that wrote no notes."""
     if status < 0:
-        return f"the program was killed by {signal.Signals(-status).name}"
-    return f"the program left with status {status} before it could be judged"
+        return Reason.of("killed", signal=signal.Signals(-status).name)
+    return Reason.of("left-early", status=status)
 
 
 def _judge(stage: str, report: Report | None, notes: Notes) -> StageRun:

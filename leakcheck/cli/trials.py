@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -12,10 +12,11 @@ import msgspec
 from leakcheck.cli.processes import Processes
 from leakcheck.cli.stages import killed
 from leakcheck.cli.tried import TrialNotes, TrialOrder
+from leakcheck.cure.proof import goes_on
 from leakcheck.cure.witness import LOSS
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial
-from leakcheck.model import Report
+from leakcheck.model import Reason, Report
 from leakcheck.runtime.recording import read_recordings
 
 FEWEST_STEADY = 30
@@ -35,18 +36,30 @@ class Trials:
     begin: Callable[[int], None]
     processes: Processes
     _count: int = field(default=0)
+    _before: Report | None = field(default=None)  # of the program as it is
 
-    def run(self, texts: Mapping[str, str], stop_at: int | None, leak: str = "") -> Trial:
+    def run(
+        self,
+        texts: Mapping[str, str],
+        stop_at: int | None,
+        leak: str = "",
+        at_once: bool = False,
+    ) -> Trial:
         """Run the program with these texts, up to a step, or until the verdict is certain.
 
-        `leak`: the fingerprint of what the texts are to end; when that is certain to go on, the
-        rest is not run. A look at what grows begins anew with all that is alive in sight.
+        `leak`: the fingerprint of what the texts are to end, `at_once` if from the first step on;
+        when that is certain to go on, the rest is not run. A look at what grows begins anew with
+        all that is alive in sight.
         """
         self._count += 1
         self.begin(self._count)
         frozen = stop_at is not None and self.processes.forks
         trial, notes = self._run(texts, stop_at, leak, str(self._count), frozen=frozen)
+        if self._before is None:
+            self._before = trial.report
         if leak and notes.doubtful:
+            if at_once and self._before and trial.report and goes_on(self._before, trial.report):
+                return replace(trial, goes_on=True)
             name = f"{self._count}-whole"
             trial, _ = self._run(texts, stop_at, leak, name, frozen=False)
         return trial
@@ -86,15 +99,17 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     try:
         notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=TrialNotes)
     except (OSError, msgspec.MsgspecError):
-        told = f"stopped after {timeout_s:g} s (--timeout)" if status is None else killed(status)
-        trial = Trial(None, status=1 if status is None else status, error=told)
+        timed_out = Reason.of("timed-out", timeout_s=timeout_s)
+        failure = timed_out if status is None else killed(status)
+        trial = Trial(None, status=1 if status is None else status, failure=failure)
         return trial, TrialNotes()
     stdout = (folder / "stdout").read_text(encoding="utf-8", errors="surrogateescape")
     files = tuple(sorted(notes.files.items()))
     losses = _losses(folder / "losses")
     results = Results(stdout, losses, notes.weights, notes.modules, files)
     report = _report(folder)
-    trial = Trial(report, results, notes.status, notes.error, notes.peak_bytes, notes.step_s)
+    raised = Reason.of("raised", error=notes.error) if notes.error else None
+    trial = Trial(report, results, notes.status, raised, notes.peak_bytes, notes.step_s)
     return trial, notes
 
 

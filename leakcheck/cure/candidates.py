@@ -10,23 +10,46 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of, with_body
 from leakcheck.cure.ended import before_loop, closed, made_once
 from leakcheck.cure.imported import with_import
+from leakcheck.cure.limited import sliced, trimmed, windowed
+from leakcheck.cure.reads import ADDS, within
 from leakcheck.cure.sites import LeakSite
-from leakcheck.cure.unkept import ADDS, as_text, copied, dropped, emptied, trimmed, weakly
+from leakcheck.cure.unkept import (
+    as_text,
+    coalesced,
+    copied,
+    dropped,
+    emptied,
+    rewound,
+    unlinked,
+    weakly,
+)
 from leakcheck.model import Kind
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
 _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
+_MAKE_CONTAINERS = (
+    "list",
+    "dict",
+    "set",
+    "deque",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "Queue",
+)
 _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
 _OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes")
 Make = Callable[[LeakSite, str], Iterator[str]]
+Lost = Literal["", "graph", "value"]  # what a later statement may miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +61,7 @@ class Candidate:
     kinds: tuple[Kind, ...]
     make: Make
     choice: str = ""  # what the owner has to choose, e.g. a size
+    loses: Lost = ""
     to_end: bool = False  # what is kept for later is seen only where the program comes to its end
 
 
@@ -82,6 +106,12 @@ def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from chain.from_iterable(_displayed(each.value) for each in elements)
         case cst.Dict(elements=elements):
             yield from chain.from_iterable(_displayed(each.value) for each in elements)
+        case cst.Name(value="None" | "True" | "False"):
+            return
+        case cst.Call(func=cst.Name(value=made) | cst.Attribute(attr=cst.Name(value=made))) if (
+            made in _MAKE_CONTAINERS
+        ):
+            return
         case _ if isinstance(value, _KEPT):
             yield value
 
@@ -108,6 +138,14 @@ def _targets(site: LeakSite) -> list[str]:
     return found
 
 
+def _last(text: str) -> str:
+    return text.rpartition(".")[2]
+
+
+def _code(site: LeakSite) -> str:
+    return site.source.module.code
+
+
 def _names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
     if isinstance(target, (cst.Tuple, cst.List)):
         for each in target.elements:
@@ -122,8 +160,14 @@ def _called(value: cst.BaseExpression, method: str) -> cst.Call:
     return cst.Call(cst.Attribute(inner, cst.Name(method)))
 
 
+def _is_learned_from(site: LeakSite) -> bool:
+    """Say whether the line makes what backward is called on, which needs its graph."""
+    code = _code(site)
+    return any(f"{name}.backward(" in code for name in _targets(site))
+
+
 def _detached(site: LeakSite, size: str) -> Iterator[str]:
-    for value in _kept(site):
+    for value in () if _is_learned_from(site) else _kept(site):
         if not _is_detached(value):
             yield site.source.replaced(value, _called(value, "detach"))
 
@@ -139,14 +183,14 @@ def _is_detached(value: cst.BaseExpression) -> bool:
 
 def _as_number(site: LeakSite, size: str) -> Iterator[str]:
     targets = set(_targets(site))
-    for value in _kept(site):
+    for value in () if _is_learned_from(site) else _kept(site):
         added = _summed(value, targets, site) if isinstance(value, cst.BinaryOperation) else [value]
         for each in added:
             yield site.source.replaced(each, _called(each, "item"))
 
 
 def _as_float(site: LeakSite, size: str) -> Iterator[str]:
-    for value in _kept(site):
+    for value in () if _is_learned_from(site) else _kept(site):
         yield site.source.replaced(value, cst.Call(cst.Name("float"), [cst.Arg(value)]))
 
 
@@ -164,8 +208,27 @@ def _carried_cut(site: LeakSite, size: str) -> Iterator[str]:
     if holder.kind == "attribute":
         held = [f"self.{holder.name}"]
     for name in dict.fromkeys([*_targets(site), *held]):
-        for cut in _CUTS:
-            yield from _before_each_step(site, f"{name} = {cut.format(name=name)}")
+        if _is_there_before(site, name):
+            for cut in _CUTS:
+                yield from _before_each_step(site, f"{name} = {cut.format(name=name)}")
+
+
+def _is_there_before(site: LeakSite, name: str) -> bool:
+    """Say whether a name may have a value as a step begins."""
+    if name.startswith("self.") and site.parameters()[:1] != ["self"]:
+        return False
+    loops, parts = site.loops(), site.parts()
+    made = [each for each in site.source.all(cst.Assign) if _binds(each, name, site)]
+    if any(site.text(each.value) in _CONTAINERS for each in made):
+        return False
+    if "." in name:
+        return any(each not in parts for each in made) or f'"{_last(name)}"' in _code(site)
+    outside = any(not loops or not within(site, each, loops[0]) for each in made)
+    return name in site.parameters() or outside
+
+
+def _binds(assign: cst.Assign, name: str, site: LeakSite) -> bool:
+    return any(name in _names(each.target, site) for each in assign.targets)
 
 
 # a state is a tensor, a tuple of them (as an LSTM's is), or not there at the first step
@@ -175,6 +238,9 @@ _CUTS = (
     "None if {name} is None else {name}.detach()",
     "None if {name} is None else tuple(each.detach() for each in {name})",
 )
+
+
+_CONTAINERS = ("[]", "{}", "list()", "dict()", "set()", "deque()", "collections.deque()")
 
 
 def _before_each_step(site: LeakSite, text: str) -> Iterator[str]:
@@ -204,7 +270,7 @@ def _graph_let_go(site: LeakSite, size: str) -> Iterator[str]:
 
 def _gradients_dropped(site: LeakSite, size: str) -> Iterator[str]:
     """Drop the gradients as a step ends: create_graph ties each parameter to its own."""
-    code, loops = site.source.module.code, site.loops()
+    code, loops = _code(site), site.loops()
     if "create_graph" not in code or not loops or not isinstance(loops[0].body, cst.IndentedBlock):
         return
     calls = (site.text(each.func) for each in site.source.all(cst.Call))
@@ -237,33 +303,25 @@ def _makings(site: LeakSite) -> Iterator[cst.Assign | cst.AnnAssign]:
             yield made
 
 
-def _sliced(site: LeakSite, size: str) -> Iterator[str]:
-    """Keep the last rows only of what `cat`, `append` and the like make longer."""
-    for part in site.parts():
-        if isinstance(part, cst.Assign) and isinstance(part.value, cst.Call):
-            name = site.text(part.value.func).rpartition(".")[2]
-            if name in ("cat", "concat", "concatenate", "append", "vstack"):
-                cut = cst.parse_expression(f"x[-{size}:]" if size != "..." else "x[...:]")
-                assert isinstance(cut, cst.Subscript)
-                yield site.source.replaced(part.value, cut.with_changes(value=part.value))
-
-
 def _memo_limited(site: LeakSite, size: str) -> Iterator[str]:
     def limited(node: cst.CSTNode) -> cst.CSTNode | None:
         if not isinstance(node, cst.Decorator):
             return None
         text = site.source.module.code_for_node(node.decorator)
-        called = text.partition("(")[0]
-        if called.rpartition(".")[2] not in ("lru_cache", "cache"):
+        module, _, memo = text.partition("(")[0].rpartition(".")
+        if memo not in ("lru_cache", "cache"):
             return None
-        memo = called.removesuffix("cache").removesuffix("lru_") + "lru_cache"
-        return node.with_changes(decorator=cst.parse_expression(f"{memo}(maxsize={size})"))
+        prefix = "" if memo == "lru_cache" and not module else f"{module or 'functools'}."
+        return node.with_changes(
+            decorator=cst.parse_expression(f"{prefix}lru_cache(maxsize={size})")
+        )
 
     for function in site.source.all(cst.FunctionDef):
         if site.suspect.holder.kind == "memo" and function.name.value == (
             site.suspect.holder.function.rpartition(".")[2] or site.suspect.holder.name
         ):
-            yield site.source.mapped(limited, function)
+            text = site.source.mapped(limited, function)
+            yield with_import(text, "functools") if "@functools.lru_cache(" in text else text
 
 
 def _cleared_each_epoch(site: LeakSite, size: str) -> Iterator[str]:
@@ -279,17 +337,20 @@ def _cleared_each_epoch(site: LeakSite, size: str) -> Iterator[str]:
 
 def _hook(part: cst.BaseSmallStatement, site: LeakSite) -> bool:
     value = part.value if isinstance(part, (cst.Assign, cst.Expr)) else None
-    if not isinstance(value, cst.Call):
-        return False
-    name = site.text(value.func).rpartition(".")[2]
+    return isinstance(value, cst.Call) and _is_registering(value, site)
+
+
+def _is_registering(call: cst.Call, site: LeakSite) -> bool:
+    name = _last(site.text(call.func))
     return name.startswith("register_") and name.endswith("hook")
 
 
 def _hooks(
     site: LeakSite,
 ) -> Iterator[tuple[cst.SimpleStatementLine, cst.BaseSmallStatement, LeakSite]]:
-    """Yield the lines that register a hook: that of the site, or any in a loop of the file."""
-    for line in site.lines() or site.source.all(cst.SimpleStatementLine):
+    """Yield the lines that register a hook: that of the site, or any where hooks pile up."""
+    every = not site.lines() or site.holder.name.endswith("_hooks")
+    for line in site.source.all(cst.SimpleStatementLine) if every else site.lines():
         if len(line.body) == 1 and _hook(line.body[0], site):
             yield (
                 line,
@@ -301,6 +362,8 @@ def _hooks(
 def _handle_removed(site: LeakSite, size: str) -> Iterator[str]:
     for line, part, at in _hooks(site):
         loops = at.loops()
+        if not loops:
+            yield from closed(at, size)
         if not loops or site.source.parents[line] is not loops[0].body:
             continue
         names, registers = _targets(at), line
@@ -320,26 +383,73 @@ def _registered_once(site: LeakSite, size: str) -> Iterator[str]:
         yield from before_loop(at, line)
 
 
+def _hooked_weakly(site: LeakSite, size: str) -> Iterator[str]:
+    """Give a hook of a Node a weak reference: one that leads to its own tensor is never freed."""
+    if site.suspect.holder.kind != "graph hook":
+        return
+    weakref = site.source.name_of("weakref") or "weakref"
+    proxy = f"{weakref}.proxy(self)"
+    for call in site.source.all(cst.Call):
+        for arg in call.args if _is_registering(call, site) else ():
+            match arg.value:
+                case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=method)):
+                    weak = f"functools.partial(type(self).{method}, {proxy})"
+                    text = site.source.replaced(arg.value, cst.parse_expression(weak))
+                    yield with_import(with_import(text, "functools"), weakref)
+                case cst.Name(value=name):
+                    for given in _partials(name, site):
+                        text = site.source.replaced(given, cst.parse_expression(proxy))
+                        yield with_import(text, weakref)
+
+
+def _partials(name: str, site: LeakSite) -> Iterator[cst.BaseExpression]:
+    """Yield the `self` that a partial of this name is given."""
+    for made in site.source.all(cst.Assign):
+        match made.value:
+            case cst.Call(func=func, args=[_, *given]) if _last(site.text(func)) == "partial":
+                if _binds(made, name, site):
+                    yield from (each.value for each in given if site.text(each.value) == "self")
+
+
 TABLE = (
-    Candidate("item", "keep the number: .item()", _GRAPH, _as_number),
-    Candidate("detach", "keep the value without its graph: .detach()", _ANY, _detached),
-    Candidate("float", "keep the number: float()", _ANY, _as_float),
-    Candidate("carried", "detach what is carried over as a step begins", _GRAPH, _carried_cut),
-    Candidate("no-grad", "make no graph there: torch.no_grad()", _GRAPH, _without_grad),
-    Candidate("graph", "let backward free the graph", _ANY, _graph_let_go),
+    Candidate("item", "keep the number: .item()", _GRAPH, _as_number, loses="graph"),
+    Candidate(
+        "detach", "keep the value without its graph: .detach()", _ANY, _detached, loses="graph"
+    ),
+    Candidate("float", "keep the number: float()", _ANY, _as_float, loses="graph"),
+    Candidate(
+        "carried",
+        "detach what is carried over as a step begins",
+        _GRAPH,
+        _carried_cut,
+        loses="graph",
+    ),
+    Candidate(
+        "no-grad", "make no graph there: torch.no_grad()", _GRAPH, _without_grad, loses="graph"
+    ),
+    Candidate("graph", "let backward free the graph", _ANY, _graph_let_go, loses="graph"),
     Candidate("gradients", "drop the gradients as the step ends", _GRAPH, _gradients_dropped),
+    Candidate("weak-hook", "let the hook refer to its object weakly", _GRAPH, _hooked_weakly),
     Candidate("handle", "remove the hook as the step ends", _ANY, _handle_removed),
     Candidate("once", "register the hook once, before the loop", _ANY, _registered_once),
-    Candidate("clear", "empty it as each epoch ends", _ANY, _cleared_each_epoch),
-    Candidate("text", "keep the words of the exception", _ANY, as_text),
+    Candidate("clear", "empty it as each epoch ends", _ANY, _cleared_each_epoch, loses="value"),
+    Candidate("text", "keep the words of the exception", _ANY, as_text, loses="value"),
     Candidate("copy", "keep a copy of the part", _MEMORY, copied),
     Candidate("close", "end it where it is made", _OPENED, closed),
     Candidate("made-once", "make it once, before the loop", _OPENED, made_once),
     Candidate("drop", "do not keep it: nothing reads it", _ANY, dropped, to_end=True),
-    Candidate("weak", "keep a weak reference", _ANY, weakly),
+    Candidate("weak", "keep a weak reference", _ANY, weakly, loses="value"),
+    Candidate("unlinked", "do not keep the one before it", _ANY, unlinked, loses="value"),
+    Candidate("rewind", "begin the file in memory anew", _MEMORY, rewound, loses="value"),
+    Candidate("coalesce", "add up what a sparse tensor has of one place", _MEMORY, coalesced),
     Candidate("place", "keep its place alone: nothing reads it", _ANY, emptied, to_end=True),
-    Candidate("deque", "keep the last ones only", _ANY, _limited, "how many to keep"),
-    Candidate("slice", "keep the last rows only", _ANY, _sliced, "how many rows to keep"),
-    Candidate("trim", "drop the oldest entry", _ANY, trimmed, "how many to keep"),
+    Candidate(
+        "deque", "keep the last ones only", _ANY, _limited, "how many to keep", loses="value"
+    ),
+    Candidate("window", "drop the oldest ones", _ANY, windowed, "how many to keep", loses="value"),
+    Candidate(
+        "slice", "keep the last rows only", _ANY, sliced, "how many rows to keep", loses="value"
+    ),
+    Candidate("trim", "drop the oldest entry", _ANY, trimmed, "how many to keep", loses="value"),
     Candidate("memo", "limit the cache", _ANY, _memo_limited, "how many results to keep"),
 )

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from leakcheck.cure.candidates import Candidate, proposals
+from leakcheck.cure.candidates import Candidate, Lost, proposals
+from leakcheck.cure.later import later_backward, later_read
 from leakcheck.cure.proof import best, compared, outcome, stays
+from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
+from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
-from leakcheck.model import Suspect
+from leakcheck.model import Reason, Suspect
 
 MOST_LEAKS = 5
 ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
 Texts = Mapping[str, str]
-Run = Callable[[Texts, "int | None", str], Trial]
+Run = Callable[[Texts, "int | None", str, bool], Trial]
+
+
+_LATER: Mapping[Lost, Callable[[LeakSite, str], Reason | None]] = {
+    "": lambda site, path: None,
+    "graph": later_backward,
+    "value": later_read,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """Texts to run, by which row of the table, and what may need later what they lose."""
+
+    candidate: Candidate
+    texts: Texts
+    later: Reason | None
 
 
 @dataclass(slots=True)
 class CureSearch:
     """Looks for the edits that cure one program.
 
-    `run` runs it with texts in place of its files, up to a step, to end the leak with this id;
-    `text_of` reads a file of the user's, None for one that is not; `size` is what the owner chose.
+    `run` runs it with texts in place of its files, up to a step, to end the leak with this id, at
+    once or later;
+    `text_of` reads a file of the user's, None for one that is not; `size` is what the owner chose,
+    `script` the path of the program's own file.
     """
 
     run: Run
     text_of: Callable[[str], str | None]
     tries: int
     size: int | None = None
+    script: str = ""
     stops_at: Callable[[Trial], int] = lambda trial: trial.steps
     _originals: dict[str, str] = field(default_factory=dict)
     _attempts: list[Attempt] = field(default_factory=list)
@@ -38,10 +60,11 @@ class CureSearch:
     _base: Trial = field(init=False)  # the run as it is that edited ones are compared with
     _stop_at: int = 0
     _again: Trial | None = None
+    _plain: dict[object, Trial] = field(default_factory=dict)
 
     def follow(self, command: str) -> Cure:
         """Run the program as it is, then with edits, one leak after another."""
-        before = self.run({}, None, "")
+        before = self.run({}, None, "", False)
         self._base, self._stop_at = before, self.stops_at(before)
         state, given_up = before, set[str]()
         chosen: Attempt | None = None
@@ -60,8 +83,8 @@ class CureSearch:
 
     def _tried(self, suspect: Suspect, texts: Texts) -> Iterator[Attempt]:
         proved = steps = 0
-        for candidate, changed in self._proposed(suspect, texts):
-            attempt = self._try(candidate, changed, suspect)
+        for proposal in self._proposed(suspect, texts):
+            attempt = self._try(proposal, suspect)
             self._attempts.append(attempt)
             yield attempt
             proved += attempt.outcome in ("proved", "helps") and not attempt.differences
@@ -69,28 +92,35 @@ class CureSearch:
             if proved == ENOUGH_PROVED or (proved and steps >= ENOUGH_RUNS * self._base.steps):
                 return
 
-    def _proposed(self, suspect: Suspect, texts: Texts) -> list[tuple[Candidate, Texts]]:
+    def _proposed(self, suspect: Suspect, texts: Texts) -> list[_Proposal]:
         """Return the changes to try, each once, the table's first rows first, at every place."""
-        found: dict[str, tuple[Candidate, Texts]] = {}
-        rows: dict[str, int] = {}
-        for place in suspect.locations:
-            text = self._text(place.path, texts)
-            source = read(text) if text is not None else None
-            if source is None:
-                continue
-            for row, candidate, after in proposals(
-                LeakSite(source, place.line, suspect), self.size
-            ):
-                changed = {**texts, place.path: after}
+        found: dict[str, tuple[int, _Proposal]] = {}
+        for path, site in self._sites(suspect, texts):
+            for row, candidate, after in proposals(site, self.size):
+                changed = {**texts, path: after}
                 if candidate.to_end and not self._came_to_its_end:
                     continue
                 if candidate.choice and self.size is None:
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
-                    found.setdefault(after, (candidate, changed))
-                    rows.setdefault(after, row)
-        return [found[after] for after in sorted(found, key=rows.__getitem__)][: self.tries]
+                    later = None if self._came_to_its_end else _LATER[candidate.loses](site, path)
+                    found.setdefault(after, (row, _Proposal(candidate, changed, later)))
+        ranked = sorted(found.values(), key=lambda each: each[0])
+        return [proposal for _, proposal in ranked][: self.tries]
+
+    def _sites(self, suspect: Suspect, texts: Texts) -> Iterator[tuple[str, LeakSite]]:
+        """Yield the places of a leak, then those that add to what holds it."""
+        sources = {}
+        for place in suspect.locations:
+            text = self._text(place.path, texts)
+            source = read(text) if text is not None else None
+            if source is not None:
+                sources[place.path] = source
+                yield place.path, LeakSite(source, place.line, suspect)
+        for path, source in sources.items():
+            for line in added_at(source, suspect.holder.named):
+                yield path, LeakSite(source, line, suspect)
 
     @property
     def _came_to_its_end(self) -> bool:
@@ -108,26 +138,62 @@ class CureSearch:
     def _revisions(self, texts: Texts) -> tuple[Revision, ...]:
         return tuple(Revision(path, self._originals[path], texts[path]) for path in sorted(texts))
 
-    def _try(self, candidate: Candidate, texts: Texts, suspect: Suspect) -> Attempt:
-        after = self.run(texts, self._stop_at, suspect.fingerprint)
+    def _try(self, proposal: _Proposal, suspect: Suspect) -> Attempt:
+        candidate, texts = proposal.candidate, proposal.texts
+        at_once = candidate.loses == "graph"  # what is limited or emptied grows for a while
+        after = self.run(texts, self._stop_at, suspect.fingerprint, at_once)
         if self._is_ended_by_clock(after, suspect):
             self._stop_earlier(after)
-            after = self.run(texts, self._stop_at, suspect.fingerprint)
+            after = self.run(texts, self._stop_at, suspect.fingerprint, at_once)
         base = self._base
         found = compared(base.results, after.results)
         told, reason = outcome(base, after, suspect, found)
+        if told == "changes" and self._is_told_by_sizes(found, texts, suspect):
+            found = tuple(replace(each, sizes=True) for each in found)
+            told, reason = outcome(base, after, suspect, found)
         if told == "changes" and (unsteady := self._unsteady()):
             left = tuple(each for each in found if each.what not in unsteady)
             told, _ = outcome(base, after, suspect, left)
             if told in ("proved", "helps"):
-                told, reason = "unclear", f"{', '.join(sorted(unsteady))}: differs without the edit"
+                told = "unclear"
+                reason = Reason.of("differs-without-the-edit", results=tuple(sorted(unsteady)))
+        if proposal.later is not None and told in ("proved", "helps"):
+            told, reason = "unclear", proposal.later
         made = self._revisions(texts)
         return Attempt(candidate.name, candidate.title, made, after, base, told, found, reason)
 
+    def _is_told_by_sizes(
+        self, found: Sequence[Difference], texts: Texts, suspect: Suspect
+    ) -> bool:
+        """Whether the results are the same without what the program prints of how much is kept."""
+        sites = [site for _, site in self._sites(suspect, {})]
+        added = (added_to(part, site.source) for site in sites for part in site.parts())
+        names = names_of(suspect).union(added) - {""}
+        originals = {path: text for path in self._paths(suspect) if (text := self._text(path, {}))}
+        plain = {path: without_sizes(text, names) for path, text in originals.items()}
+        if any(each.what != "stdout" for each in found) or plain == originals:
+            return False
+        edited = {path: without_sizes(text, names) for path, text in {**originals, **texts}.items()}
+        runs = (self._run_plain(each) for each in (plain, edited))
+        before, after = (each.results for each in runs)
+        return not any(each.is_result for each in compared(before, after))
+
+    def _run_plain(self, texts: Texts) -> Trial:
+        key = tuple(sorted(texts.items())), self._stop_at
+        if key not in self._plain:
+            self._plain[key] = self.run(texts, self._stop_at, "", False)
+        return self._plain[key]
+
+    def _paths(self, suspect: Suspect) -> set[str]:
+        """Return the files that may print how much is kept: the script, and those of the leak."""
+        return {each.path for each in suspect.locations} | ({self.script} if self.script else set())
+
     def _is_ended_by_clock(self, after: Trial, suspect: Suspect) -> bool:
         """Whether the steps differ in number, and do so without the edit too."""
-        if after.report is None or after.status or after.steps == self._base.steps:
+        told = after.goes_on or after.report is None or after.status
+        if told or after.steps == self._base.steps:
             return False
+        assert after.report is not None
         if stays(after.report, suspect) or self._base.steps == self._stop_at:
             return False
         return self._run_again().steps != self._base.steps
@@ -136,7 +202,7 @@ class CureSearch:
         """Compare, from now on, what is made up to a step that every run comes to."""
         fewest = min(each.steps for each in (self._base, after, self._run_again()))
         self._stop_at = max(1, round(SHORTER * fewest))
-        self._base, self._again = self.run({}, self._stop_at, ""), None
+        self._base, self._again = self.run({}, self._stop_at, "", False), None
 
     def _unsteady(self) -> set[str]:
         """Return which results differ between two runs of the program as it is."""
@@ -145,7 +211,7 @@ class CureSearch:
 
     def _run_again(self) -> Trial:
         if self._again is None:
-            self._again = self.run({}, self._stop_at, "")
+            self._again = self.run({}, self._stop_at, "", False)
         return self._again
 
 

@@ -36,6 +36,8 @@ def _end_of(maker: str, name: str) -> str:
     module, _, made = maker.rpartition(".")
     if maker == "os.open":
         return _OS_OPEN.format(name=name)
+    if made.startswith("register_") and made.endswith("hook"):
+        return f"{name}.remove()"
     return _ENDS.get(made, "{name}.close()").format(name=name, module=module)
 
 

@@ -7,13 +7,18 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from leakcheck.experiments import Attempt, AttemptOutcome, Difference, Results, Trial
-from leakcheck.model import Report, Suspect, Trend
-from leakcheck.report.reasons import said
+from leakcheck.experiments import (
+    ONLY_REPORTED,
+    Attempt,
+    AttemptOutcome,
+    Difference,
+    Results,
+    Trial,
+)
+from leakcheck.model import Reason, Report, Suspect, Trend
 
 PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
 TIME_NOISE = 1.1
-NOTHING_TO_COMPARE = "the program has no output, losses, weights or files to compare"
 _TENSOR = re.compile(r"tensor\(([^()]*?)(?:,\s*(?:grad_fn=<\w*>|requires_grad=True))+\)")
 _BARE = re.compile(r"tensor\(([^()\[\]]*?)\)")
 _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
@@ -33,29 +38,37 @@ def compared(before: Results, after: Results) -> tuple[Difference, ...]:
 
 def outcome(
     before: Trial, after: Trial, suspect: Suspect, differences: Sequence[Difference]
-) -> tuple[AttemptOutcome, str]:
-    """Say what a trial of an edit shows, and why where that needs a word."""
+) -> tuple[AttemptOutcome, Reason | None]:
+    """Say what a trial of an edit shows, and why where that needs a reason."""
     report = after.report
-    if report is not None and stays(report, suspect):
-        return "stays", ""  # it is not run to the end
+    if after.goes_on or (report is not None and stays(report, suspect)):
+        return "stays", None  # it is not run to the end
     if report is None or (after.status and after.status != before.status):
-        return "fails", after.error or f"exit status {after.status}"
+        return "fails", after.failure or Reason.of("exit-status", status=after.status)
     if after.steps < before.steps:
-        return "fails", f"{after.steps} steps of {before.steps}"
+        return "fails", Reason.of("fewer-steps", steps=after.steps, before=before.steps)
     if report.verdict == "growing" and not _is_gone(before, after, suspect):
-        return "stays", ""
+        return "stays", None
     if report.verdict not in ("growing", "steady"):
-        return "unclear", said(report.reason)
+        return "unclear", report.reason
     if before.results == Results():
-        return "unclear", NOTHING_TO_COMPARE
-    if any(not each.written for each in differences):
-        return "changes", ""
-    return ("helps" if report.verdict == "growing" else "proved"), ""
+        return "unclear", Reason.of("nothing-to-compare")
+    if any(each.is_result for each in differences):
+        return "changes", None
+    return ("helps" if report.verdict == "growing" else "proved"), None
 
 
 def stays(report: Report, suspect: Suspect) -> bool:
     """Say whether a leak is certain to be there in a run."""
     return report.verdict == "growing" and suspect.fingerprint in _fingerprints(report)
+
+
+def goes_on(before: Report, after: Report) -> bool:
+    """Say whether all that grew in a run grows as fast in another, one thing for certain."""
+    grew = [each for each in growing(before) if each.resource not in ONLY_REPORTED]
+    pairs = [(was, now) for was in grew if (now := trend(after, was.resource)) is not None]
+    as_fast = [now.low <= was.high and was.low <= now.high for was, now in pairs]
+    return len(pairs) == len(grew) and all(as_fast) and any(now.low > 0 for _, now in pairs)
 
 
 def best(attempts: Sequence[Attempt]) -> Attempt | None:

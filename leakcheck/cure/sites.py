@@ -107,6 +107,14 @@ class LeakSite:
                     found.append(outer)
         return found
 
+    def parameters(self) -> list[str]:
+        """Return the names of the parameters of the function that the line is in."""
+        for part in self.parts()[:1]:
+            for outer in self.source.around(part):
+                if isinstance(outer, cst.FunctionDef):
+                    return [each.name.value for each in outer.params.params]
+        return []
+
     def text(self, node: cst.CSTNode) -> str:
         """Return a node as it is written."""
         return self.source.module.code_for_node(node)

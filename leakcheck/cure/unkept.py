@@ -1,4 +1,4 @@
-"""Edits that keep less: nothing, a place, a text, a copy of a part, a weak reference, the last.
+"""Edits that keep less: nothing, a place, a text, a copy of a part, a weak reference.
 
 What is kept may go, or leave its place empty, only where the file never reads it.
 """
@@ -11,25 +11,26 @@ import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of
 from leakcheck.cure.imported import with_import
+from leakcheck.cure.reads import ADDS, is_length, names, reads, within
 from leakcheck.cure.sites import LeakSite
 
-ADDS = ("append", "appendleft", "add", "insert", "put", "put_nowait", "setdefault", "update")
 _EMPTY = ("[]", "list()", "set()")
+_FILES = ("io.BytesIO", "BytesIO", "io.StringIO", "StringIO")
 _PARTS = ("view", "narrow", "select", "reshape", "split", "chunk", "unbind", "squeeze")
 
 
 def dropped(site: LeakSite, size: str) -> Iterator[str]:
     """Do not keep it: nothing reads what holds it."""
     for line in site.lines():
-        if len(line.body) == 1 and _mentions(site, line) and not any(_reads(site)):
+        mentioned = any(within(site, each, line) for each in names(site))
+        if len(line.body) == 1 and mentioned and not any(reads(site)):
             left = [each for each in body_of(site.source.parents[line]) if each is not line]
             yield beside(site.source, line, [] if left else [site.source.statement("pass")])
 
 
 def emptied(site: LeakSite, size: str) -> Iterator[str]:
     """Keep its place and not the value: nothing reads more of what holds it than its length."""
-    reads = [*_reads(site)]
-    if any(not _is_length(site, each) for each in reads):
+    if any(not is_length(site, each) for each in reads(site)):
         return
     for value in _values(site):
         yield site.source.replaced(value, cst.Name("None"))
@@ -71,7 +72,7 @@ def weakly(site: LeakSite, size: str) -> Iterator[str]:
                     return node.with_deep_changes(node.func, attr=cst.Name("add"))
         return None
 
-    if name and added == ["self"]:
+    if name and added in (["self"], ["cls"]):
         yield with_import(site.source.mapped(change, site.source.module), weakref)
     for part in site.parts():
         match part:
@@ -80,19 +81,38 @@ def weakly(site: LeakSite, size: str) -> Iterator[str]:
                 yield with_import(site.source.replaced(part.value, proxy), weakref)
 
 
-def trimmed(site: LeakSite, size: str) -> Iterator[str]:
-    """Drop the oldest entry of a dict where it has more than so many."""
+def unlinked(site: LeakSite, size: str) -> Iterator[str]:
+    """Keep the newest of a chain: it is made with the one before it, and keeps that."""
+    for part in site.parts():
+        match part:
+            case cst.Assign(targets=[cst.AssignTarget(target=target)], value=cst.Call(args=args)):
+                for arg in args:
+                    if site.text(arg.value) == site.text(target):
+                        yield site.source.replaced(arg.value, cst.Name("None"))
+
+
+def rewound(site: LeakSite, size: str) -> Iterator[str]:
+    """Write a file in memory from its beginning: nothing takes out what was written before."""
+    made = (f"{site.holder.name} = {maker}()" for maker in _FILES)
+    if not any(each in site.source.module.code for each in made):
+        return
     for line in site.lines():
-        for part in line.body:
-            match part:
-                case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=held))]):
-                    name = site.text(held)
-                    trim = cst.parse_statement(
-                        f"if len({name}) > {size}:\n    del {name}[next(iter({name}))]\n",
-                        config=site.source.module.config_for_parsing,
-                    )
-                    assert not isinstance(trim, cst.SimpleStatementLine)
-                    yield beside(site.source, line, [line, trim])
+        name = next((site.text(each) for each in names(site) if within(site, each, line)), "")
+        if name:
+            again = [site.source.statement(f"{name}.{act}") for act in ("seek(0)", "truncate()")]
+            yield beside(site.source, line, [*again, line])
+
+
+def coalesced(site: LeakSite, size: str) -> Iterator[str]:
+    """Add up the entries of one place: a sum of sparse tensors keeps those of each."""
+    if "sparse" not in site.source.module.code:
+        return
+    for part in site.parts():
+        match part:
+            case cst.Assign(value=cst.BinaryOperation() as value):
+                inner = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+                called = cst.Call(cst.Attribute(inner, cst.Name("coalesce")))
+                yield site.source.replaced(value, called)
 
 
 def _values(site: LeakSite) -> Iterator[cst.BaseExpression]:
@@ -104,49 +124,6 @@ def _values(site: LeakSite) -> Iterator[cst.BaseExpression]:
             case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=args)):
                 if name in ADDS and args:
                     yield args[-1].value
-
-
-def _mentions(site: LeakSite, line: cst.SimpleStatementLine) -> bool:
-    return any(_within(site, each, line) for each in _names(site))
-
-
-def _names(site: LeakSite) -> list[cst.Name]:
-    name = site.holder.name
-    return [each for each in site.source.all(cst.Name) if name and each.value == name]
-
-
-def _reads(site: LeakSite) -> Iterator[cst.Name]:
-    """Yield where the holder's name is, but on the site's line and where it is made."""
-    lines = site.lines()
-    for each in _names(site):
-        if not any(_within(site, each, line) for line in lines) and not _is_made(site, each):
-            yield each
-
-
-def _is_made(site: LeakSite, name: cst.Name) -> bool:
-    for outer in site.source.around(name):
-        if isinstance(outer, cst.Attribute) and outer.attr is name:
-            continue
-        if isinstance(outer, (cst.AssignTarget, cst.NameItem)):
-            return True
-        return isinstance(outer, cst.AnnAssign) and name.value == _last(site.text(outer.target))
-    return False
-
-
-def _is_length(site: LeakSite, name: cst.Name) -> bool:
-    for outer in site.source.around(name):
-        match outer:
-            case cst.Attribute(attr=attr) if attr is name:
-                continue
-            case cst.Arg():
-                call = site.source.parents[outer]
-                return isinstance(call, cst.Call) and site.text(call.func) == "len"
-        return False
-    return False
-
-
-def _within(site: LeakSite, node: cst.CSTNode, line: cst.CSTNode) -> bool:
-    return any(each is line for each in site.source.around(node))
 
 
 def _last(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from leakcheck import __version__
 from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Revision, Trial
 from leakcheck.model import Report, Trend
+from leakcheck.report.json import reason_as_json
 from leakcheck.report.reasons import said
 from leakcheck.report.terminal import what_text
 from leakcheck.units import format_bytes, format_count
@@ -89,7 +90,7 @@ def _proved_json(cure: Cure) -> list[dict[str, Any]]:
 def _head(cure: Cure) -> Iterator[str]:
     report = cure.before.report
     if report is None:
-        yield f"could not tell: {cure.before.error}"
+        yield f"could not tell: {said(cure.before.failure)}"
     elif report.verdict != "growing":
         told = said(report.reason) if report.verdict != "steady" else "there is nothing to fix"
         yield f"{report.verdict}: {cure.command}: {told}"
@@ -156,6 +157,7 @@ def _difference(each: Difference, count: int) -> str:
     match each.what:
         case "stdout":
             told = "the same numbers, written otherwise" if each.written else "differs"
+            told = "the same but for how much is kept," if each.sizes else told
             first = f"line {each.at}: {each.before!r} -> {each.after!r}"
             return f"{told} in {each.count} of {count} lines; first at {first}"
         case "losses":
@@ -175,7 +177,7 @@ def _others(cure: Cure) -> Iterator[str]:
         yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
         yield from (f"    {line}" for line in _added(each.revisions))
         if each.reason:
-            yield f"    {each.reason}"
+            yield f"    {said(each.reason)}"
         if each.outcome == "changes":
             yield from (f"  {line}" for line in _results(each))
 
@@ -214,7 +216,7 @@ def _trial_json(trial: Trial) -> dict[str, Any]:
         "peak_bytes": trial.peak_bytes,
         "step_s": trial.step_s,
         "status": trial.status,
-        "error": trial.error,
+        "failure": reason_as_json(trial.failure),
         "compared": {
             "stdout_lines": len(trial.results.stdout.splitlines()),
             "losses": len(trial.results.losses),
@@ -230,7 +232,7 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
         "candidate": attempt.candidate,
         "title": attempt.title,
         "outcome": attempt.outcome,
-        "reason": attempt.reason,
+        "reason": reason_as_json(attempt.reason),
         "diff": patch(attempt.revisions),
         "differences": [asdict(each) for each in attempt.differences],
         "after": _trial_json(attempt.trial),

@@ -34,7 +34,7 @@ def as_json(report: Report) -> Json:
         "unreadable": [asdict(each) for each in report.unreadable],
         "checked_files": report.checked_files,
         "verdict": report.verdict,
-        "reason": _reason(report.reason),
+        "reason": reason_as_json(report.reason),
         "trends": [asdict(trend) for trend in report.trends],
         "suspects": [_suspect(suspect) for suspect in report.suspects],
         "notices": [_notice(notice) for notice in report.notices],
@@ -81,9 +81,9 @@ def _suspect(suspect: Suspect) -> Json:
         "root": trace.root if trace else None,
         "trace": [asdict(link) for link in trace.links] if trace else [],
         "fingerprint": suspect.fingerprint,
-        "fix": _reason(suspect.fix),
-        "evidence": _reason(suspect.evidence),
-        "reason": _reason(suspect.reason),
+        "fix": reason_as_json(suspect.fix),
+        "evidence": reason_as_json(suspect.evidence),
+        "reason": reason_as_json(suspect.reason),
     }
 
 
@@ -97,7 +97,8 @@ def _notice(notice: Notice) -> Json:
     }
 
 
-def _reason(reason: Reason | None) -> Json:
+def reason_as_json(reason: Reason | None) -> Json:
+    """Return a reason as its code, its fields and the sentence that they make."""
     if reason is None:
         return None
     return {"code": reason.code, "fields": _fields(reason), "said": said(reason)}
@@ -109,5 +110,5 @@ def _fields(reason: Reason) -> Json:
 
 def _field(value: Field) -> Json:
     if isinstance(value, Reason):
-        return _reason(value)
+        return reason_as_json(value)
     return [_field(each) for each in value] if isinstance(value, tuple) else value

@@ -116,6 +116,19 @@ _OF_EVIDENCE = {
     "rates": "{rates}",
     "rises-by": "{resource} +{per_step:{unit}} a step",
 }
+# why a run that is compared shows nothing, or less
+_OF_TRIALS = {
+    "raised": "{error}",
+    "exit-status": "exit status {status}",
+    "timed-out": "stopped after {timeout_s:s} (--timeout)",
+    "killed": "the program was killed by {signal}",
+    "left-early": "the program left with status {status} before it could be judged",
+    "fewer-steps": "{steps} steps of {before}",
+    "nothing-to-compare": "the program has no output, losses, weights or files to compare",
+    "backward-later": "`{code}` ({path}:{line}) may need the graph, and the run was stopped before",
+    "read-later": "`{code}` ({path}:{line}) may read what is gone, and the run was stopped before",
+    "differs-without-the-edit": "{results}: differs without the edit",
+}
 # what the sentences above have in common
 _PARTS = {
     "held": ", held by {holder}",
@@ -138,7 +151,15 @@ _PARTS = {
     "still-run": "{processes} still run, and are judged by their recordings",
     "up-to": "{resource} up to {per_step:{unit}} a step",
 }
-SAID = {**_OF_GROWTH, **_OF_VERDICTS, **_OF_NOTICES, **_OF_EVIDENCE, **_PARTS, **ADVICE}
+SAID = {
+    **_OF_GROWTH,
+    **_OF_VERDICTS,
+    **_OF_NOTICES,
+    **_OF_EVIDENCE,
+    **_OF_TRIALS,
+    **_PARTS,
+    **ADVICE,
+}
 
 
 def said(reason: Reason | None) -> str:

@@ -134,13 +134,30 @@ def test_a_window_is_the_owners_choice_and_is_tried_when_the_size_is_given(fix):
 
 
 def test_a_window_that_changes_what_is_printed_is_not_proved(fix):
-    source = training("kept = []", "kept.append(torch.randn(512))", "len(kept)")
+    source = training(
+        "kept = []", "kept.append(torch.ones(512))", "float(torch.stack(list(kept)).sum())"
+    )
 
     ended, answer = fix(source, "--size", "9", "--tries", "1")
 
     assert ended.returncode == 1
     assert outcomes(answer)["deque"] == "changes"
-    assert "differs in 1 of 1 lines; first at line 1: '400' -> '9'" in ended.stdout
+    assert "differs in 1 of 1 lines; first at line 1: '204800.0' -> '4608.0'" in ended.stdout
+
+
+def test_how_much_is_kept_may_be_printed_and_is_no_result(fix):
+    source = training("kept = []", "kept.append(torch.randn(512))", "len(kept)")
+
+    ended, answer = fix(source, "--size", "9", "--tries", "1")
+
+    chosen = answer["attempts"][answer["chosen"]]
+    assert ended.returncode == 0, ended.stdout
+    assert (chosen["candidate"], chosen["outcome"]) == ("deque", "proved")
+    assert [(each["what"], each["sizes"]) for each in chosen["differences"]] == [("stdout", True)]
+    assert (
+        "stdout         the same but for how much is kept, in 1 of 1 lines; "
+        "first at line 1: '400' -> '9'"
+    ) in ended.stdout
 
 
 def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
@@ -149,14 +166,24 @@ def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
     ended, answer = fix(source, "--tries", "1")
 
     assert ended.returncode == 2, ended.stdout
-    assert [each["reason"] for each in answer["attempts"]] == ["stdout: differs without the edit"]
+    assert [each["reason"] for each in answer["attempts"]] == [
+        {
+            "code": "differs-without-the-edit",
+            "fields": {"results": ["stdout"]},
+            "said": "stdout: differs without the edit",
+        }
+    ]
 
 
 def test_a_program_that_fails_before_it_is_judged_cannot_be_fixed(fix):
     ended, answer = fix("raise ValueError('no data')\n")
 
     assert ended.returncode == 2
-    assert answer["before"]["error"] == "ValueError: no data"
+    assert answer["before"]["failure"] == {
+        "code": "raised",
+        "fields": {"error": "ValueError: no data"},
+        "said": "ValueError: no data",
+    }
 
 
 def test_a_program_that_is_not_there_is_a_usage_error(leakcheck):

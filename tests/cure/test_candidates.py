@@ -114,7 +114,13 @@ def test_a_size_is_the_owners_choice_and_not_guessed():
     assert ("deque", ["import collections", "log = collections.deque(maxlen=7)  # kept"]) in (
         changed("log.append(loss)", "tensor", size=7)
     )
-    assert [each.name for each in TABLE if each.choice] == ["deque", "slice", "trim", "memo"]
+    assert [each.name for each in TABLE if each.choice] == [
+        "deque",
+        "window",
+        "slice",
+        "trim",
+        "memo",
+    ]
 
 
 def test_a_container_is_emptied_as_the_loop_around_the_steps_turns():
@@ -273,3 +279,70 @@ def test_what_is_of_no_step_is_made_before_the_loop_and_what_is_of_one_is_not():
 
     assert "made-once" in dict(once)
     assert "made-once" not in dict(each)
+
+
+def test_a_list_that_stays_one_is_cut_after_it_was_added_to():
+    assert ("window", ["del log[:-7]"]) in changed("log.append(loss)", "tensor", size=7)
+    assert ("window", ["del rows[:-7]", "del log[:-7]"]) in changed(
+        "rows.append(step), log.append(loss)", "tensor", size=7
+    )
+
+
+def test_of_rows_that_are_put_before_the_old_ones_the_first_are_the_newest():
+    assert ("slice", ["log = torch.cat([log, loss])[-7:]"]) in changed(
+        "log = torch.cat([log, loss])", "tensor", size=7
+    )
+    assert ("slice", ["log = torch.cat([loss, log])[:7]"]) in changed(
+        "log = torch.cat([loss, log])", "tensor", size=7
+    )
+
+
+def test_of_a_chain_the_newest_is_kept_without_the_one_before_it():
+    assert ("unlinked", ["head = Event(step, None)"]) in changed(
+        "head = Event(step, head)", "object", "head"
+    )
+    assert "unlinked" not in dict(changed("head = Event(step, tail)", "object", "head"))
+
+
+def test_a_memo_that_is_limited_is_imported():
+    text = "from functools import cache\n\n\n@cache\ndef rows(step):\n    return step\n"
+    source = read(text)
+    assert source is not None
+    suspect = Suspect("tensor", "", holder=Holder("memo", "", function="rows"))
+
+    found = {c.name: after for _, c, after in proposals(LeakSite(source, 5, suspect), 7)}
+
+    assert found["memo"] == (
+        "import functools\nfrom functools import cache\n\n\n"
+        "@functools.lru_cache(maxsize=7)\ndef rows(step):\n    return step\n"
+    )
+
+
+def test_a_hook_that_leads_to_its_own_tensor_refers_to_its_object_weakly():
+    text = "class A:\n    def run(self):\n        self.out = f()\n        self.out.{hook}\n"
+    method = text.format(hook="register_hook(self.save)")
+    source, other = read(method), read(text.format(hook="register_hook(save)"))
+    assert source is not None
+    assert other is not None
+    suspect = Suspect("graph", "", holder=Holder("graph hook", "save"))
+
+    found = {c.name: after for _, c, after in proposals(LeakSite(source, 3, suspect))}
+    plain = {c.name: after for _, c, after in proposals(LeakSite(other, 3, suspect))}
+
+    hook = "self.out.register_hook(functools.partial(type(self).save, weakref.proxy(self)))"
+    assert hook in found["weak-hook"]
+    assert "weak-hook" not in plain
+
+
+def test_what_backward_is_called_on_and_what_holds_nothing_is_not_cut():
+    learned = LOOP.format(line="loss = model(step)") + "        loss.backward()\n"
+
+    assert {"item", "detach", "float"}.isdisjoint(edited(learned, 8, "graph", "loss"))
+    assert {"item", "detach", "float"}.isdisjoint(dict(changed("log = None")))
+    assert {"item", "detach", "float"}.isdisjoint(dict(changed("log = defaultdict(list)")))
+
+
+def test_only_what_has_a_value_before_the_step_is_carried_over():
+    assert "carried" in dict(edits("state = cell(loss, state)", name="state"))
+    assert "carried" not in dict(edits("other = cell(loss, loss)", name="other"))
+    assert "carried" not in dict(edits("log.append(loss)", name="log"))

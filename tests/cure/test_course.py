@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from leakcheck.cure.course import CureSearch
 from leakcheck.experiments import Results, Trial
-from leakcheck.model import Holder, Location, Report, Run, Suspect, Trend
+from leakcheck.model import Holder, Location, Reason, Report, Run, Suspect, Trend
 
 SOURCE = "total = 0\nfor step in range(400):\n    total += loss\nprint(total)\n"
 PLACE = Location("train.py", 3, 1, 3, 1)
@@ -31,13 +31,13 @@ def edits(answer):
 
 
 def test_of_two_edits_that_are_proved_no_third_is_run():
-    found = course(lambda texts, stop_at, leak: made("steady" if texts else "growing", 60))
+    found = course(lambda texts, stop_at, leak, at_once: made("steady" if texts else "growing", 60))
 
     assert edits(found.follow("train.py")) == [("item", "proved"), ("detach", "proved")]
 
 
 def test_with_one_proved_no_more_than_twice_the_steps_are_run():
-    def run(texts, stop_at, leak):
+    def run(texts, stop_at, leak, at_once):
         text = texts.get("train.py", "")
         return made("steady" if texts else "growing", 60, shift="item" in text)
 
@@ -45,7 +45,7 @@ def test_with_one_proved_no_more_than_twice_the_steps_are_run():
 
 
 def test_a_leak_that_stays_is_no_longer_run_and_needs_no_results():
-    def run(texts, stop_at, leak):
+    def run(texts, stop_at, leak, at_once):
         assert leak == (LEAK.fingerprint if texts else "")
         return made("growing", 40 if texts else 60)
 
@@ -58,7 +58,7 @@ class Timed:
     def __init__(self, shift: int = 0) -> None:
         self.count, self.shift, self.stops = 0, shift, []
 
-    def __call__(self, texts, stop_at, leak):
+    def __call__(self, texts, stop_at, leak, at_once):
         self.count += 1
         self.stops.append(stop_at)
         own = 400 - 10 * self.count
@@ -84,12 +84,14 @@ def test_results_that_differ_before_that_step_are_no_proof():
 
 
 def test_fewer_steps_by_the_edit_alone_are_a_failure():
-    def run(texts, stop_at, leak):
+    def run(texts, stop_at, leak, at_once):
         return made("steady", 50) if texts else made("growing", 60)
 
     answer = course(run).follow("train.py")
 
-    assert {each.reason for each in answer.attempts} == {"50 steps of 60"}
+    assert {each.reason for each in answer.attempts} == {
+        Reason.of("fewer-steps", steps=50, before=60)
+    }
     assert answer.chosen is None
 
 
@@ -99,7 +101,7 @@ GATHERED = Suspect("tensor", "rows", locations=(LINE,), holder=Holder("global", 
 
 
 def tried(stopped: bool) -> set[str]:
-    def run(texts, stop_at, leak):
+    def run(texts, stop_at, leak, at_once):
         trial = made("growing", 60, stopped=stopped)
         return replace(trial, report=replace(trial.report, suspects=(GATHERED,)))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.cure.proof import best, compared, outcome
+from leakcheck.cure.proof import best, compared, goes_on, outcome
 from leakcheck.experiments import Attempt, Difference, Results, Trial
 from leakcheck.model import Holder, Report, Run, Suspect, Trend
 
@@ -124,3 +124,17 @@ def test_same_results_come_first_then_memory_then_time():
     assert best([*named.values()]) is named["fast"]
     assert best([named["large"], named["writes otherwise"]]) is named["large"]
     assert best([named["changes"]]) is None
+
+
+def test_what_grows_as_fast_as_before_goes_on_and_what_slows_down_does_not():
+    before, slower = LEAKING.report, trial("growing", SUSPECT, rate=4.0).report
+    unclear = trial("unclear", rate=5.0).report
+
+    assert goes_on(before, unclear)
+    assert not goes_on(before, slower)
+    assert not goes_on(before, trial("steady").report)
+    assert outcome(LEAKING, Trial(unclear, goes_on=True), SUSPECT, ()) == ("stays", None)
+
+
+def test_a_difference_in_how_much_is_kept_alone_is_no_other_result():
+    assert told(trial("steady"), Difference("stdout", 1, "9", "3", sizes=True)) == "proved"

@@ -1,0 +1,84 @@
+"""Edits that keep the newest only: of a list, of a dict, of what is made longer.
+
+How many, the owner chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.cure.blocks import beside
+from leakcheck.cure.sites import LeakSite
+
+_LENGTHENS = ("cat", "concat", "concatenate", "append", "vstack")
+_UNSAID = "..."  # the size, where the owner has not chosen
+
+
+def windowed(site: LeakSite, size: str) -> Iterator[str]:
+    """Drop the oldest of a list that stays one: a deque has no slices, and cannot be stacked."""
+    for line in site.lines():
+        lists = [each for part in line.body for each in _lengthened(part)]
+        cuts = [site.source.statement(f"del {site.text(each)}[:{_last(size)}]") for each in lists]
+        if cuts:
+            yield beside(site.source, line, [line, *cuts])
+
+
+def _lengthened(part: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    match part:
+        case cst.Expr(value=value):
+            yield from _lengthened(value)
+        case cst.Tuple(elements=elements):
+            for each in elements:
+                yield from _lengthened(each.value)
+        case cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value="append" | "extend"))):
+            yield held
+
+
+def sliced(site: LeakSite, size: str) -> Iterator[str]:
+    """Keep the newest rows of what `cat` and the like make longer, of a text its end."""
+    for part in site.parts():
+        match part:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=target)], value=cst.Call(func=func, args=args)
+            ) if site.text(func).rpartition(".")[2] in _LENGTHENS and args:
+                is_first = _first(args[0].value, site) == site.text(target)
+                yield site.source.replaced(part.value, _cut(part.value, size, newest_last=is_first))
+            case cst.AugAssign(operator=cst.AddAssign()):
+                for line in site.lines():
+                    name = site.text(part.target)
+                    cut = site.source.statement(f"{name} = {name}[{_last(size)}:]")
+                    yield beside(site.source, line, [line, cut])
+
+
+def _first(parts: cst.BaseExpression, site: LeakSite) -> str:
+    match parts:
+        case cst.List(elements=[first, *_]) | cst.Tuple(elements=[first, *_]):
+            return site.text(first.value)
+    return site.text(parts)
+
+
+def _cut(value: cst.BaseExpression, size: str, *, newest_last: bool) -> cst.Subscript:
+    cut = cst.parse_expression(f"x[{_last(size)}:]" if newest_last else f"x[:{size}]")
+    assert isinstance(cut, cst.Subscript)
+    return cut.with_changes(value=value)
+
+
+def trimmed(site: LeakSite, size: str) -> Iterator[str]:
+    """Drop the oldest entry of a dict where it has more than so many."""
+    for line in site.lines():
+        for part in line.body:
+            match part:
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=held))]):
+                    name = site.text(held)
+                    trim = cst.parse_statement(
+                        f"if len({name}) > {size}:\n    del {name}[next(iter({name}))]\n",
+                        config=site.source.module.config_for_parsing,
+                    )
+                    assert not isinstance(trim, cst.SimpleStatementLine)
+                    yield beside(site.source, line, [line, trim])
+
+
+def _last(size: str) -> str:
+    return size if size == _UNSAID else f"-{size}"

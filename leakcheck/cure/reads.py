@@ -1,0 +1,88 @@
+"""Where a file names what holds a leak, and where it reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from leakcheck.cure.sites import LeakSite, SourceTree
+from leakcheck.model import Holder
+
+ADDS = ("append", "appendleft", "add", "insert", "put", "put_nowait", "setdefault", "update")
+
+
+def names(site: LeakSite) -> list[cst.Name]:
+    """Return every mention of the holder's name."""
+    name = site.holder.name
+    return [each for each in site.source.all(cst.Name) if name and each.value == name]
+
+
+def reads(site: LeakSite) -> Iterator[cst.Name]:
+    """Yield where the holder's name is, but on the site's line and where it is made."""
+    lines = site.lines()
+    for each in names(site):
+        if not any(within(site, each, line) for line in lines) and not _is_made(site, each):
+            yield each
+
+
+def added_at(source: SourceTree, holder: Holder) -> list[int]:
+    """Return the lines that put something into what has the holder's name, or make it longer."""
+    if not holder.name:
+        return []
+    parts = source.small_statements()
+    return [source.start(part)[0] for part in parts if added_to(part, source) == holder.name]
+
+
+def added_to(part: cst.BaseSmallStatement, source: SourceTree) -> str:
+    """Return the name of what a statement adds to or makes longer, "" if it does not."""
+    match part:
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value=name)))):
+            return _last(held) if name in ADDS else ""
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=held))]):
+            return _last(held)
+        case cst.AugAssign(target=held):
+            return _last(held)
+        case cst.Assign(targets=[cst.AssignTarget(target=held)], value=value):
+            code = source.module.code_for_node
+            return _last(held) if code(held) in code(value) else ""
+    return ""
+
+
+def _last(held: cst.BaseExpression) -> str:
+    match held:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
+            return name
+        case cst.Subscript(value=value):
+            return _last(value)
+    return ""
+
+
+def is_length(site: LeakSite, name: cst.Name) -> bool:
+    """Whether no more than the length of a holder is read there."""
+    for outer in site.source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is name:
+                continue
+            case cst.Attribute(attr=cst.Name(value="qsize")):
+                return True
+            case cst.Arg():
+                call = site.source.parents[outer]
+                return isinstance(call, cst.Call) and site.text(call.func) == "len"
+        return False
+    return False
+
+
+def within(site: LeakSite, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+    """Whether a node is a part of another."""
+    return any(each is outer for each in site.source.around(node))
+
+
+def _is_made(site: LeakSite, name: cst.Name) -> bool:
+    for outer in site.source.around(name):
+        if isinstance(outer, cst.Attribute) and outer.attr is name:
+            continue
+        if isinstance(outer, (cst.AssignTarget, cst.NameItem)):
+            return True
+        return isinstance(outer, cst.AnnAssign) and name.value == _last(outer.target)
+    return False
