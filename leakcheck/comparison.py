@@ -18,8 +18,7 @@ from leakcheck.experiments import (
     Leak,
     Observation,
 )
-from leakcheck.model import Report, Suspect, Trend, fingerprint
-from leakcheck.report.reasons import said
+from leakcheck.model import Reason, Report, Suspect, Trend, fingerprint
 
 # of the larger rate, that two rates may differ by and be the same: a heap's allocator rounds
 NOTICEABLE = 0.05
@@ -27,13 +26,13 @@ _WORSE: frozenset[ChangeOutcome] = frozenset(["starts", "rises"])
 _BETTER: frozenset[ChangeOutcome] = frozenset(["ends", "falls"])
 
 
-def observed(report: Report | None, failed: str = "") -> Observation:
+def observed(report: Report | None, failed: Reason | None = None) -> Observation:
     """Return what a run showed; `failed`: why it shows nothing."""
-    if report is None or report.verdict is None or failed:
-        return Observation("unclear", failed or "no report came back")
+    if report is None or report.verdict is None or failed is not None:
+        return Observation("unclear", failed or Reason("no-report"))
     steps = report.run.steps if report.run is not None else 0
     leaks = tuple(map(_leak, report.suspects))
-    return Observation(report.verdict, said(report.reason), steps, report.trends, leaks)
+    return Observation(report.verdict, report.reason, steps, report.trends, leaks)
 
 
 def _leak(suspect: Suspect) -> Leak:
@@ -118,21 +117,21 @@ def _outcome(
     after: Sequence[Observation],
     changes: Sequence[Change],
     another: bool,
-) -> tuple[Compared, str]:
+) -> tuple[Compared, Reason | None]:
     for which, runs in (("before", before), ("after", after)):
         for run in runs:
             if run.verdict == "unclear":
-                return "unclear", f"{which} the change: {run.reason}"
+                return "unclear", Reason.of("unclear-on-a-side", which=which, why=run.reason)
         if len({run.verdict for run in runs}) > 1:
-            return "unclear", f"{which} the change, one run grows and another does not"
+            return "unclear", Reason.of("runs-differ", which=which)
     grew, grows = before[0].verdict == "growing", after[0].verdict == "growing"
     if grew and not grows:
-        return "cures", ""
+        return "cures", None
     if not grew:
-        return ("starts" if grows else "steady"), ""
+        return ("starts" if grows else "steady"), None
     if another:
-        return "another", ""
+        return "another", None
     moved = {change.outcome for change in changes}
     if moved & _WORSE:
-        return "worsens", ""
-    return ("lessens" if moved & _BETTER else "same"), ""
+        return "worsens", None
+    return ("lessens" if moved & _BETTER else "same"), None

@@ -16,12 +16,16 @@ ONLY_REPORTED = ("host.rss",)  # what decides between runs is counted exactly
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One run of `isolate`, changed as `stage` says; `reason` tells why it shows nothing."""
+    """One run of `isolate`, changed as `stage` says; `reason` tells why it shows nothing.
+
+    `failed`: the program did, or was ended.
+    """
 
     stage: str
     verdict: Verdict | Literal["does not apply"]
-    reason: str = ""
+    reason: Reason | None = None
     report: Report | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Isolation:
 
     command: str
     stages: tuple[StageRun, ...]
-    conclusion: str
+    conclusion: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ class Observation:
     """What one run showed, as far as it is compared."""
 
     verdict: Verdict
-    reason: str = ""
+    reason: Reason | None = None
     steps: int = 0
     trends: tuple[Trend, ...] = ()
     leaks: tuple[Leak, ...] = ()
@@ -253,7 +257,7 @@ class Comparison:
     gone: tuple[Leak, ...]
     new: tuple[Leak, ...]
     outcome: Compared
-    reason: str = ""
+    reason: Reason | None = None
 
     @property
     def exit_code(self) -> int:

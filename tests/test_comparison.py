@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from leakcheck.comparison import compare, observed
 from leakcheck.experiments import Leak, Observation
-from leakcheck.model import Holder, LeakTrace, Link, Report, Run, Suspect, Trend
+from leakcheck.model import Holder, LeakTrace, Link, Reason, Report, Run, Suspect, Trend
 from leakcheck.report.comparison import OUTCOMES, render, render_json
+from leakcheck.report.reasons import said
 
 NAMES = ("before.py", "after.py")
 LEAK = Leak("0123456789ab", "Tensor (scalar) float32, held by global `losses`")
@@ -22,10 +23,10 @@ def run(per_step: float = 0.0, spread: float = 0.0, leak: Leak | None = LEAK) ->
     interval = (per_step - spread, per_step + spread)
     trend = Trend("graph.nodes", "", per_step, *interval, 10 * per_step, 60, verdict)
     rss = Trend("host.rss", "B", 512.0, 0.0, 1024.0, 5120.0, 60, "steady")
-    return Observation(verdict, "", 60, (rss, trend), (leak,) if per_step and leak else ())
+    return Observation(verdict, None, 60, (rss, trend), (leak,) if per_step and leak else ())
 
 
-UNCLEAR = Observation("unclear", "only 3 steps were seen; 30 are needed", 3)
+UNCLEAR = Observation("unclear", Reason.of("too-few-steps", steps=3, needed=30), 3)
 CASES = {
     "cures": ([run(7)], [run()], 0),
     "starts": ([run()], [run(7)], 1),
@@ -69,7 +70,7 @@ def test_runs_of_one_program_that_disagree_are_unclear():
     found = compare(NAMES, [run(7), run()], [run(), run()])
 
     assert found.outcome == "unclear"
-    assert found.reason == "before the change, one run grows and another does not"
+    assert said(found.reason) == "before the change, one run grows and another does not"
 
 
 def test_one_recording_stands_in_each_pair():

@@ -16,7 +16,7 @@ from leakcheck.cli.stages import Plan, as_it_is
 from leakcheck.comparison import compare, leak_of, observed
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import Comparison, Observation
-from leakcheck.model import Trend, Verdict
+from leakcheck.model import Reason, Trend, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _of_json(path: Path) -> Observation:
     steps = report.run.steps if report.run is not None else 0
     return Observation(
         report.verdict,
-        report.reason.said if report.reason else "",
+        Reason.of("told", said=report.reason.said) if report.reason else None,
         steps,
         report.trends,
         tuple(leaks),
@@ -194,4 +194,4 @@ class Runs:
             side.args, side.module, (), self.steps, self.tolerance, self.timeout_s, folder, side.cwd
         )
         run = as_it_is(plan)
-        return observed(run.report, run.reason if run.verdict == "unclear" else "")
+        return observed(run.report, run.reason if run.verdict == "unclear" else None)

@@ -87,22 +87,26 @@ def command(
 def _isolate(plan: Plan, json_path: Path | None) -> int:
     from leakcheck.cli.stages import run_stages
     from leakcheck.experiments import Isolation
+    from leakcheck.model import Reason
     from leakcheck.runtime.isolation.experiment import conclude
 
     end_trial_at_sigterm()
     runs: list[StageRun] = []
-    interrupted = ""
+    interrupted = False
     try:
         runs.extend(run_stages(plan, _progress(len(plan.stages) + 1)))  # keeps those before Ctrl-C
     except KeyboardInterrupt:
-        interrupted = "interrupted; so far: "
+        interrupted = True
     finally:
         clear_progress()
     if not runs:
         raise KeyboardInterrupt
     name = plan.module or " ".join(plan.args)
     command = f"-m {' '.join((name, *plan.args))}" if plan.module else name
-    isolation = Isolation(command, tuple(runs), interrupted + conclude(runs))
+    conclusion = conclude(runs)
+    if interrupted:
+        conclusion = Reason.of("so-far", conclusion=conclusion)
+    isolation = Isolation(command, tuple(runs), conclusion)
     _tell(isolation, plan, json_path)
     if interrupted:
         raise KeyboardInterrupt
@@ -120,7 +124,7 @@ def _tell(isolation: object, plan: Plan, json_path: Path | None) -> None:
     if json_path is not None:
         replace_file(json_path, report.render_json(isolation) + "\n")
     for run in isolation.stages:
-        if "the program failed" in run.reason or "the program was killed" in run.reason:
+        if run.failed:
             tail = "\n".join(f"  {line}" for line in plan.log_tail(run.stage))
             click.echo(f"\nlast output of {run.stage}:\n{tail}", err=True)
 

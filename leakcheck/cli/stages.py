@@ -17,7 +17,6 @@ from leakcheck.cli.isolated import Notes, StageOrder
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import StageRun
 from leakcheck.model import Reason, Report
-from leakcheck.report.reasons import said
 from leakcheck.runtime.isolation.experiment import (
     AS_IT_IS,
     NOT_APPLICABLE,
@@ -35,11 +34,10 @@ CHILD = (
 LAST_WORDS_S = 15.0  # for the report after SIGTERM
 LOG_TAIL_LINES = 8
 NOTHING_CHANGED = {
-    "fixed-batch": "no torch DataLoader was read",
-    "no-backward": "nothing called backward() or optimizer.step()",
-    "no-logging": "nothing was called that is recognised as logging or a callback",
+    "fixed-batch": Reason("no-batch-read"),
+    "no-backward": Reason("no-backward-called"),
+    "no-logging": Reason("nothing-logged"),
 }
-NO_LOADER = "no torch DataLoader feeds the steps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def run_stages(plan: Plan, begin: Callable[[str], None]) -> Iterator[StageRun]:
         return
     for stage in plan.stages:
         reason = _inapplicable(stage, plain, notes)
-        if reason:
+        if reason is not None:
             yield StageRun(stage, NOT_APPLICABLE, reason)
             continue
         begin(stage)
@@ -88,13 +86,13 @@ def as_it_is(plan: Plan) -> StageRun:
     return _run(plan, AS_IT_IS, plan.steps)[0]
 
 
-def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> str:
+def _inapplicable(stage: str, plain: StageRun, notes: Notes) -> Reason | None:
     if stage in ("data-only", "fixed-batch") and notes.loader is None:
-        return NO_LOADER
+        return Reason("no-loader")
     run = plain.report.run if plain.report is not None else None
     if stage == "no-backward" and (run is None or run.torch is None):
-        return "the program does not use torch"
-    return ""
+        return Reason("no-torch")
+    return None
 
 
 def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple[StageRun, Notes]:
@@ -108,10 +106,10 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
         raise UsageError(notes.error)
     run = _judge(stage, report, notes)
     if status is None and run.verdict != "growing":
-        reason = f"stopped after {plan.timeout_s:g} s (--timeout)"
-        return StageRun(stage, "unclear", reason, report), notes
+        timed_out = Reason.of("timed-out", timeout_s=plan.timeout_s)
+        return StageRun(stage, "unclear", timed_out, report), notes
     if status is not None and not notes.ended:
-        return StageRun(stage, "unclear", said(killed(status)), report), notes
+        return StageRun(stage, "unclear", killed(status), report, failed=status < 0), notes
     return run, notes
 
 
@@ -192,11 +190,11 @@ def _judge(stage: str, report: Report | None, notes: Notes) -> StageRun:
     if stage in NOTHING_CHANGED and notes.ended and not notes.changed and not notes.failed:
         return StageRun(stage, NOT_APPLICABLE, NOTHING_CHANGED[stage], report)
     if report is None or report.verdict is None:
-        return StageRun(stage, "unclear", "no report came back", report)
+        return StageRun(stage, "unclear", Reason("no-report"), report)
     if notes.failed and report.verdict != "growing":
-        changed = "" if stage == AS_IT_IS else "changed like this, "
-        why = notes.error or f"it left with status {notes.status}"
-        return StageRun(stage, "unclear", f"{changed}the program failed: {why}", report)
+        code = "program-failed" if stage == AS_IT_IS else "fails-changed"
+        why = notes.error or Reason.of("left-with", status=notes.status)
+        return StageRun(stage, "unclear", Reason.of(code, why=why), report, failed=True)
     if report.run is not None and not report.run.steps and stage in STAGES and notes.changed:
-        return StageRun(stage, "unclear", "changed like this, it makes no steps", report)
-    return StageRun(stage, report.verdict, said(report.reason), report)
+        return StageRun(stage, "unclear", Reason("no-steps-changed"), report)
+    return StageRun(stage, report.verdict, report.reason, report)

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import msgspec
 
 from leakcheck.experiments import Change, Compared, Comparison, Observation
+from leakcheck.report.json import reason_as_json
 from leakcheck.report.plain import one_line
+from leakcheck.report.reasons import said
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
@@ -30,7 +32,7 @@ _DECIDES = ("starts", "ends", "rises", "falls", "same", "unclear")
 
 def render(found: Comparison, *, color: bool = False) -> str:
     """Write the outcome, one row for each resource that moves, and the leaks that differ."""
-    told = OUTCOMES[found.outcome] + (f": {found.reason}" if found.reason else "")
+    told = OUTCOMES[found.outcome] + (f": {said(found.reason)}" if found.reason else "")
     lines = textwrap.wrap(one_line(f"leakcheck: {told}"), WIDTH)
     lines += ["", *_sides(found)]
     told_of = [each for each in found.changes if each.grows or each.outcome == "reported"]
@@ -51,10 +53,17 @@ def render_json(found: Comparison) -> str:
     written = {
         "format": FORMAT,
         **msgspec.to_builtins(found),
+        "before": [_observation(each) for each in found.before],
+        "after": [_observation(each) for each in found.after],
+        "reason": reason_as_json(found.reason),
         "said": OUTCOMES[found.outcome],
         "exit_status": found.exit_code,
     }
     return json.dumps(written, indent=2)
+
+
+def _observation(seen: Observation) -> dict[str, object]:
+    return {**msgspec.to_builtins(seen), "reason": reason_as_json(seen.reason)}
 
 
 def _sides(found: Comparison) -> Iterator[str]:

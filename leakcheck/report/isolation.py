@@ -10,7 +10,9 @@ import msgspec
 
 from leakcheck.experiments import Isolation, StageRun
 from leakcheck.model import Report
+from leakcheck.report.json import reason_as_json
 from leakcheck.report.plain import one_line
+from leakcheck.report.reasons import said
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
@@ -21,7 +23,7 @@ HEADINGS = ("stage", "verdict", "steps", "what grows, or why it says nothing")
 def render(isolation: Isolation, *, color: bool = False) -> str:
     """Write one row a stage, the reasons of those without a verdict, and the conclusion."""
     head = one_line(f"leakcheck: isolated {isolation.command} in {_runs(isolation)}")
-    told = textwrap.wrap(one_line(isolation.conclusion), WIDTH)
+    told = textwrap.wrap(one_line(said(isolation.conclusion)), WIDTH)
     return "\n".join([*textwrap.wrap(head, WIDTH), "", *_table(isolation), "", *told])
 
 
@@ -37,8 +39,13 @@ def _table(isolation: Isolation) -> Iterator[str]:
 
 def render_json(isolation: Isolation) -> str:
     """Write everything: each stage with its whole report, and the conclusion."""
-    written = {"format": FORMAT, **msgspec.to_builtins(isolation)}
-    return json.dumps(written, indent=2)
+    stages = [
+        {**msgspec.to_builtins(run), "reason": reason_as_json(run.reason)}
+        for run in isolation.stages
+    ]
+    conclusion = reason_as_json(isolation.conclusion)
+    written = {"command": isolation.command, "stages": stages, "conclusion": conclusion}
+    return json.dumps({"format": FORMAT, **written}, indent=2)
 
 
 def _runs(isolation: Isolation) -> str:
@@ -48,7 +55,7 @@ def _runs(isolation: Isolation) -> str:
 
 def _cells(run: StageRun) -> tuple[str, str, str, str]:
     steps = run.report.run.steps if run.report is not None and run.report.run is not None else 0
-    told = _growth(run.report) if run.verdict == "growing" else run.reason
+    told = _growth(run.report) if run.verdict == "growing" else said(run.reason)
     return run.stage, run.verdict, format_count(steps) if steps else "-", told
 
 

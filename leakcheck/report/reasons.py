@@ -7,6 +7,7 @@ from typing import Any
 
 from leakcheck.model import Notice, Reason
 from leakcheck.report.advice import ADVICE
+from leakcheck.report.stage_reasons import OF_STAGES
 from leakcheck.units import format_bytes, format_count
 
 # why what grows is judged as it is: the codes of the table of outlooks
@@ -157,6 +158,7 @@ SAID = {
     **_OF_NOTICES,
     **_OF_EVIDENCE,
     **_OF_TRIALS,
+    **OF_STAGES,
     **_PARTS,
     **ADVICE,
 }
@@ -176,7 +178,7 @@ def told(notice: Notice) -> str:
 
 
 class _Words(Formatter):
-    """Writes fields: `B` is for bytes, another unit for what is counted; of several a separator."""
+    """Writes fields: `B` for bytes, `n` for a count or its unit; of several a separator."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Write one field."""
@@ -207,4 +209,6 @@ def _are_several(resources: list[str]) -> bool:
 
 
 def _amount(value: float, unit: str) -> str:
+    if unit == "n":
+        return format_count(value)
     return format_bytes(value) if unit == "B" else f"{format_count(value)} {unit}"

@@ -87,7 +87,7 @@ def verdicts(folder) -> dict[str, str]:
 
 
 def conclusion(folder) -> str:
-    told: str = json.loads((folder / "out.json").read_text())["conclusion"]
+    told: str = json.loads((folder / "out.json").read_text())["conclusion"]["said"]
     return told
 
 

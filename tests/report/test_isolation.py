@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from leakcheck.experiments import Isolation, StageRun
-from leakcheck.model import Report, Run, Trend
+from leakcheck.model import Reason, Report, Run, Trend
 from leakcheck.report.isolation import render, render_json
 
 RUN = Run("train.py", 1025, 3.0)
@@ -20,11 +20,16 @@ GROWING = Report(
 ISOLATION = Isolation(
     "train.py --lr 1",
     (
-        StageRun("as-it-is", "growing", "", GROWING),
-        StageRun("data-only", "steady", "", Report(verdict="steady", run=RUN)),
-        StageRun("fixed-batch", "unclear", "changed like this, the program failed: a\x1b[31m b"),
+        StageRun("as-it-is", "growing", None, GROWING),
+        StageRun("data-only", "steady", None, Report(verdict="steady", run=RUN)),
+        StageRun("fixed-batch", "unclear", Reason.of("fails-changed", why="a\x1b[31m b")),
     ),
-    "stops with data only: the work on the batch keeps something of every step; held by `kept`",
+    Reason.of(
+        "isolated",
+        where=Reason.of("batch-work-keeps", seen=(Reason("stops-with-data"),)),
+        leak=Reason.of("held-by", holder="`kept`"),
+        at=(),
+    ),
 )
 
 
@@ -47,4 +52,10 @@ def test_json_has_each_stage_with_its_report():
 
     assert list(written) == ["format", "command", "stages", "conclusion"]
     assert [stage["verdict"] for stage in written["stages"]] == ["growing", "steady", "unclear"]
+    assert written["stages"][2]["reason"] == {
+        "code": "fails-changed",
+        "fields": {"why": "a\x1b[31m b"},
+        "said": "changed like this, the program failed: a\x1b[31m b",
+    }
+    assert written["conclusion"]["code"] == "isolated"
     assert written["stages"][0]["report"]["trends"][0]["per_step"] == 8.0

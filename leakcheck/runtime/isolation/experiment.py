@@ -2,7 +2,7 @@
 
 Each stage takes one ingredient away from the program: the work on the data, the changing of the
 data, backward and optimizer, or callbacks and logging. Growth that stops needs what was taken;
-growth that stays does not. Pure: reports in, one or two sentences out.
+growth that stays does not. Pure: reports in, a reason out.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from leakcheck.experiments import ONLY_REPORTED, StageRun
-from leakcheck.model import Report, Suspect, Trend
-from leakcheck.units import format_bytes, format_count
+from leakcheck.model import Reason, Report, Suspect, Trend
+from leakcheck.runtime.readings.meters import unit_of
 
 AS_IT_IS = "as-it-is"
 # stage -> what is changed, as the table and `--help` say it
@@ -24,19 +24,13 @@ STAGES: dict[str, str] = {
     "no-logging": "trackers, loggers and callbacks do nothing",
 }
 NOT_APPLICABLE: Literal["does not apply"] = "does not apply"
-# stages that take something away from each step, and how a sentence says so
-TAKEN = {
-    "fixed-batch": "with a fixed batch",
-    "no-backward": "without backward",
-    "no-logging": "without logging",
-}
+# stages that take something away from each step
+TAKEN = {stage: Reason(stage) for stage in ("fixed-batch", "no-backward", "no-logging")}
 NEEDS = ("no-logging", "no-backward", "fixed-batch")
 Outcome = Literal["grows", "stops", "unknown"]
 SAME_LEAK_FROM = 0.3  # of the unchanged run's rate: below it another leak may be what is seen
 PART_BELOW = 0.7  # of the unchanged run's rate: the stage explains only a part of the growth
 FEWER_STEPS_SHOW_LITTLE = 0.9  # a stage must hold steady for as long as the growth took to show
-LOADER = "the loader, the dataset or its transforms keep what they make"
-CONTRADICTION = "unclear: the stages contradict each other ({what}); run it again with more --steps"
 
 
 def rates(report: Report | None) -> dict[str, float]:
@@ -56,117 +50,104 @@ def judged(run: StageRun, plain: StageRun) -> StageRun:
     if run.report is None or run.verdict not in ("growing", "steady"):
         return run
     reason = _doubt(run, plain)
-    return StageRun(run.stage, "unclear", reason, run.report) if reason else run
+    return run if reason is None else StageRun(run.stage, "unclear", reason, run.report)
 
 
-def _doubt(run: StageRun, plain: StageRun) -> str:
+def _doubt(run: StageRun, plain: StageRun) -> Reason | None:
     steps, needed = steps_of(run), steps_of(plain)
     if run.verdict == "steady":
         if steps >= FEWER_STEPS_SHOW_LITTLE * needed:
-            return ""
-        return f"steady, but for {steps} steps only; the growth took {needed} to show"
+            return None
+        return Reason.of("steady-too-short", steps=steps, needed=needed)
     shares = _shares(run, plain)
     if not shares:
-        return "something else grows than in the unchanged run"
+        return Reason("something-else-grows")
     if max(shares.values()) < SAME_LEAK_FROM:
-        return f"grows at {max(shares.values()):.0%} of the unchanged run's rate"
-    return ""
+        return Reason.of("grows-slower", share_percent=round(100 * max(shares.values())))
+    return None
 
 
-def conclude(stages: Sequence[StageRun]) -> str:
-    """Say in one or two sentences which part of the program leaks; the first stage is unchanged."""
+def conclude(stages: Sequence[StageRun]) -> Reason:
+    """Say which part of the program leaks; the first stage is unchanged."""
     plain = stages[0]
     if plain.verdict == "steady":
-        return f"no leak in {format_count(steps_of(plain))} steps: there is nothing to isolate"
+        return Reason.of("nothing-to-isolate", steps=steps_of(plain))
     if plain.verdict != "growing":
-        return f"unclear: the unchanged run gives no verdict: {plain.reason}"
-    where = _where(stages)
-    held = _held(plain)
-    return f"{where}; {held}" if held else where
+        return Reason.of("no-verdict-unchanged", why=plain.reason)
+    suspect = _leading(plain.report)
+    if suspect is None:
+        return _where(stages)
+    holder = str(suspect.holder)
+    leak = Reason.of("held-by", holder=holder) if holder else suspect.what or suspect.kind
+    places = [Reason.of("at", path=one.path, line=one.line) for one in suspect.locations[:1]]
+    return Reason.of("isolated", where=_where(stages), leak=leak, at=tuple(places))
 
 
-def _where(stages: Sequence[StageRun]) -> str:
+def _where(stages: Sequence[StageRun]) -> Reason:
     outcomes = {run.stage: _outcome(run) for run in stages[1:] if run.verdict != NOT_APPLICABLE}
     if outcomes.get("data-only") == "grows":
         return _in_the_loader(outcomes, stages)
     needs = tuple(name for name in NEEDS if outcomes.get(name) == "stops")
     loader_seen = outcomes.get("data-only") == "stops"
     if needs == ("fixed-batch",) and not loader_seen:
-        return "stops with a fixed batch: it comes with the data, in the loader or in what is kept"
+        return Reason("comes-with-data")
     if needs:
         return NEEDED[needs]
-    without = [TAKEN[name] for name in TAKEN if outcomes.get(name) == "grows"]
+    without = [name for name in TAKEN if outcomes.get(name) == "grows"]
     no_loader = any(run.stage == "data-only" and run.verdict == NOT_APPLICABLE for run in stages)
     if outcomes.get("fixed-batch") == "grows" or loader_seen or (no_loader and without):
         return _in_the_step(without, loader_seen)
     if without:
-        return f"unclear: grows {_listed(without)} too; whether the loader leaks was not seen"
-    return "unclear where: no stage told more than the unchanged run"
+        return Reason.of("loader-unseen", taken=_taken(without))
+    return Reason("unclear-where")
 
 
 # the stages that stop the growth -> where it is then
-NEEDED: dict[tuple[str, ...], str] = {
-    ("no-logging",): "stops without logging and callbacks: one of them keeps what it is given",
-    ("no-backward",): "leaks only with backward or the optimizer: gradients, hooks or their state "
-    "are kept",
-    ("fixed-batch",): "stops with a fixed batch: it grows with the data seen, as a cache keyed by "
-    "data or a list of batches does",
-    ("no-logging", "no-backward"): "stops without logging and also without backward: a logger or "
-    "callback keeps what backward or the optimizer makes",
-    ("no-logging", "fixed-batch"): "stops without logging and also with a fixed batch: a logger or "
-    "callback keeps what is new in the data",
-    ("no-backward", "fixed-batch"): "stops without backward and also with a fixed batch: what "
-    "backward makes is kept for each new batch",
-    (
-        "no-logging",
-        "no-backward",
-        "fixed-batch",
-    ): "stops in every stage: a logger or callback keeps what backward makes of new data",
+NEEDED = {
+    ("no-logging",): Reason("logger-keeps"),
+    ("no-backward",): Reason("backward-needed"),
+    ("fixed-batch",): Reason("new-data-needed"),
+    ("no-logging", "no-backward"): Reason("logger-keeps-backward"),
+    ("no-logging", "fixed-batch"): Reason("logger-keeps-data"),
+    ("no-backward", "fixed-batch"): Reason("backward-of-data"),
+    ("no-logging", "no-backward", "fixed-batch"): Reason("all-needed"),
 }
 
 
-def _in_the_loader(outcomes: Mapping[str, Outcome], stages: Sequence[StageRun]) -> str:
+def _in_the_loader(outcomes: Mapping[str, Outcome], stages: Sequence[StageRun]) -> Reason:
     for name in ("no-backward", "no-logging"):
         if outcomes.get(name) == "stops":
-            return CONTRADICTION.format(what=f"grows with data only, stops {TAKEN[name]}")
-    told = f"leaks with data only: {LOADER}"
+            return Reason.of("stages-contradict", taken=TAKEN[name])
     if outcomes.get("fixed-batch") == "grows":
-        return f"{told}; and the step leaks too, with a fixed batch"
-    rest = _not_in_data(stages)
-    return f"{told}; that is a part of the growth only ({rest})" if rest else told
+        return Reason.of("loader-keeps", more=Reason("step-leaks-too"))
+    missing = _not_in_data(stages)
+    more = Reason.of("part-of-growth", missing=missing) if missing else None
+    return Reason.of("loader-keeps", more=more)
 
 
-def _not_in_data(stages: Sequence[StageRun]) -> str:
+def _not_in_data(stages: Sequence[StageRun]) -> tuple[Reason, ...]:
     plain, data = stages[0], next(run for run in stages if run.stage == "data-only")
     whole, part = rates(plain.report), rates(data.report)
     missing = [name for name, rate in whole.items() if part.get(name, 0.0) < PART_BELOW * rate]
-    told = [
-        f"{name} {_amount(name, part.get(name, 0.0))} of {_amount(name, whole[name])} a step"
+    return tuple(
+        Reason.of(_part_code(name), resource=name, part=part.get(name, 0.0), whole=whole[name])
         for name in missing
-    ]
-    return ", ".join(told)
+    )
 
 
-def _in_the_step(without: Sequence[str], loader_seen: bool) -> str:
-    seen = ["stops with data only"] if loader_seen else []
-    seen += [f"grows {_listed(without)}"] if without else []
-    keeps = "the forward pass or the loop keeps something of every step"
-    if TAKEN["no-backward"] not in without:
-        keeps = "the work on the batch keeps something of every step"
-    return f"{', '.join(seen)}: {keeps}"
+def _part_code(resource: str) -> str:
+    return "part-of-bytes" if unit_of(resource) == "B" else "part-of-count"
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+def _in_the_step(without: Sequence[str], loader_seen: bool) -> Reason:
+    seen = [Reason("stops-with-data")] if loader_seen else []
+    seen += [Reason.of("grows-too", taken=_taken(without))] if without else []
+    code = "pass-keeps" if "no-backward" in without else "batch-work-keeps"
+    return Reason.of(code, seen=tuple(seen))
 
 
-def _held(plain: StageRun) -> str:
-    suspect = _leading(plain.report)
-    if suspect is None:
-        return ""
-    place = next((f" ({one.path}:{one.line})" for one in suspect.locations), "")
-    holder = f"held by {suspect.holder}" if suspect.holder else suspect.what or suspect.kind
-    return f"{holder}{place}"
+def _taken(stages: Sequence[str]) -> tuple[Reason, ...]:
+    return tuple(TAKEN[stage] for stage in stages)
 
 
 def _leading(report: Report | None) -> Suspect | None:
@@ -189,8 +170,3 @@ def _shares(run: StageRun, plain: StageRun) -> dict[str, float]:
 
 def _decides(trend: Trend) -> bool:
     return trend.verdict == "growing" and trend.resource not in ONLY_REPORTED
-
-
-def _amount(resource: str, rate: float) -> str:
-    counted = resource in ("graph.nodes", "tensors", "python.blocks") or "." not in resource
-    return format_count(rate) if counted else format_bytes(rate)

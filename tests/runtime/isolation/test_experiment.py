@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from leakcheck.experiments import StageRun
 from leakcheck.model import Place, Report, Run, Suspect, Trend
+from leakcheck.report.reasons import said
 from leakcheck.runtime.isolation.experiment import NOT_APPLICABLE, STAGES, conclude, judged
 from tests.holders import held_by
 
@@ -72,17 +73,17 @@ G, S, U, N = "growing", "steady", "unclear", NOT_APPLICABLE
 def test_what_stops_the_growth_is_what_leaks(data, fixed, backward, logging, told):
     runs = stages(data_only=data, fixed_batch=fixed, no_backward=backward, no_logging=logging)
 
-    assert conclude(runs) == f"{told}; held by global `kept` (a.py:7)"
+    assert said(conclude(runs)) == f"{told}; held by global `kept` (a.py:7)"
 
 
 def test_a_leak_of_the_loader_that_explains_a_part_says_which():
     runs = [growing("as-it-is", tensors=4.0, graph_nodes=3.0), growing("data-only", tensors=4.0)]
 
-    assert "that is a part of the growth only (graph.nodes 0 of 3 a step)" in conclude(runs)
+    assert "that is a part of the growth only (graph.nodes 0 of 3 a step)" in said(conclude(runs))
 
 
 def test_a_steady_program_has_nothing_to_isolate():
-    assert conclude([steady("as-it-is", 1014)]) == (
+    assert said(conclude([steady("as-it-is", 1014)])) == (
         "no leak in 1,014 steps: there is nothing to isolate"
     )
 
@@ -90,7 +91,7 @@ def test_a_steady_program_has_nothing_to_isolate():
 def test_a_stage_that_stops_too_early_holds_steady_for_nothing():
     run = judged(steady("fixed-batch", 60), growing("as-it-is", steps=150, tensors=1.0))
 
-    assert (run.verdict, run.reason) == (
+    assert (run.verdict, said(run.reason)) == (
         "unclear",
         "steady, but for 60 steps only; the growth took 150 to show",
     )
@@ -102,11 +103,11 @@ def test_another_leak_than_the_one_sought_says_nothing_about_it():
     slower = judged(growing("no-backward", tensors=0.1), plain)
     other = judged(growing("no-backward", threads=1.0), plain)
 
-    assert (slower.verdict, slower.reason) == (
+    assert (slower.verdict, said(slower.reason)) == (
         "unclear",
         "grows at 10% of the unchanged run's rate",
     )
-    assert (other.verdict, other.reason) == (
+    assert (other.verdict, said(other.reason)) == (
         "unclear",
         "something else grows than in the unchanged run",
     )
@@ -116,7 +117,7 @@ def test_another_leak_than_the_one_sought_says_nothing_about_it():
 def test_every_outcome_of_the_stages_has_one_conclusion(verdicts):
     told = {s.replace("-", "_"): v for s, v in verdicts.items() if v != "absent"}
 
-    conclusion = conclude(stages(**told))
+    conclusion = said(conclude(stages(**told)))
 
     assert conclusion.endswith("; held by global `kept` (a.py:7)")
     assert ("data only: the loader" in conclusion) <= (verdicts["data-only"] == G)
