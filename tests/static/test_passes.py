@@ -213,3 +213,44 @@ def test_one_answer_of_such_a_model_is_told_where_its_graph_is_cut_off():
     assert told(f"{answer}\n") == SCORED
     cut = "return self.gpt2(request).argmax().item()"
     assert told(f"{answer}.argmax().item()\n") == [*SCORED, cut]
+
+
+SCRIPT = """
+model = build()
+model.load_state_dict(torch.load("model.pt", map_location="cpu"))
+for batch in batches:
+    print(model(batch).sum())
+"""
+
+
+def test_a_script_that_restores_a_model_and_trains_nothing_evaluates_it():
+    assert told(SCRIPT) == ["print(model(batch).sum())"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SCRIPT.replace("for batch", "with torch.no_grad():\n  for batch"),
+        SCRIPT.replace("for batch", "torch.set_grad_enabled(False)\nfor batch"),
+        f"{SCRIPT}    model(batch).sum().backward()\n",
+        f"{SCRIPT}model.train()\n",
+        f"{SCRIPT}batch.requires_grad = True\n",
+        SCRIPT.replace("for batch in batches:\n    print", "print"),
+        SCRIPT.replace("model.load_state_dict", "optimizer.load_state_dict"),
+    ],
+)
+def test_a_script_that_may_need_graphs_or_asks_once_is_left_alone(source):
+    assert told(source) == []
+
+
+def test_a_function_of_such_a_script_evaluates_as_well():
+    source = """
+def main(batches):
+    model = build()
+    model.load_state_dict(torch.load("model.pt", map_location="cpu"))
+    for batch in batches:
+        show(model(batch))
+"""
+
+    assert told(source) == ["show(model(batch))"]
+    assert told(f"{source}\ndef fit(loss):\n    loss.backward()\n") == []

@@ -108,6 +108,13 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
     return False
 
 
+def only_evaluates(facts: FileFacts) -> bool:
+    """Tell whether nothing in a file trains, differentiates or puts a model in training mode."""
+    if any("grad" in use.name for use in facts.uses):
+        return False
+    return not any(_NEEDS_GRAPH.search(name) or name == "train" for name in facts.calls_by_name)
+
+
 def needs_graph(facts: FileFacts, function: int, until: int = 0) -> bool:
     """Tell whether a function differentiates, trains or freezes; `until`: not in later loops."""
     inside = set(within(facts, function))
