@@ -23,7 +23,7 @@ _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))
 _PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
-_STEP = re.compile(r"_*(eval|evaluate|valid|validate|validation|val|test)_(step|batch)$")
+_STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
 
 
 class EvaluationWithoutNoGrad(Rule):

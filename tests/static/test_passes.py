@@ -254,3 +254,34 @@ def main(batches):
 
     assert told(source) == ["show(model(batch))"]
     assert told(f"{source}\ndef fit(loss):\n    loss.backward()\n") == []
+
+
+GATHER = """
+class Encoder:
+    def features(self, images):
+        found = []
+        for image in images:
+            found.extend(self.model(image))
+        table = torch.stack(found).squeeze()
+        table = table.detach().numpy() if self.host else table.detach().cpu().numpy()
+        self.table = {0: table}
+        return self.table
+"""
+
+
+def test_features_that_are_gathered_and_then_cut_are_only_looked_at():
+    assert told(GATHER) == ["found.extend(self.model(image))"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GATHER.replace("table = table.detach().numpy()", "table = table"),
+        GATHER.replace("        table = table.detach", "        other = table.detach"),
+        GATHER.replace("found.extend(self", "self.found.extend(self"),
+        GATHER.replace("found.extend(self", "put(found, self"),
+        GATHER.replace("        self.table =", "        self.whole = found\n        self.table ="),
+    ],
+)
+def test_features_whose_graph_may_go_elsewhere_are_not(source):
+    assert told(source) == []

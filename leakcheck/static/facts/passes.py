@@ -41,7 +41,7 @@ _FORWARD = re.compile(
 # methods of objects that are somebody else's which, by their names, ask a model
 _ASKS = re.compile(
     r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
-    r"(eval|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
+    r"(eval|evaluation|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
 )
 _PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
