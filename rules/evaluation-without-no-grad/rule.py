@@ -21,6 +21,10 @@ _INFERENCE = re.compile(
 )
 _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))?$")
 _PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
+# a method of an object that only asks its model, which is called again and again
+_ANSWERS = re.compile(
+    r"_*(act|predict|infer|inference|transcribe|translate|(get|select|choose)_action)(_\w+)?$"
+)
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
 _STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
@@ -184,12 +188,14 @@ def _looped(
     named |= "Pipeline" in function.owner and function.name == "__call__"
     calls = facts.calls_in(index)
     switched = _switches(facts, index)
+    answers = bool(only_asked and _ANSWERS.match(function.name)) and passes.only_evaluates(facts)
     for call in calls:
         behind = any(_behind(call, switch) for switch in switched)
         predicts = _PREDICTS.match(call.method)
         step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
         asked = call.spelled.removesuffix(".forward") in only_asked and function.name != "__call__"
         looped = call.loops and (named or behind or predicts or asked)
+        looped = looped or (asked and answers)
         encodes = named and call.method == "encode_prompt" and call.spelled[:5] != "self."
         if looped or step or encodes or any(_is_within(call, switch, calls) for switch in switched):
             yield call

@@ -285,3 +285,33 @@ def test_features_that_are_gathered_and_then_cut_are_only_looked_at():
 )
 def test_features_whose_graph_may_go_elsewhere_are_not(source):
     assert told(source) == []
+
+
+ACTOR = """
+class Agent:
+    def __init__(self):
+        self.model = build()
+        self.model.eval()
+
+    def act(self, seen):
+        answer = self.model(seen, self.state)
+        action, self.state = answer["action"], answer["state"]
+        return action
+"""
+
+
+def test_an_agent_that_only_asks_its_model_evaluates_it_at_each_call():
+    assert told(ACTOR) == ["answer = self.model(seen, self.state)"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ACTOR.replace("def act", "def score"),
+        ACTOR.replace("    def act", "    @torch.no_grad()\n    def act"),
+        ACTOR.replace("self.model.eval()", "self.model.to('cuda')"),
+        f"{ACTOR}\n    def learn(self, loss):\n        loss.backward()\n",
+    ],
+)
+def test_an_agent_that_may_learn_or_sees_to_gradients_is_left_alone(source):
+    assert told(source) == []
