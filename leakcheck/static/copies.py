@@ -69,14 +69,14 @@ def _adds(module: Module, call: cst.Call, copy: str, model: str) -> bool:
     if not isinstance(receiver, cst.Name) or receiver.value != copy:
         return False
     if method == "copy_":  # forgets what was there, unless what it copies is made of that
-        return _reads(module, call, copy) and _reads(module, call, model)
-    return method in words("methods", "in_place_sums") and _reads(module, call, model)
+        return reads(module, call, copy) and reads(module, call, model)
+    return method in words("methods", "in_place_sums") and reads(module, call, model)
 
 
-def _reads(module: Module, call: cst.Call, name: str) -> bool:
-    """Whether an argument reads a tensor with its graph."""
-    reads = (n for arg in call.args for n in syntax.walk(arg.value) if isinstance(n, cst.Name))
-    return any(node.value == name and not _is_cut(module, node, call) for node in reads)
+def reads(module: Module, call: cst.Call, name: str) -> bool:
+    """Tell whether an argument of a call reads a tensor with its graph."""
+    names = (n for arg in call.args for n in syntax.walk(arg.value) if isinstance(n, cst.Name))
+    return any(node.value == name and not _is_cut(module, node, call) for node in names)
 
 
 def _is_cut(module: Module, node: cst.CSTNode, within: cst.Call) -> bool:

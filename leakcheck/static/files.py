@@ -153,13 +153,23 @@ def decode(raw: bytes) -> Source:
     Raises SourceError when it is binary or the encoding does not fit.
     """
     try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
+        encoding = _encoding(raw)
         text = raw.decode(encoding)
     except (SyntaxError, LookupError, ValueError) as error:
         raise SourceError("is binary" if b"\0" in raw else _undecodable(raw, error)) from None
     if "\0" in text:
         raise SourceError("is binary")
     return Source(text.removeprefix("\ufeff"), encoding)
+
+
+def _encoding(raw: bytes) -> str:
+    """Return the encoding of a file; future_fstrings is UTF-8 under a name of its own."""
+    try:
+        return tokenize.detect_encoding(BytesIO(raw).readline)[0]
+    except SyntaxError as error:
+        if str(error).replace("-", "_").endswith("unknown encoding: future_fstrings"):
+            return "utf-8"
+        raise
 
 
 def too_large(size: int, most: int) -> str:

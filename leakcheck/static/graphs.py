@@ -27,7 +27,7 @@ from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
 from leakcheck.static.late import detached_late
 from leakcheck.static.prospects import DATA
-from leakcheck.static.records import Feed, Growth
+from leakcheck.static.records import Backward, Feed, Growth
 from leakcheck.static.relief import relieved
 from leakcheck.static.retained import retains
 from leakcheck.static.torch_api import framework
@@ -132,13 +132,26 @@ def _runs_on(flow: Flow, growth: Growth) -> bool:
 def _freed(flow: Flow, growth: Growth) -> Leak | Literal[""] | None:
     """Say what backward on the place means: "" is harmless, None is no backward at all."""
     sink = id(growth.node)
-    passes = [b for b in (*flow.backwards, *flow.differentiations) if sink in b.value.sinks]
+    passes = [
+        b
+        for b in (*flow.backwards, *flow.differentiations)
+        if sink in b.value.sinks and not _is_of_one_entry(growth, b)
+    ]
     if not passes:
         return None
     if growth.how != "sum" or any(growth.loops & backward.loops for backward in passes):
         return ""
     loops = _loops(flow, growth.loops)
     return "epoch-long" if any(is_data_loop(flow, loop) for loop in loops) else ""
+
+
+def _is_of_one_entry(growth: Growth, backward: Backward) -> bool:
+    """`losses[-1].backward()` where they are collected: the others keep their graphs."""
+    match backward.node:
+        case cst.Call(func=cst.Attribute(value=cst.Subscript(value=holder))):
+            collects = growth.how == "collect" and bool(growth.loops & backward.loops)
+            return collects and syntax.dotted(holder) == growth.target.partition("[")[0]
+    return False
 
 
 def _grows_by_itself(growth: Growth) -> bool:
@@ -161,15 +174,19 @@ def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
     if not isinstance(growth.node, cst.Assign):
         return False
     target = growth.node.targets[0].target
-    if not isinstance(target, cst.Subscript):
+    first = target.elements[0].value if isinstance(target, cst.Tuple) else target
+    if not isinstance(first, cst.Subscript):
         return False
-    names = {n.value for n in syntax.walk(target) if isinstance(n, cst.Name)}
-    for loop in _loops(flow, growth.loops):
-        if isinstance(loop, cst.For):
-            turning = {n.value for n in syntax.walk(loop.target) if isinstance(n, cst.Name)}
-            if names & turning:
-                return True
-    return False
+    names = {n.value for n in syntax.walk(first) if isinstance(n, cst.Name)}
+    return any(names & _turning(loop) for loop in _loops(flow, growth.loops))
+
+
+def _turning(loop: Loop) -> set[str]:
+    """Name what is another at each turn: the targets of a `for`, the counters of a `while`."""
+    if isinstance(loop, cst.For):
+        return {n.value for n in syntax.walk(loop.target) if isinstance(n, cst.Name)}
+    counts = (n for n in syntax.walk(loop.body) if isinstance(n, cst.AugAssign))
+    return {n.target.value for n in counts if isinstance(n.target, cst.Name)}
 
 
 def _evaluates(flow: Flow, growth: Growth) -> bool:

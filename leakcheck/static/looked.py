@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_NAMES = 12  # a value that goes through more names than this is not followed
 
 _LOOKING = frozenset({"print", "isinstance", "len", "type", "float", "int", "bool", "str"})
+_ADDS = frozenset({"append", "extend"})  # to a list, which has the value's graph from then on
 _NEEDING = frozenset({"register_hook", "retain_grad", "grad_fn", "requires_grad"})
 
 
@@ -40,6 +41,7 @@ class _Looks:
     """What becomes of values in one function."""
 
     def __init__(self, function: ast.AST) -> None:
+        self._body = getattr(function, "body", [])
         self._above: dict[int, ast.AST] = {}
         self._reads: dict[str, list[ast.Name]] = {}
         for node in ast.walk(function):
@@ -57,8 +59,20 @@ class _Looks:
                 return False
             new = [name for name in given if name not in names]
             names += new
-            todo += [read for name in new for read in self._reads.get(name, ())]
+            todo += [read for name in new for read in self._reads_with_graph(name)]
         return not names or any(name in self._reads for name in names)
+
+    def _reads_with_graph(self, name: str) -> list[ast.Name]:
+        """Return the reads of a name, but those behind `name = name.detach().numpy()`."""
+        reads = self._reads.get(name, [])
+        for statement in self._body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                    inner = [read for read in ast.walk(value) if read in reads]
+                    if inner and all(self._names_given(read) == [] for read in inner):
+                        end = statement.end_lineno or statement.lineno
+                        return [read for read in reads if read.lineno <= end]
+        return reads
 
     def _names_given(self, value: ast.expr) -> list[str] | None:
         """Return the names that take the value with its graph; None where it goes elsewhere."""
@@ -67,12 +81,16 @@ class _Looks:
             match above:
                 case ast.Attribute(attr=attr) if attr in _NEEDING:
                     return None
-                case ast.Attribute(attr=attr) if attr in _cuts():
+                case ast.Attribute(attr=attr) if attr in _cuts() or attr in _ADDS:
                     return []
                 case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
                     return []
                 case ast.Compare() | ast.FormattedValue():
                     return []
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
+                    attr in _ADDS and node in above.args
+                ):
+                    return [name]
                 case ast.Assign(targets=[target]) if above.value is node:
                     return _plain(target)
                 case ast.stmt() | ast.Lambda() | ast.comprehension():

@@ -237,7 +237,17 @@ def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode 
     if isinstance(node, cst.Attribute):
         return _is_set_to_loader(module, dotted(node))
     bound = _binding(function, node.value) if _is_local(node, function) else None  # type: ignore
-    return bound is not None and bound is not node and _is_loader_call(module, bound)
+    if bound is None or bound is node:
+        return False
+    return _is_loader_call(module, bound) or named_like_loader(last_name(_wrapped(bound)))
+
+
+def _wrapped(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what is looped over: `loader` of `tqdm(loader, desc="batches")`."""
+    match node:
+        case cst.Call(func=func, args=[cst.Arg(value=inner), *_]):
+            return inner if last_name(func) in ("tqdm", "enumerate", "iter") else node
+    return node
 
 
 def _is_set_to_loader(module: Module, spelled: str) -> bool:

@@ -39,9 +39,18 @@ class Workspace(Project):
         self._digests: dict[str, str | None] = {}
         self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
         self._trees: dict[str, dict[str, bytes]] = {}  # folder -> path -> bytes
+        # asked again and again: by many functions of a file, by many files of a project
+        self._located: dict[tuple[str, str], str | None] = {}
+        self._mentioning: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def locate(self, name: str, importer: str) -> str | None:
         """Return the path of "pkg.meters" or ".meters", as imported by the file `importer`."""
+        key = (name, importer)
+        if key not in self._located:
+            self._located[key] = self._search(name, importer)
+        return self._located[key]
+
+    def _search(self, name: str, importer: str) -> str | None:
         for candidate in _candidates(name, importer):
             self._probed[importer].add(candidate)
             if self.digest(candidate) is not None:
@@ -91,9 +100,12 @@ class Workspace(Project):
         if folder is None:
             return ()
         self._probed[importer].add(folder + EVERY_FILE)
-        needle = word.encode()
-        tree = self._tree(folder)
-        return tuple(path for path, raw in tree.items() if needle in raw and path != importer)
+        key = (folder, word)
+        if key not in self._mentioning:
+            needle = word.encode()
+            tree = self._tree(folder)
+            self._mentioning[key] = tuple(path for path, raw in tree.items() if needle in raw)
+        return tuple(path for path in self._mentioning[key] if path != importer)
 
     def _tree(self, folder: str) -> dict[str, bytes]:
         """Read the Python files below a folder; those past the limit are as good as not there."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from leakcheck.model import Evidence
 from leakcheck.static import looked
 from leakcheck.static.facts import passes
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
-from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts
+from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import framework, makes_module
@@ -21,9 +21,13 @@ _INFERENCE = re.compile(
 )
 _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))?$")
 _PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
+# a method of an object that only asks its model, which is called again and again
+_ANSWERS = re.compile(
+    r"_*(act|predict|infer|inference|transcribe|translate|(get|select|choose)_action)(_\w+)?$"
+)
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
-_STEP = re.compile(r"_*(eval|evaluate|valid|validate|validation|val|test)_(step|batch)$")
+_STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
 
 
 class EvaluationWithoutNoGrad(Rule):
@@ -33,7 +37,7 @@ class EvaluationWithoutNoGrad(Rule):
     summary = "an evaluation runs its forward passes with gradients on"
     help = "put the loop under torch.no_grad() or torch.inference_mode()"
     proof = "static only: the peak is higher, and nothing grows"
-    words = (".eval()", "def ")
+    words = (".eval()", "def ", "load_state_dict")
     needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -41,6 +45,8 @@ class EvaluationWithoutNoGrad(Rule):
         linked, known = module.facts, passes.Passes()
         if is_test(linked.path) or passes.switched(linked.facts.calls):
             return
+        if (asked := _asked_by_script(linked.facts)) is not None:
+            yield self._hit(module, asked, passes.Pass(linked, asked))
         for index, function in enumerate(linked.facts.functions):
             if _called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
@@ -49,13 +55,27 @@ class EvaluationWithoutNoGrad(Rule):
                 continue
             if known.is_excused(linked, index):
                 continue
-            call, inner = found
-            yield self.hit(
-                call.at,
-                f"`{call.spelled}` records a graph for every batch, and nobody uses it",
-                confidence="medium",
-                evidence=_evidence(module, call, inner),
-            )
+            yield self._hit(module, *found)
+
+    def _hit(self, module: Module, call: Call, inner: passes.Pass) -> Hit:
+        return self.hit(
+            call.at,
+            f"`{call.spelled}` records a graph for every batch, and nobody uses it",
+            confidence="medium",
+            evidence=_evidence(module, call, inner),
+        )
+
+
+def _asked_by_script(facts: FileFacts) -> Call | None:
+    """The first call, in a loop of a script that trains nothing, of a model it restored."""
+    calls = facts.calls_in(MODULE)
+    switched = _switches(facts, MODULE)
+    for call in calls if switched else ():
+        own = call.spelled.removesuffix(".forward") in _models(switched)
+        if own and call.fate != "dropped" and any(_behind(call, each) for each in switched):
+            off = passes.is_off(call) or _is_off_beside(facts, MODULE, call)
+            return call if not off and passes.only_evaluates(facts) else None
+    return None
 
 
 def _evidence(module: Module, call: Call, inner: passes.Pass) -> tuple[Evidence, ...]:
@@ -76,7 +96,7 @@ def _forward_pass(
 ) -> tuple[Call, passes.Pass] | None:
     """The first call in an evaluation that runs a model, and the model's own call behind it."""
     facts = linked.facts
-    models = {each.receiver.text for each in _switches(facts, index) if each.receiver is not None}
+    models = _models(_switches(facts, index))
     only_asked = _only_asked(linked, function)
     models |= only_asked
     for call in _looped(facts, index, function, only_asked):
@@ -119,9 +139,15 @@ def _is_off_beside(facts: FileFacts, index: int, call: Call) -> bool:
 
 
 def _switches(facts: FileFacts, index: int) -> list[Call]:
-    """Return where a function puts a model in evaluation mode."""
+    """Return where a function puts a model in evaluation mode, or restores one only to ask it."""
     calls = facts.calls_in(index)
-    return [call for call in calls if call.method == "eval" and not call.arguments]
+    found = [call for call in calls if call.method == "eval" and not call.arguments]
+    restored = [call for call in calls if call.method == "load_state_dict"]
+    return found + restored if restored and passes.only_evaluates(facts) else found
+
+
+def _models(switches: Iterable[Call]) -> set[str]:
+    return {each.receiver.text for each in switches if each.receiver is not None}
 
 
 def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
@@ -130,13 +156,15 @@ def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
     A module's own parts are not among them: what they make may be differentiated outside.
     """
     facts = linked.facts
-    owner = facts.class_named(function.owner)
-    if owner is None or any(map(makes_module, linked.foreign_bases(Member(linked, owner)))):
+    owner = facts.class_named(function.owner) if "eval" in facts.calls_by_name else None
+    if owner is None:
         return frozenset()
     set_up = {index for index in owner.methods.values() if sets_up(facts, index)}
-    calls = (c for c in facts.calls_by_name.get("eval", ()) if c.function in set_up)
-    found = {c.receiver.text for c in calls if c.receiver is not None and not c.arguments}
+    calls = (c for c in facts.calls_by_name["eval"] if c.function in set_up)
+    found = _models(c for c in calls if not c.arguments)
     on_self = {text for text in found if text.startswith("self.")}
+    if not on_self or any(map(makes_module, linked.foreign_bases(Member(linked, owner)))):
+        return frozenset()
     return frozenset(text for text in on_self if not _is_trained(linked, owner, text))
 
 
@@ -160,12 +188,14 @@ def _looped(
     named |= "Pipeline" in function.owner and function.name == "__call__"
     calls = facts.calls_in(index)
     switched = _switches(facts, index)
+    answers = bool(only_asked and _ANSWERS.match(function.name)) and passes.only_evaluates(facts)
     for call in calls:
         behind = any(_behind(call, switch) for switch in switched)
         predicts = _PREDICTS.match(call.method)
         step = _STEP.match(call.method) and not call.spelled.startswith((".", "super"))
         asked = call.spelled.removesuffix(".forward") in only_asked and function.name != "__call__"
         looped = call.loops and (named or behind or predicts or asked)
+        looped = looped or (asked and answers)
         encodes = named and call.method == "encode_prompt" and call.spelled[:5] != "self."
         if looped or step or encodes or any(_is_within(call, switch, calls) for switch in switched):
             yield call

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static.facts.model import Call, FileFacts
 from leakcheck.static.facts.resources import (
-    callee,
     ends_figures,
     figure_position,
     only_drawn,
     runs_once,
 )
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -40,11 +40,14 @@ class FigureLeftByCaller(Rule):
             if ends_figures(linked.facts, call.function):
                 continue
             called = callee(linked, call)
-            position = figure_position(*called) if called is not None else None
-            if called is None or position is None or not _left(linked.facts, call, position):
+            if called is None:
+                continue
+            home, index = called
+            position = figure_position(home.facts, index)
+            if position is None or not _left(linked.facts, call, position):
                 continue
             if call.loops or not runs_once(linked, call):
-                made = linked.location(called[0], called[0].functions[called[1]].at)
+                made = linked.location(home.facts, home.facts.functions[index].at)
                 yield self.hit(
                     call.at,
                     f"`{call.method}` returns a figure of pyplot, which nobody closes",

@@ -33,3 +33,47 @@ def handed_out(steps):
     for _ in range(steps):
         state = state * 0.9
     return state
+
+
+class Decaying(torch.optim.Optimizer):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad
+                grad.add_(p, alpha=group["weight_decay"])  # leak: in-place-on-grad
+                grad.add_(group["weight_decay"] * p)  # leak: in-place-on-grad
+                self.state[p]["momentum"].mul_(0.9).add_(grad)
+                p.data.add_(grad, alpha=-group["lr"])
+
+
+class DecayingByData(torch.optim.Optimizer):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad = p.grad.data
+                grad.add_(p.data, alpha=group["weight_decay"])
+                self.state[p]["momentum"].mul_(0.9).add_(p.grad)
+                p.data.add_(grad, alpha=-group["lr"])
+
+
+class DecayingWithoutGraph(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad.add_(p, alpha=group["weight_decay"])
+
+
+class DecayingUnderABlock(torch.optim.Optimizer):
+    def step(self, closure=None):
+        with torch.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.grad.add_(p, alpha=group["weight_decay"])
+
+
+class Penalty(torch.nn.Module):
+    def step(self, group, total):
+        for p in group["params"]:
+            total.add_(p.sum())
+        return total

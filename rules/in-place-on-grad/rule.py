@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from leakcheck.static import copies
+from leakcheck.static import copies, optimizers
 from leakcheck.static.graph_rule import GraphRule
 from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit
 from leakcheck.static.syntax import outline_nodes
+
+_IN_PLACE = frozenset({"copy_", "add_"})
 
 
 class InPlaceOnGrad(GraphRule):
@@ -25,9 +27,9 @@ class InPlaceOnGrad(GraphRule):
     severity = "error"
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Whether something is updated in place, be it by copying."""
+        """Whether something is updated in place, be it by copying or by an optimizer."""
         attributes = (n.attr for n in outline_nodes(outline) if isinstance(n, ast.Attribute))
-        return super().concerns(outline) or "copy_" in attributes
+        return super().concerns(outline) or not _IN_PLACE.isdisjoint(attributes)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield the tensors that grow, and the copies of models that do."""
@@ -35,6 +37,9 @@ class InPlaceOnGrad(GraphRule):
         for update in copies.updates(module):
             what = module.analysis.code(update)
             yield self.hit(update, f"`{what}` adds the model's graph to the copy's own past")
+        for update in optimizers.updates(module):
+            what = module.analysis.code(update)
+            yield self.hit(update, f"`{what}` gives the optimizer's state the parameter's graph")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""

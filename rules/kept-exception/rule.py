@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
@@ -12,6 +12,8 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 
+_Around = cst.ExceptHandler | cst.FunctionDef
+
 
 class KeptException(Rule):
     """Caught exceptions that are bound to something that outlives the handler."""
@@ -19,54 +21,74 @@ class KeptException(Rule):
     code = "LK306"
     summary = "a caught exception is kept, and with it every frame of its traceback"
     help = "keep str(error), or error.with_traceback(None)"
-    words = ("except",)
+    words = ("except", "exc_info")
     needs_torch = True
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Only a handler that assigns or appends the very exception can matter."""
-        for handler in outline_nodes(outline):
-            if isinstance(handler, ast.ExceptHandler) and handler.name:
-                for node in ast.walk(handler):
-                    match node:
-                        case ast.Assign(value=ast.Name(id=name)) if name == handler.name:
-                            return True
-                        case ast.Call(func=ast.Attribute(attr="append")):
-                            return True
+        """Only a handler that assigns or appends the very exception can matter, or exc_info."""
+        for node in outline_nodes(outline):
+            if isinstance(node, ast.Attribute) and node.attr == "exc_info":
+                return True
+            if isinstance(node, ast.ExceptHandler) and node.name and _may_keep(node):
+                return True
         return False
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at what each handler does with the exception it names."""
+        """Look at what each handler does with the exception it names, and at sys.exc_info()."""
         if "torch" not in module.source:
             return
-        for handler in module.nodes(cst.ExceptHandler):
-            if handler.name is None or not isinstance(handler.name.name, cst.Name):
-                continue
-            error = handler.name.name.value
-            for node in shape.own_nodes(handler.body):
-                kept = _kept_as(module, node, error)
-                if kept and not _looked_after(module, kept, handler, error):
+        for around, errors in (*_handled(module), *_asked_for(module)):
+            for node in shape.own_nodes(around.body):
+                kept = _kept_as(module, node, errors)
+                if kept and not _looked_after(module, kept, around, node):
                     yield self.hit(node, f"`{kept}` keeps the locals of every frame that failed")
 
 
-def _kept_as(module: Module, node: cst.CSTNode, error: str) -> str:
+def _may_keep(handler: ast.ExceptHandler) -> bool:
+    for node in ast.walk(handler):
+        match node:
+            case ast.Assign(value=ast.Name(id=name)) if name == handler.name:
+                return True
+            case ast.Call(func=ast.Attribute(attr="append")):
+                return True
+    return False
+
+
+def _handled(module: Module) -> Iterator[tuple[_Around, frozenset[str]]]:
+    """Yield the handlers that name their exception."""
+    for handler in module.nodes(cst.ExceptHandler):
+        if handler.name is not None and isinstance(handler.name.name, cst.Name):
+            yield handler, frozenset({handler.name.name.value})
+
+
+def _asked_for(module: Module) -> Iterator[tuple[_Around, frozenset[str]]]:
+    """Yield the functions that take the exception from the system: `_, error, trace = ...`."""
+    for call in module.calls_of("sys.exc_info"):
+        function, above = module.function_of(call), module.parent(call)
+        if function is not None and isinstance(above, cst.Assign):
+            names = {n for t in above.targets for n in shape.target_names(t.target)}
+            yield function, frozenset(names - {"_"})
+
+
+def _kept_as(module: Module, node: cst.CSTNode, errors: Collection[str]) -> str:
     """The last word of the attribute, module-level name or container that gets the exception."""
     match node:
-        case cst.Assign(value=cst.Name(value=value)) if value == error:
+        case cst.Assign(value=cst.Name(value=value)) if value in errors:
             for target in node.targets:
                 if _outlives(module, target.target):
                     return shape.last_name(target.target)
         case cst.Call(
             func=cst.Attribute(value=holder, attr=cst.Name(value="append")),
             args=[cst.Arg(value=kept)],
-        ) if _is_it(kept, error) and _outlives(module, holder):
+        ) if _is_it(kept, errors) and _outlives(module, holder):
             return shape.last_name(holder)
     return ""
 
 
-def _is_it(value: cst.BaseExpression, error: str) -> bool:
+def _is_it(value: cst.BaseExpression, errors: Collection[str]) -> bool:
     if isinstance(value, cst.Tuple):
-        return any(_is_it(element.value, error) for element in value.elements)
-    return isinstance(value, cst.Name) and value.value == error
+        return any(_is_it(element.value, errors) for element in value.elements)
+    return isinstance(value, cst.Name) and value.value in errors
 
 
 def _outlives(module: Module, target: cst.BaseExpression) -> bool:
@@ -88,16 +110,21 @@ def _outlives(module: Module, target: cst.BaseExpression) -> bool:
     )
 
 
-def _looked_after(module: Module, kept: str, handler: cst.ExceptHandler, error: str) -> bool:
-    """It is raised again, chained, dropped, or stripped of its traceback somewhere in the file."""
-    if any("traceback" in module.code(n) for n in walk(handler.body) if isinstance(n, cst.Call)):
+def _looked_after(module: Module, kept: str, around: _Around, node: cst.CSTNode) -> bool:
+    """It is raised again, chained, dropped, or stripped of its traceback somewhere in the file.
+
+    A list that is cut where the exception is added keeps its last entries all the same.
+    """
+    if any("traceback" in module.code(n) for n in walk(around.body) if isinstance(n, cst.Call)):
         return True
+    function = module.function_of(node)
     for use in growth.uses(module, kept):
-        if use.role == "drop" or (
+        cut = function is not None and module.function_of(use.node) is function
+        if (use.role == "drop" and not cut) or (
             module.enclosing(use.node, cst.Raise) and _raised(module, use.node)
         ):
             return True
-        if use.role == "bind" and _replaced(module, use.node, handler):
+        if use.role == "bind" and _replaced(module, use.node, around):
             return True
         if use.role == "read" and isinstance(module.parent(use.node), (cst.Return, cst.Arg)):
             return True
@@ -112,9 +139,9 @@ def _raised(module: Module, node: cst.CSTNode) -> bool:
     return isinstance(above, cst.Raise)
 
 
-def _replaced(module: Module, node: cst.CSTNode, handler: cst.ExceptHandler) -> bool:
+def _replaced(module: Module, node: cst.CSTNode, around: _Around) -> bool:
     """Bound anew by a function: not where it is caught, nor where the object is made."""
-    if module.function_of(node) is None or _within(module, node, handler):
+    if module.function_of(node) is None or _within(module, node, around):
         return False
     return not _in_constructor(module, node)
 

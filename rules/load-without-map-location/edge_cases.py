@@ -39,3 +39,33 @@ class Keeper:
         best = self.best_weights(path)
         model.load_state_dict(best)
         return self.last_sample(path)
+
+
+def on_the_cpu_if_there_is_no_other(model, path):
+    place = None
+    if not torch.cuda.is_available():
+        place = torch.device("cpu")
+    state = torch.load(path, map_location=place)  # leak: load-without-map-location
+    model.load_state_dict(state)
+
+
+def on_a_device_that_is_asked_for(model, path, rank):
+    location = None
+    if rank is not None:
+        location = f"cuda:{rank}"
+    model.load_state_dict(torch.load(path, map_location=location))
+
+
+def by_a_function_of_its_own(modules, path):
+    def restore(module, state):
+        module.load_state_dict(state)
+
+    checkpoint = torch.load(path)  # leak: load-without-map-location
+    for name in modules:
+        restore(modules[name], checkpoint[name])
+
+
+def given_to_another(modules, path, inspect):
+    checkpoint = torch.load(path)
+    for name in modules:
+        inspect(modules[name], checkpoint[name])

@@ -28,9 +28,7 @@ class LoadWithoutMapLocation(Rule):
         """Look at each torch.load whose result reaches load_state_dict."""
         for call in module.calls_of("torch.load"):
             place = shape.keyword_value(call, "map_location", 1)
-            absent = place is None or any(
-                isinstance(node, cst.Name) and node.value == "None" for node in walk(place)
-            )
+            absent = place is None or _says_none(place) or _none_or_cpu(module, place)
             starred = any(arg.star for arg in call.args)
             if not absent or starred:
                 continue
@@ -42,6 +40,24 @@ class LoadWithoutMapLocation(Rule):
                     confidence="medium",
                     evidence=evidence,
                 )
+
+
+def _says_none(value: cst.BaseExpression) -> bool:
+    return any(isinstance(node, cst.Name) and node.value == "None" for node in walk(value))
+
+
+def _none_or_cpu(module: Module, place: cst.BaseExpression) -> bool:
+    """`location = None`, and the CPU only where there is no other device."""
+    function = module.function_of(place)
+    if not isinstance(place, cst.Name) or function is None:
+        return False
+    values = [
+        node.value
+        for node in shape.own_nodes(function)
+        if isinstance(node, cst.Assign) and shape.binds(node, place.value)
+    ]
+    others = [value for value in values if not _says_none(value)]
+    return len(values) > len(others) and all("cpu" in module.code(value) for value in others)
 
 
 def _restores(module: Module, call: cst.Call) -> bool:
@@ -57,13 +73,29 @@ def _restores(module: Module, call: cst.Call) -> bool:
     names = _derived(nodes, call)
     if any(_takes_weights(node, names) for node in nodes):
         return True
+    restoring = _restorers(module) - {function.name.value if function is not None else ""}
     return any(
         isinstance(node, cst.Call)
-        and shape.last_name(node) in ("load_state_dict", "load_state")
+        and (shape.last_name(node) in _RESTORES or _own(node.func) in restoring)
         and not _is_light(node)
         and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
         for node in nodes
     )
+
+
+_RESTORES = ("load_state_dict", "load_state")
+
+
+def _restorers(module: Module) -> set[str]:
+    """Name the functions of the file that give a module its state."""
+    around = (module.function_of(c) for c in module.calls if shape.last_name(c) == _RESTORES[0])
+    return {function.name.value for function in around if function is not None}
+
+
+def _own(name: cst.BaseExpression) -> str:
+    """`f` or `self.f`, without the self."""
+    spelled = dotted(name).removeprefix("self.")
+    return "" if "." in spelled else spelled
 
 
 def _handed_back(module: Module, call: cst.Call) -> tuple[Evidence, ...]:

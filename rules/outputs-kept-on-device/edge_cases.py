@@ -2,6 +2,8 @@
 
 import torch
 import torch.nn.functional as F
+from pytorch_lightning import Callback
+from tqdm import tqdm
 
 
 @torch.inference_mode()
@@ -66,3 +68,51 @@ def segments(self, latents):
         frames.append(decoded)  # leak: outputs-kept-on-device
         moved.append(decoded.cpu())
     return torch.cat(frames), moved
+
+
+class Collector(Callback):
+    def __init__(self):
+        self.outputs, self.parts, self.moved, self.first, self.sizes = [], {}, [], [], []
+
+    def on_predict_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        result = outputs
+        if self.transform:
+            result = module.transform(outputs)
+        self.outputs.append(result)  # leak: outputs-kept-on-device
+        self.parts["x"].append(batch[0])  # leak: outputs-kept-on-device
+        self.moved.append(outputs.cpu())
+        small = outputs.cpu()
+        self.moved.append(small)
+        self.sizes.append(len(batch))
+        if batch_idx == 0:
+            self.first.append(batch)
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        self.outputs.append(outputs)
+
+
+class Encoder(torch.nn.Module):
+    def encode(self, texts, batch_size):
+        found, moved = [], []
+        for start in range(0, len(texts), batch_size):
+            with torch.no_grad():
+                embeddings = self.forward(texts[start : start + batch_size])["embeddings"]
+            found.extend(embeddings)  # leak: outputs-kept-on-device
+            moved.extend(embeddings.cpu())
+        found = [found[place] for place in range(len(texts))]
+        return found, moved
+
+    def layers(self, image, depth):
+        kept = []
+        for _ in range(0, depth, 2):
+            with torch.no_grad():
+                kept.append(self.forward(image))  # a few layers, and no batches
+        return kept
+
+    def encode_all(self, dataloader):
+        found = []
+        batches = tqdm(dataloader)
+        for batch in batches:
+            with torch.no_grad():
+                found.append(self.forward(batch))  # leak: outputs-kept-on-device
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 import libcst as cst
 
@@ -14,31 +15,45 @@ from leakcheck.static.module import Loop, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 
+# what Lightning calls without gradients, with the outputs of a batch
+_BATCH_ENDS = (
+    "on_predict_batch_end",
+    "on_validation_batch_end",
+    "on_test_batch_end",
+    "write_on_batch_end",
+)
+_GIVEN = ("outputs", "prediction", "batch")
+
 
 class OutputsKeptOnDevice(Rule):
     """Outputs collected over a loader, without gradients and without `.cpu()`."""
 
     code = "LK401"
     summary = "evaluation collects the model's outputs on the device"
-    words = ("no_grad", "inference_mode")
+    words = ("no_grad", "inference_mode", *_BATCH_ENDS)
     help = "append output.cpu(), or reduce it to what is needed first"
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
         loops = [node for node in outline_nodes(outline) if isinstance(node, (ast.For, ast.While))]
-        return any(map(_files, loops)) or _may_collect(outline)
+        return any(map(_files, loops)) or _may_collect(outline) or _is_called_back(outline)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append in a loop over a loader under no_grad, and at slots of dicts."""
         for use, name in _slots(module.facts.facts):
             yield self.hit(use.at, f"each turn's `{name}` stays on the device", confidence="medium")
+        for function in module.functions:
+            if function.name.value in _BATCH_ENDS:
+                for kept in _kept_by_callback(module, function):
+                    message = "each batch's output stays on the device until the run ends"
+                    yield self.hit(kept, message, confidence="medium")
         outline = syntax.outline(module.source)
         for call in module.calls if outline is None or _may_collect(outline) else ():
             loop = module.loop_of(call)
             if loop is None or not _appends_to_local(module, call, loop):
                 continue
             outputs = _outputs(module, loop)
-            if not shape.gradients_off(module, call):
+            if not shape.gradients_off(module, call) and not _made_without(module, call, loop):
                 continue
             if not _over_batches(module, loop) and not _decodes(loop):
                 continue
@@ -50,9 +65,57 @@ def _may_collect(outline: ast.Module) -> bool:
     """Whether a loop appends, in a file that names a loader or decodes."""
     nodes = outline_nodes(outline)
     return any(_appends(node) for node in nodes if isinstance(node, (ast.For, ast.While))) and any(
-        shape.named_like_loader(name) or name in _BATCHES or _DECODES.search(f".{name}")
+        shape.named_like_loader(name)
+        or name in (*_BATCHES, "range", "trange")
+        or _DECODES.search(f".{name}")
         for name in map(_name, nodes)
     )
+
+
+def _is_called_back(outline: ast.Module) -> bool:
+    nodes = outline_nodes(outline)
+    return any(isinstance(node, ast.FunctionDef) and node.name in _BATCH_ENDS for node in nodes)
+
+
+def _kept_by_callback(module: Module, function: cst.FunctionDef) -> Iterator[cst.Call]:
+    """Yield where a callback adds what it is given to a list of its own, as it is."""
+    names = set(_GIVEN) & set(shape.parameter_names(function))
+    for node in shape.own_nodes(function):
+        match node:
+            case cst.Assign(value=value, targets=targets):
+                bound = {name for t in targets for name in shape.target_names(t.target)}
+                if _is_output(module, value, names):
+                    names |= bound
+                elif _LEAVES.search(module.code(value)):
+                    names -= bound
+            case cst.Call(
+                func=cst.Attribute(value=holder, attr=cst.Name(value="append" | "extend")),
+                args=[cst.Arg(value=value)],
+            ) if _is_output(module, value, names) and _is_on_self(holder):
+                if not _is_for_some(module, node):
+                    yield node
+
+
+_LEAVES = re.compile(r"cpu|item\(|numpy|tolist|len\(")
+
+
+def _is_on_self(holder: cst.BaseExpression) -> bool:
+    while isinstance(holder, cst.Subscript):
+        holder = holder.value
+    return dotted(holder).startswith("self.")
+
+
+def _is_for_some(module: Module, node: cst.CSTNode) -> bool:
+    """Whether only some batches are kept: the first, or until there are enough."""
+    for above in module.ancestors(node):
+        if isinstance(above, cst.FunctionDef):
+            break
+        if isinstance(above, cst.If) and _SOME.search(module.code(above.test)):
+            return True
+    return False
+
+
+_SOME = re.compile(r"len\(|batch_idx|count|num_|max|<|>")
 
 
 def _slots(facts: FileFacts) -> Iterator[tuple[Use, str]]:
@@ -103,23 +166,49 @@ def _appends_to_local(module: Module, call: cst.Call, loop: Loop) -> bool:
             function = module.function_of(call)
             if attr.value not in ("append", "extend") or function is None:
                 return False
-            made = [node for node in shape.own_nodes(function) if shape.binds(node, name)]
-            inside = {id(node) for node in walk(loop.body)}
-            if len(made) != 1 or id(made[0]) in inside:
+            before = takewhile(lambda node: node is not loop, shape.own_nodes(function))
+            made = [node for node in before if shape.binds(node, name)]
+            if len(made) != 1 or any(shape.binds(node, name) for node in walk(loop.body)):
                 return False
             return growth.starts_empty(shape.given(made[0], name))
     return False
+
+
+def _made_without(module: Module, call: cst.Call, loop: Loop) -> bool:
+    """Whether what is added was bound in the loop, and always without gradients."""
+    value = call.args[0].value
+    if not isinstance(value, cst.Name):
+        return False
+    made = [node for node in shape.own_nodes(loop.body) if shape.binds(node, value.value)]
+    return bool(made) and all(shape.gradients_off(module, node) for node in made)
 
 
 def _over_batches(module: Module, loop: Loop) -> bool:
     if not isinstance(loop, cst.For):
         return False
     function = module.function_of(loop)
+    if _in_steps_of_a_batch(loop):
+        return True
     return any(
         shape.loader_like(module, node, function) or shape.last_name(node) in _BATCHES
         for node in walk(loop.iter)
         if isinstance(node, (cst.Name, cst.Attribute, cst.Call))
     )
+
+
+def _in_steps_of_a_batch(loop: cst.For) -> bool:
+    """`for start in range(0, len(texts), batch_size)`."""
+    for node in walk(loop.iter):
+        match node:
+            case cst.Call(func=func, args=[_, _, cst.Arg(value=step)]) if shape.last_name(func) in (
+                "range",
+                "trange",
+            ):
+                return _BATCH.search(shape.last_name(step)) is not None
+    return False
+
+
+_BATCH = re.compile(r"batch|(^|_)bs$", re.IGNORECASE)
 
 
 def _decodes(loop: Loop) -> bool:
@@ -174,7 +263,8 @@ def _is_output(module: Module, value: cst.BaseExpression, names: set[str]) -> bo
 # `model(x)`, `self.encoder(x)`, `clip_model.encode_image(x)`, `self(x)`
 _MODEL = re.compile(
     r"(^|[._])(model|net|network|module|encoder|decoder|backbone|extractor|generator|classifier|"
-    r"teacher|student|vae|unet)(\.forward|\.module|\.encode\w*|\.predict|\.get_\w*features)?$|^self$"
+    r"teacher|student|vae|unet)(\.forward\w*|\.module|\.encode\w*|\.predict|\.get_\w*features)?$|"
+    r"^self(\.forward)?$"
 )
 
 

@@ -1,6 +1,9 @@
 """Near misses are unmarked."""
 
 import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from tempfile import TemporaryDirectory
 
 from torch.utils.tensorboard import SummaryWriter
 
@@ -108,3 +111,71 @@ class ClosedByItsUser:
 def evaluate(path):
     owner = ClosedByItsUser(path)
     owner.eval_log.close()
+
+
+class StartedAndStopped:
+    """What is stopped may be started again, with the executor it has."""
+
+    def __init__(self):
+        self.executor = ThreadPoolExecutor()
+
+    def start(self):
+        self.running = True
+
+    def stop(self):
+        self.running = False
+
+
+class OnlyStopped:
+    def __init__(self):
+        self.threads = ThreadPoolExecutor()  # leak: resource-left-by-owner
+
+    def stop(self):
+        self.running = False
+
+
+class OpenedAtEachStart:
+    def start(self):
+        self.workers = ThreadPoolExecutor()  # leak: resource-left-by-owner
+
+    def stop(self):
+        self.running = False
+
+
+class MadeWhenNeeded:
+    def __init__(self):
+        self.lazy = None
+
+    def submit(self, job):
+        if self.lazy is None:
+            self.lazy = ThreadPoolExecutor()
+        self.lazy.submit(job)
+
+    def finish(self):
+        self.wait()
+
+
+class ClosedByItsFinalizer:
+    def __init__(self, path):
+        self.log_file = open(path)
+        weakref.finalize(self, self.log_file.close)
+
+    def close(self):
+        self.ready = False
+
+
+class HasAnotherFinalizer:
+    def __init__(self, path):
+        self.text_file = open(path)  # leak: resource-left-by-owner
+        weakref.finalize(self, print, path)
+
+    def close(self):
+        self.ready = False
+
+
+class RemovedWithItsOwner:
+    def __init__(self):
+        self.folder = TemporaryDirectory()
+
+    def finalize(self):
+        self.done = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
-from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
@@ -39,10 +39,11 @@ class ResourceLeftByOwner(Rule):
                 yield self.hit(
                     flush.at, "`close` only flushes, and closes nothing", confidence="medium"
                 )
-            closing = _closing(module.facts, member)
-            closed_last = closing != ["__del__"]
+            ending = _closing(module.facts, member)
+            closed_last = ending != ["__del__"]
             for use in member.binds() if closed_last else ():
                 made = _acquired(module.facts.facts, use)
+                closing = [name for name in ending if not _only_pauses(member, name, use)]
                 if not made or not (closing or made in api("writers")):
                     continue
                 if _forgotten(member, use.name, made):
@@ -82,6 +83,20 @@ def _closing(linked: Linked, member: Member) -> list[str]:
 _ENDS_IT_ALL = ("finalize", "teardown")  # whatever they are given: loggers are told a status
 
 
+def _only_pauses(member: Member, name: str, use: Use) -> bool:
+    """Whether work ends and may begin again with the same resource, as by `start` and `stop`."""
+    if name not in ("stop", "finish"):
+        return False
+    begins = [index for other, index in member.facts.methods.items() if other in _BEGINS]
+    made_when_needed = (
+        name == "finish" and use.guarded and not sets_up(member.file.facts, use.function)
+    )
+    return (bool(begins) and use.function not in begins) or made_when_needed
+
+
+_BEGINS = ("start", "restart", "resume", "begin", "reset", "run")
+
+
 def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
     """Return the closing method, if it stands in this file."""
     index = member.facts.methods.get(name)
@@ -105,9 +120,22 @@ def _opens(value: Expr) -> bool:
     return value.kind == "call" and (value.text in ends("owned") or value.text in ends("ends"))
 
 
+def _is_finalized(facts: FileFacts, name: str) -> bool:
+    """Whether a finalizer ends it: `weakref.finalize(self, self._folder.cleanup)`."""
+    return any(
+        name in spelled.split(".")
+        for call in facts.calls
+        if call.qualified in ("weakref.finalize", "atexit.register")
+        for given in call.arguments
+        for spelled in (given.value.text, *given.value.names)
+    )
+
+
 def _forgotten(member: Member, name: str, made: str) -> bool:
     """Whether nothing in the project ends, hands on, gives back or replaces the attribute."""
     linked = member.file
+    if _is_finalized(linked.facts, name):
+        return False
     enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
     for facts, use in linked.uses_of(name, member):
         if use.how == "returned" and _is_property(facts, use):

@@ -62,6 +62,42 @@ def left_to_the_caller(values):
     plt.plot(values)
 
 
+def saved_or_shown(values, path):
+    plt.figure()  # leak: unclosed-figure
+    plt.plot(values)
+    if path:
+        plt.savefig(path)
+    else:
+        plt.show()
+
+
+def saved_and_closed_or_shown(values, path):
+    plt.figure()
+    plt.plot(values)
+    if path:
+        plt.savefig(path)
+        plt.close()
+    else:
+        plt.show()
+
+
+def saved_then_shown(values, path):
+    plt.figure()
+    plt.plot(values)
+    if path:
+        plt.savefig(path)
+    plt.show()
+
+
+def described_or_shown(values, quiet):
+    plt.figure()
+    plt.plot(values)
+    if quiet:
+        print(values)
+    else:
+        plt.show()
+
+
 for epoch in range(3):
     fig = plt.figure()  # leak: unclosed-figure
     fig.savefig(f"{epoch}.png")

@@ -46,9 +46,10 @@ def _left_open(
 ) -> bool:
     nodes = list(walk(scope.body))
     calls = [node for node in nodes if isinstance(node, cst.Call)]
-    if any(_closes_or_shows(module, other) for other in calls) or _closed_by_file(module):
+    ends = [other for other in calls if _closes_or_shows(module, other)]
+    if _closed_by_file(module) or (ends and not _skipped(module, scope, ends)):
         return False
-    if not any(_renders(module, other) for other in calls):
+    if not (ends or any(_renders(module, other) for other in calls)):
         return False
     if isinstance(module.parent(call), cst.Expr):
         return not any(shape.last_name(other) in ("gcf", "gca") for other in calls)
@@ -59,6 +60,24 @@ def _left_open(
         return True
     harmless = ("plt.", "matplotlib.", "len", "print", *_READERS)
     return lifetime.fate(module, scope, figure, _CLOSERS, harmless) == "left open"
+
+
+def _skipped(module: Module, scope: cst.CSTNode, ends: list[cst.Call]) -> bool:
+    """Whether all that ends a figure stands in one branch, and the other writes the picture."""
+    for above in module.ancestors(ends[0]):
+        if above is scope:
+            break
+        if isinstance(above, cst.If) and above.orelse is not None:
+            branches = [list(walk(above.body)), list(walk(above.orelse))]
+            inside = [sum(any(n is end for n in branch) for end in ends) for branch in branches]
+            if sorted(inside) == [0, len(ends)]:
+                other = branches[inside.index(0)]
+                return any(isinstance(n, cst.Call) and _writes(module, n) for n in other)
+    return False
+
+
+def _writes(module: Module, call: cst.Call) -> bool:
+    return _renders(module, call) or shape.last_name(call) in ("imwrite", "imsave")
 
 
 def _renders(module: Module, call: cst.Call) -> bool:

@@ -1,3 +1,5 @@
+from functools import reduce
+
 import torch
 from torch import nn
 
@@ -75,3 +77,44 @@ def overwritten(loader):
         loss.backward()
         latest["loss"] = loss
     return latest
+
+
+def differentiated_in_the_list(loader):
+    losses = []
+    for x, y in loader:
+        losses.append(criterion(model(x), y))  # leak: undetached-collection
+        losses[-1].backward()
+    return losses
+
+
+def reduced_then_differentiated(loader):
+    losses = []
+    for x, y in loader:
+        losses.append(criterion(model(x), y))
+    reduce(lambda left, right: left + right, losses).backward()
+    return losses
+
+
+def last_of_them_differentiated(loader):
+    losses = []
+    for x, y in loader:
+        losses.append(criterion(model(x), y))
+    losses[-1].backward()
+
+
+def under_a_counter(batch, steps):
+    losses, step = [None] * steps, 0
+    while step < steps:
+        losses[step] = criterion(model(batch), batch)  # leak: undetached-collection
+        losses[step].backward()
+        step += 1
+    return losses
+
+
+def under_a_constant(batch, steps):
+    losses, step = [None] * steps, 0
+    while step < steps:
+        losses[0] = criterion(model(batch), batch)
+        losses[0].backward()
+        step += 1
+    return losses

@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager
 
+import pytest
+
 
 def guarded(model, batch, hook):
     handle = model.register_forward_hook(hook)
@@ -38,4 +40,28 @@ def drop_hooks(handles):
 
 def probe(model):
     handle = model.register_forward_hook(print)  # removed before anything can fail
+    handle.remove()
+
+
+@contextmanager
+def hooked_until_it_raises(model, hook):
+    handle = model.register_forward_hook(hook)  # leak: unguarded-hook-removal
+    yield
+    handle.remove()
+
+
+@pytest.fixture
+def hooked_model(model, hook):
+    handle = model.register_forward_hook(hook)  # pytest goes on behind the yield in any case
+    yield model
+    handle.remove()
+
+
+@contextmanager
+def others_hooks(layers, hook, model):
+    for layer in layers:
+        handle = layer.register_forward_hook(hook)  # the layer's own backward takes it off
+        layer.own_handles.append(handle)
+    handle = model.register_forward_hook(hook)  # leak: unguarded-hook-removal
+    yield
     handle.remove()

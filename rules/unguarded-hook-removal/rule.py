@@ -25,9 +25,12 @@ class UnguardedHookRemoval(Rule):
         adding, removing = hooks.hooking_functions(module), hooks.unhooking_functions(module)
         for function in module.functions:
             nodes = list(shape.own_nodes(function))
-            added = [n for n in nodes if _is_adding(module, n, adding - removing)]
             removed = [n for n in nodes if _is_removing(n, removing - adding)]
+            added = [n for n in nodes if removed and _is_adding(module, n, adding - removing)]
+            added = [n for n in added if not _kept_elsewhere(module, n, nodes, removed)]
             if not added or not removed or function.name.value in adding & _EXITS:
+                continue
+            if _is_fixture(function):
                 continue
             if any(lifetime.removed_in_finally(module, n) for n in removed):
                 continue
@@ -47,8 +50,40 @@ def _is_adding(module: Module, node: cst.CSTNode, adding: set[str]) -> bool:
         if direct:
             return not _on_itself(node) and not hooks.handle_dropped(module, node)
         return _own(node.func) in adding
-    # model.apply(self._register_hooks)
-    return isinstance(node, cst.Arg) and _own(node.value) in adding
+    # model.apply(self._register_hooks), not model.register_forward_hook(partial(hook, 1))
+    if not isinstance(node, cst.Arg) or _own(node.value) not in adding:
+        return False
+    return shape.last_name(module.parent(node) or node) not in {
+        "partial",
+        *shape.api("module-hooks"),
+    }
+
+
+def _kept_elsewhere(
+    module: Module, call: cst.CSTNode, nodes: list[cst.CSTNode], removed: list[cst.CSTNode]
+) -> bool:
+    """Whether the handle goes into a list of another object, which nothing here removes."""
+    above = module.parent(call)
+    if not isinstance(above, cst.Assign) or not isinstance(above.targets[0].target, cst.Name):
+        return False
+    name = above.targets[0].target.value
+    later = nodes[next(i for i, n in enumerate(nodes) if n is above) :]
+    for node in later:
+        match node:
+            case cst.Call(
+                func=cst.Attribute(value=cst.Attribute() as holder, attr=cst.Name(value="append")),
+                args=[cst.Arg(value=cst.Name(value=given))],
+            ) if given == name and not dotted(holder).startswith("self."):
+                word = holder.attr.value
+                return not any(word in module.code(_loop_or(module, each)) for each in removed)
+            case cst.Name(value=value) if value == name and node is not above.targets[0].target:
+                return False
+    return False
+
+
+def _loop_or(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    loop = module.loop_of(node)
+    return loop.iter if isinstance(loop, cst.For) else node
 
 
 def _on_itself(call: cst.Call) -> bool:
@@ -63,6 +98,16 @@ def _is_removing(node: cst.CSTNode, removing: set[str]) -> bool:
     return _own(node.func) in removing
 
 
+def _is_fixture(function: cst.FunctionDef) -> bool:
+    """Whether pytest goes on behind its yield, whatever became of the test."""
+    return any("fixture" in dotted(_function(each)) for each in function.decorators)
+
+
+def _function(decorator: cst.Decorator) -> cst.BaseExpression:
+    given = decorator.decorator
+    return given.func if isinstance(given, cst.Call) else given
+
+
 def _own(name: cst.BaseExpression) -> str:
     """`f` or `self.f`, without the self."""
     spelled = dotted(name).removeprefix("self.")
@@ -72,11 +117,13 @@ def _own(name: cst.BaseExpression) -> str:
 def _work_between(
     module: Module, nodes: list[cst.CSTNode], start: cst.CSTNode, end: cst.CSTNode
 ) -> bool:
-    """A call that can fail lies between: the model, a function, anything but bookkeeping."""
+    """What can fail lies between: a call, unless it is bookkeeping, or who is waited for."""
     inside = {id(n) for n in (*walk(start), *walk(end))}
     first = next(i for i, n in enumerate(nodes) if n is start)
     last = next((i for i, n in enumerate(nodes) if n is end), first)
     between = nodes[first + 1 : last]
+    if any(isinstance(n, (cst.Yield, cst.Await)) for n in between):
+        return True
     return any(
         isinstance(n, cst.Call)
         and id(n) not in inside

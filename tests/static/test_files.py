@@ -196,6 +196,7 @@ def test_a_file_without_permission_says_so(monkeypatch):
         (b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", "# -*- coding: latin-1 -*-\nx = 'é'\n"),
         (b"#!/bin/python\n# vim: set fileencoding=cp1252 :\n'\x80'\n",
          "#!/bin/python\n# vim: set fileencoding=cp1252 :\n'€'\n"),
+        ("# coding: future_fstrings\n'é'\n".encode(), "# coding: future_fstrings\n'é'\n"),
         (b"", ""),
     ],
 )  # fmt: skip

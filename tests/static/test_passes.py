@@ -213,3 +213,105 @@ def test_one_answer_of_such_a_model_is_told_where_its_graph_is_cut_off():
     assert told(f"{answer}\n") == SCORED
     cut = "return self.gpt2(request).argmax().item()"
     assert told(f"{answer}.argmax().item()\n") == [*SCORED, cut]
+
+
+SCRIPT = """
+model = build()
+model.load_state_dict(torch.load("model.pt", map_location="cpu"))
+for batch in batches:
+    print(model(batch).sum())
+"""
+
+
+def test_a_script_that_restores_a_model_and_trains_nothing_evaluates_it():
+    assert told(SCRIPT) == ["print(model(batch).sum())"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SCRIPT.replace("for batch", "with torch.no_grad():\n  for batch"),
+        SCRIPT.replace("for batch", "torch.set_grad_enabled(False)\nfor batch"),
+        f"{SCRIPT}    model(batch).sum().backward()\n",
+        f"{SCRIPT}model.train()\n",
+        f"{SCRIPT}batch.requires_grad = True\n",
+        SCRIPT.replace("for batch in batches:\n    print", "print"),
+        SCRIPT.replace("model.load_state_dict", "optimizer.load_state_dict"),
+    ],
+)
+def test_a_script_that_may_need_graphs_or_asks_once_is_left_alone(source):
+    assert told(source) == []
+
+
+def test_a_function_of_such_a_script_evaluates_as_well():
+    source = """
+def main(batches):
+    model = build()
+    model.load_state_dict(torch.load("model.pt", map_location="cpu"))
+    for batch in batches:
+        show(model(batch))
+"""
+
+    assert told(source) == ["show(model(batch))"]
+    assert told(f"{source}\ndef fit(loss):\n    loss.backward()\n") == []
+
+
+GATHER = """
+class Encoder:
+    def features(self, images):
+        found = []
+        for image in images:
+            found.extend(self.model(image))
+        table = torch.stack(found).squeeze()
+        table = table.detach().numpy() if self.host else table.detach().cpu().numpy()
+        self.table = {0: table}
+        return self.table
+"""
+
+
+def test_features_that_are_gathered_and_then_cut_are_only_looked_at():
+    assert told(GATHER) == ["found.extend(self.model(image))"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        GATHER.replace("table = table.detach().numpy()", "table = table"),
+        GATHER.replace("        table = table.detach", "        other = table.detach"),
+        GATHER.replace("found.extend(self", "self.found.extend(self"),
+        GATHER.replace("found.extend(self", "put(found, self"),
+        GATHER.replace("        self.table =", "        self.whole = found\n        self.table ="),
+    ],
+)
+def test_features_whose_graph_may_go_elsewhere_are_not(source):
+    assert told(source) == []
+
+
+ACTOR = """
+class Agent:
+    def __init__(self):
+        self.model = build()
+        self.model.eval()
+
+    def act(self, seen):
+        answer = self.model(seen, self.state)
+        action, self.state = answer["action"], answer["state"]
+        return action
+"""
+
+
+def test_an_agent_that_only_asks_its_model_evaluates_it_at_each_call():
+    assert told(ACTOR) == ["answer = self.model(seen, self.state)"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ACTOR.replace("def act", "def score"),
+        ACTOR.replace("    def act", "    @torch.no_grad()\n    def act"),
+        ACTOR.replace("self.model.eval()", "self.model.to('cuda')"),
+        f"{ACTOR}\n    def learn(self, loss):\n        loss.backward()\n",
+    ],
+)
+def test_an_agent_that_may_learn_or_sees_to_gradients_is_left_alone(source):
+    assert told(source) == []

@@ -18,6 +18,8 @@ Role = Literal["bind", "add", "slot", "take", "measure", "escape", "read"]
 # What becomes of a call's result; "chained": only a method of it is called
 Fate = Literal["dropped", "bound", "returned", "yielded", "managed", "argument", "chained", "used"]
 
+MODULE = -1  # the index that stands for a file's own code, outside of all functions
+
 Handled = Literal["", "try", "except", "finally"]
 
 

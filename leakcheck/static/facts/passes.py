@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
+from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
 from leakcheck.static.torch_api import makes_module
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
@@ -40,7 +41,7 @@ _FORWARD = re.compile(
 # methods of objects that are somebody else's which, by their names, ask a model
 _ASKS = re.compile(
     r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
-    r"(eval|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
+    r"(eval|evaluation|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
 )
 _PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
@@ -68,7 +69,7 @@ def is_forward(file: Linked, call: Call) -> bool:
     head, _, name = call.spelled.rpartition(".")
     if head:
         return head != "self" or name.startswith("forward") or not list(_methods(file, call))
-    return name not in file.facts.imports and not _top_functions(file.facts, name, call.function)
+    return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
 
 
 def is_off(call: Call) -> bool:
@@ -105,6 +106,13 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
         if any(c.function in methods and c.argument("", 0) == _FALSE for c in calls):
             return True
     return False
+
+
+def only_evaluates(facts: FileFacts) -> bool:
+    """Tell whether nothing in a file trains, differentiates or puts a model in training mode."""
+    if any("grad" in use.name for use in facts.uses):
+        return False
+    return not any(_NEEDS_GRAPH.search(name) or name == "train" for name in facts.calls_by_name)
 
 
 def needs_graph(facts: FileFacts, function: int, until: int = 0) -> bool:
@@ -182,7 +190,7 @@ class Passes:
             return True
         for facts, call in file.calls_of(function.name):
             home = file.of(facts)
-            if not _may_mean(home, call, file, function):
+            if not may_mean(home, call, file, function):
                 continue
             if is_off(call):
                 return True
@@ -237,11 +245,11 @@ def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
     """Yield the functions of the project that a call may mean, each in its file."""
     head, dot, method = call.spelled.rpartition(".")
     if not dot:
-        yield from _functions(file, method, call)
+        yield from plain_functions(file, method, call.function)
     elif head == "self":
         yield from _methods(file, call)
     elif head in file.facts.imports and (home := file.imported_module(head)) is not None:
-        yield from ((home, index) for index in _top_functions(home.facts, method))
+        yield from ((home, index) for index in top_functions(home.facts, method))
     elif _ASKS.match(method) and not _NO_NETWORK.search(head):
         found = list(file.definers(method))
         known = [member for member in found if _knows(file, member)]
@@ -263,26 +271,6 @@ def _knows(file: Linked, member: Member) -> bool:
     return False
 
 
-def _functions(file: Linked, name: str, call: Call) -> Iterator[tuple[Linked, int]]:
-    own = _top_functions(file.facts, name, call.function)
-    if own:
-        yield from ((file, index) for index in own)
-        return
-    found = file.home(name)
-    if found is not None:
-        home, last = found
-        yield from ((home, index) for index in _top_functions(home.facts, last))
-
-
-def _top_functions(facts: FileFacts, name: str, near: int = -1) -> list[int]:
-    """Return the functions of a name that stand at the top, or in the function of a call."""
-    return [
-        index
-        for index, function in enumerate(facts.functions)
-        if function.name == name and not function.owner and function.around in (-1, near)
-    ]
-
-
 def _methods(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
     if file.class_around(call) is None:
         return
@@ -294,24 +282,3 @@ def _methods(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
         index = other.facts.methods[call.method]
         if not _raises_only(other.file.facts.functions[index]):
             yield other.file, index
-
-
-def _may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) -> bool:
-    """Whether a call of a name may be one of the function: not of another of the same name."""
-    head, dot, name = call.spelled.rpartition(".")
-    if not function.owner:
-        if home.path == file.path:
-            return not dot
-        imported = home.imported_module(head) if dot else None
-        found = home.home(name) if not dot else None
-        there = found[0] if found is not None else imported
-        named = (head if dot else name) in home.facts.imports
-        return named and (there is None or there.path == file.path)
-    if head != "self":
-        return bool(dot)
-    around, own = home.class_around(call), file.facts.class_named(function.owner)
-    if around is None or own is None:
-        return True
-    lines = (home.lineage(around), file.lineage(Member(file, own)))
-    names = [{member.facts.name for member in line} for line in lines]
-    return own.name in names[0] or around.facts.name in names[1]

@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.targets import callee, may_mean
 from leakcheck.static.names import table
 
 if TYPE_CHECKING:
@@ -73,26 +74,12 @@ def _unattended(
         called = callee(linked, other) if linked is not None else None
         if called is None:
             return False
-        parameters = called[0].functions[called[1]].parameters
+        home, index = called
+        parameters = home.facts.functions[index].parameters
         parameter = other.given(name, parameters[other.spelled.startswith("self.") :])
-        if not parameter or not _unattended(*called, parameter, enders, harmless):
+        if not parameter or not _unattended(home.facts, index, parameter, enders, harmless):
             return False
     return True
-
-
-def callee(linked: Linked, call: Call) -> tuple[FileFacts, int] | None:
-    """Return the function of the project that is called by its name, or as a method of self."""
-    facts, name = linked.facts, call.spelled
-    if name.startswith("self.") and name.count(".") == 1:
-        own = linked.own_method(call)
-        return (own[0].facts, own[1]) if own is not None else None
-    home = (facts, name) if "." not in name else None
-    if name in facts.imports:
-        home = linked.imported(name)
-    for index, function in enumerate(home[0].functions if home else ()):
-        if home is not None and function.name == home[1] and not function.owner:
-            return home[0], index
-    return None
 
 
 def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
@@ -159,16 +146,14 @@ def runs_once(linked: Linked, call: Call) -> bool:
     function = linked.facts.method_around(call.function)
     if function is None or "main" in function.name or _is_entry(linked.facts, function):
         return True
-    calls = [each for each in linked.calls_of(function.name) if _may_mean(each[1], function)]
+    calls = [
+        (facts, other)
+        for facts, other in linked.calls_of(function.name)
+        if may_mean(linked.of(facts), other, linked, function)
+    ]
     callers = [facts.method_around(other.function) for facts, other in calls]
     mains = all(caller is None or "main" in caller.name for caller in callers)
     return bool(calls) and mains and not any(other.loops for _, other in calls)
-
-
-def _may_mean(call: Call, function: FunctionFacts) -> bool:
-    """`model.train()` is no call of the function `train`, nor `train(model)` one of the method."""
-    plain = call.spelled == function.name or call.qualified.endswith(f".{function.name}")
-    return not plain if function.owner else plain
 
 
 def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:

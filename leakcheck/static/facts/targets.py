@@ -1,0 +1,56 @@
+"""Which functions of the project a call may mean, and whether a call may be one of a function."""
+
+from __future__ import annotations
+
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
+
+
+def top_functions(facts: FileFacts, name: str, near: int = -1) -> list[int]:
+    """Return the functions of a name that stand at the top, or in the function of a call."""
+    return [
+        index
+        for index, function in enumerate(facts.functions)
+        if function.name == name and not function.owner and function.around in (-1, near)
+    ]
+
+
+def plain_functions(file: Linked, name: str, near: int = -1) -> list[tuple[Linked, int]]:
+    """Return the functions that a plain name means, here or in the file it is imported from."""
+    own = top_functions(file.facts, name, near)
+    if own:
+        return [(file, index) for index in own]
+    found = file.home(name)
+    if found is None:
+        return []
+    home, last = found
+    return [(home, index) for index in top_functions(home.facts, last)]
+
+
+def callee(file: Linked, call: Call) -> tuple[Linked, int] | None:
+    """Return the function of the project that is called by its name, or as a method of self."""
+    head, dot, name = call.spelled.rpartition(".")
+    if not dot:
+        return next(iter(plain_functions(file, name, call.function)), None)
+    return file.own_method(call) if head == "self" else None
+
+
+def may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) -> bool:
+    """Tell whether a call in a file may be one of another's function, and not of a namesake."""
+    head, dot, name = call.spelled.rpartition(".")
+    if not function.owner:
+        if home.path == file.path:
+            return not dot
+        imported = home.imported_module(head) if dot else None
+        found = home.home(name) if not dot else None
+        there = found[0] if found is not None else imported
+        named = (head if dot else name) in home.facts.imports
+        return named and (there is None or there.path == file.path)
+    if head != "self":
+        return bool(dot)
+    around, own = home.class_around(call), file.facts.class_named(function.owner)
+    if around is None or own is None:
+        return True
+    lines = (home.lineage(around), file.lineage(Member(file, own)))
+    names = [{member.facts.name for member in line} for line in lines]
+    return own.name in names[0] or around.facts.name in names[1]
