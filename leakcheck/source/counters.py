@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from leakcheck.source.tree import File, Function, pairs_of, same
+from leakcheck.source.words import words
 
 
 def counts(file: File, counter: ast.expr, function: Function | None = None) -> bool:
@@ -24,6 +25,16 @@ def counts(file: File, counter: ast.expr, function: Function | None = None) -> b
     return False
 
 
+def only_counts(file: File, counter: ast.expr) -> bool:
+    """Say whether an attribute goes up for ever: but for a constructor, nothing else sets it."""
+    stores = [
+        file.above[each]
+        for each in (_spelt(file, counter) if isinstance(counter, ast.Attribute) else ())
+        if isinstance(each.ctx, ast.Store) and not _is_in_constructor(file, each)
+    ]
+    return bool(stores) and all(_goes_up(each, counter) for each in stores)
+
+
 def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
     """Return n where a counter begins anew: `self.at = (self.at + 1) % n`, `if at >= n: at = 0`."""
     for each in _spelt(file, counter) if isinstance(counter, ast.Attribute) else ():
@@ -37,6 +48,20 @@ def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
                 if left is each and _sets_to_zero(branch, counter):
                     return n
     return None
+
+
+def _goes_up(store: ast.AST, counter: ast.expr) -> bool:
+    match store:
+        case ast.AugAssign(op=ast.Add()):
+            return True
+        case ast.Assign(value=ast.BinOp(left=left, op=ast.Add())):
+            return same(left, counter)
+    return False
+
+
+def _is_in_constructor(file: File, node: ast.AST) -> bool:
+    function = file.function(node)
+    return function is not None and function.name in words("names", "constructors")
 
 
 def _spelt(file: File, counter: ast.Attribute) -> list[ast.Attribute]:
