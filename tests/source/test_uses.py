@@ -94,6 +94,27 @@ class Store:
     assert {use.role for use in found if use.reach != "once"} == roles
 
 
+OTHERS = {
+    "class Page:\n    def turn(self):\n        self.at = 0": {"add"},
+    "class Base:\n    def turn(self):\n        self.at = 0": {"ring"},
+    "def turn(store):\n    store.at = 0": {"ring"},
+}
+
+
+@pytest.mark.parametrize(("beside", "roles"), OTHERS.items())
+def test_a_place_of_another_class_of_that_name_is_another(beside, roles):
+    program = program_of(f"""
+class Store(Base):
+    def put(self, x):
+        self.rows[self.at] = x
+        self.at += 1
+
+{beside}
+""")
+
+    assert {use.role for use in uses(program, "Store.rows")} == roles
+
+
 @pytest.mark.parametrize(("keyed", "role"), [(True, "add"), (False, "ring")])
 def test_of_a_dictionary_another_object_s_attribute_is_a_new_key(keyed, role):
     program = program_of("""
