@@ -24,7 +24,7 @@ from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
 from leakcheck.runtime.isolation.experiment import AS_IT_IS
 from leakcheck.runtime.isolation.silence import without_logging
-from leakcheck.runtime.script import Outcome, Program, StopRun, find_module, find_script
+from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
 
 CHANGES_BY_STEP = 200  # a stage that has changed nothing by then does not apply
 MOST_DRAINED = 10  # times --steps: what is unclear by then stays so
@@ -115,7 +115,7 @@ class StagedSession(Session):
 
     def _stop(self) -> NoReturn:
         self._stops += 1
-        raise StopRun(0)
+        stop_run()
 
     def _finish(self, outcome: Outcome) -> int:
         if self._stops and outcome.ended == "error":

@@ -47,11 +47,11 @@ from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.script import (
     Outcome,
     Program,
-    StopRun,
     before_os_exit,
     end_as_python_does,
     run_program,
     show,
+    stop_run,
 )
 from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.writing import replace_file
@@ -225,7 +225,7 @@ class Session:
             self._stops += 1
             if in_thread:
                 raise SystemExit(0)  # of its kinds a thread takes this one alone without a word
-            raise StopRun(0)
+            stop_run()
 
     def _after_request(self) -> None:
         """Tell a leak as soon as it is certain: a server is not stopped, its clients wait."""

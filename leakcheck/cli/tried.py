@@ -22,7 +22,7 @@ from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
 from leakcheck.model import Report
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.script import Outcome, Program, StopRun, find_module, find_script
+from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
 
 GRACE_S = 20.0  # for the program to end by itself once it is judged: its last output is compared
 
@@ -81,7 +81,7 @@ class TrialSession(Session):
         super()._after_step()
         if os.getpid() == self._pid and self._is_over(self._sentinel.state[0]) and not self._stops:
             self._stops += 1
-            raise StopRun(0)
+            stop_run()
 
     def _is_over(self, step: int) -> bool:
         stage = self._sentinel.state[1]

@@ -17,6 +17,8 @@ ADVICE = {
     "on the handle",
     "keep-numbers": "keep numbers: .item() for a scalar, .detach() for a tensor",
     "keep-a-number-or-window": "keep a number (.item()) or a bounded window, or move it to disk",
+    "copy-the-view": "keep a copy (.clone() of a tensor, .copy() of an array): each shows a part "
+    "of {kept_bytes:B} that it keeps; and keep no more than a bounded window",
     "bound-the-container": "bound the container (deque(maxlen=...)) or clear it when it has been "
     "used",
     "call-what-empties": "call .{method}() when what is kept has been used: nothing does; or "
@@ -39,8 +41,9 @@ ADVICE = {
     "{container} when it is done, with .add_done_callback() or when its result was read",
     "unregister-from-exit": "what is registered with atexit stays until the program ends: register "
     "one function once, or take each out with atexit.unregister() when it has been called",
-    "unbind-finalizer": "weakref.finalize keeps its function and arguments: give it none that "
-    "refer to the object, as a bound method does",
+    "unbind-finalizer": "weakref.finalize keeps its function and arguments until the object goes: "
+    "register it once, or .detach() it after use, and give it none that refer to the object, as a "
+    "bound method does",
     "ignore-warnings": "each text that was warned of is remembered: keep numbers out of it, or "
     "have a filter ignore it",
     "reset-the-variable": "a context variable keeps its value until it is set back: keep the token "

@@ -286,17 +286,25 @@ def _prospect(
 def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:
     """Return a suspect with the line that adds, if only the one that made what grows was seen.
 
-    A hook of a Node is added by the line that registers it.
+    A hook of a Node is added by the line that registers it, the value of a context variable by the
+    one that sets it: a longer tuple is another one. Of what another thread adds no line is seen: it
+    is the only one that adds, by the source.
     """
     if suspect.holder.kind == "graph hook":
         paths = [place.path for place in suspect.locations]
         registers = sources.registering(suspect.holder.name, paths)
         return replace(suspect, locations=(*registers, *suspect.locations))
+    if suspect.holder.start.kind == "context variable" and suspect.kind != "graph":
+        sets = sources.setting(suspect.holder.start.name)
+        return replace(suspect, locations=tuple(dict.fromkeys((*sets, *suspect.locations))))
     ran = any(sources.visits.get((place.path, place.line)) for place in suspect.locations)
-    adding = [use for use in uses if use.role == "add" and use.ran]
-    if ran or not adding:
+    adding = [use for use in uses if use.role == "add" and use.reach != "never called"]
+    seen = [use for use in adding if use.ran]
+    if not seen and len(set(map(_at, adding))) == 1 and sources.others_run:
+        seen = adding
+    if ran or not seen:
         return suspect
-    most = max(adding, key=lambda use: use.ran)
+    most = max(seen, key=lambda use: use.ran)
     return replace(suspect, locations=(Place(*_at(most), most.code), *suspect.locations))
 
 

@@ -18,13 +18,25 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, NoReturn
 
 from leakcheck.errors import UsageError
 from leakcheck.runtime.clock import ticks
 
+if TYPE_CHECKING:
+    from logging import LogRecord
+
 
 class StopRun(SystemExit):
     """Ends the program at a step boundary, like sys.exit(): its finally and atexit still run."""
+
+
+def stop_run() -> NoReturn:
+    """End the program here; of the tasks that it ends in, asyncio is not to say a word."""
+    if "asyncio" in sys.modules:
+        logging = sys.modules["logging"]  # asyncio imports it
+        logging.getLogger("asyncio").addFilter(_tells_of_program)
+    raise StopRun(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,12 @@ def _safe_path() -> bool:
 def _is_out_of_memory(error: BaseException) -> bool:
     kind = getattr(sys.modules.get("torch"), "OutOfMemoryError", MemoryError)
     return isinstance(error, (MemoryError, kind))
+
+
+def _tells_of_program(record: LogRecord) -> bool:
+    """Say whether what is logged is no task that our stop ended and that nobody awaits any more."""
+    error = record.exc_info[1] if record.exc_info else None
+    return error is None or not _by_our_stop(error)
 
 
 def _by_our_stop(error: BaseException) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from leakcheck.source import numbers
+from leakcheck.source.counters import only_counts
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
 from leakcheck.source.left import Left, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
 from leakcheck.source.owners import makers_of
 from leakcheck.source.places import Held, Place
-from leakcheck.source.tree import File, ProgramTexts, is_around, name_of
+from leakcheck.source.tree import File, ProgramTexts, is_around, name_of, root_of, same
 from leakcheck.source.words import says, words
 
 Role = Literal[
@@ -233,13 +234,24 @@ def _item(program: ProgramTexts, held: Held, mention: Mention, item: ast.Subscri
     if part:
         return _given(program, mention, values[0]) if values else Act("add")
     turns = _turns(program, file, key)
-    if turns.kind != "none" or isinstance(key, ast.Attribute) or _is_instead(held, file, item):
+    if turns.kind != "none" or _is_position(held, file, item) or _is_instead(held, file, item):
         return Act("ring", False, turns)
     if not mention.place.inner or not values:
         return Act("add")
     if _cut_before(program, mention, values[0]) is not None:
         return _given(program, mention, values[0])
     return Act("replace" if is_empty(values[0]) else "add")
+
+
+def _is_position(held: Held, file: File, item: ast.Subscript) -> bool:
+    """Say whether a key is a place that may come again: no attribute that only counts up.
+
+    Of a dictionary an attribute of the object that has it, too: `self.state[request.id]` is none.
+    """
+    key = item.slice
+    if not isinstance(key, ast.Attribute) or only_counts(file, key):
+        return False
+    return not held.keyed or same(root_of(key), root_of(item.value))
 
 
 def _turns(program: ProgramTexts, file: File, key: ast.expr) -> Guard:

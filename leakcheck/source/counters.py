@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.source.tree import File, Function, pairs_of, same
+from leakcheck.source.tree import File, Function, name_of, pairs_of, same
+from leakcheck.source.words import words
 
 
 def counts(file: File, counter: ast.expr, function: Function | None = None) -> bool:
@@ -24,6 +25,20 @@ def counts(file: File, counter: ast.expr, function: Function | None = None) -> b
     return False
 
 
+def only_counts(file: File, counter: ast.expr) -> bool:
+    """Say whether an attribute goes up for ever: but for a constructor, nothing else sets it."""
+    named = file.named(counter.attr) if isinstance(counter, ast.Attribute) else []
+    stores = [
+        each
+        for each in named
+        if isinstance(each, ast.Attribute)
+        and isinstance(each.ctx, ast.Store)
+        and _is_of_kin(file, each, counter)
+        and not _is_in_constructor(file, each)
+    ]
+    return bool(stores) and all(_goes_up(file.above[each], each) for each in stores)
+
+
 def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
     """Return n where a counter begins anew: `self.at = (self.at + 1) % n`, `if at >= n: at = 0`."""
     for each in _spelt(file, counter) if isinstance(counter, ast.Attribute) else ():
@@ -37,6 +52,33 @@ def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
                 if left is each and _sets_to_zero(branch, counter):
                     return n
     return None
+
+
+def _is_of_kin(file: File, one: ast.expr, other: ast.expr) -> bool:
+    """Say whether two attributes of `self` may be one object's; of any other object they may."""
+    if not (_is_of_self(one) and _is_of_self(other)):
+        return True
+    kinds = [file.owner(file.function(each)) for each in (one, other)]
+    names = [{kind.name, *map(name_of, kind.bases)} for kind in kinds if kind is not None]
+    return len(names) < len(kinds) or not names[0].isdisjoint(names[1])
+
+
+def _is_of_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and name_of(node.value) == "self"
+
+
+def _goes_up(store: ast.AST, counter: ast.expr) -> bool:
+    match store:
+        case ast.AugAssign(op=ast.Add()):
+            return True
+        case ast.Assign(value=ast.BinOp(left=left, op=ast.Add())):
+            return same(left, counter)
+    return False
+
+
+def _is_in_constructor(file: File, node: ast.AST) -> bool:
+    function = file.function(node)
+    return function is not None and function.name in words("names", "constructors")
 
 
 def _spelt(file: File, counter: ast.Attribute) -> list[ast.Attribute]:

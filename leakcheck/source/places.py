@@ -25,6 +25,7 @@ class Held:
     `adds`: the lines that are seen to add, `inner`: to one of its elements.
     `owners`: the objects between a root and it, `("trainer", "main")` for a local and its function,
     "" for a global's, and `(".memory", "Trainer")` for an attribute and the class that has it.
+    `keyed`: it is known to be a dictionary, in which to set what is not there yet adds.
     """
 
     kind: Literal["local", "global", "attribute", "closure", "default", "unknown"]
@@ -36,6 +37,7 @@ class Held:
     adds: tuple[tuple[str, int], ...] = ()
     inner: bool = False
     owners: tuple[tuple[str, str], ...] = ()
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

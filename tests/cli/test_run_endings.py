@@ -171,3 +171,36 @@ def test_a_child_that_outlives_the_program_does_not_keep_the_readers_of_the_repo
     done = run(source + STEPS.format(steps=100), "--to-end")  # reads until the pipe is closed
 
     assert done.stderr.startswith("leakcheck: steady in 92 steps")
+
+
+STEPS_IN_TASKS = """
+import asyncio
+import torch
+
+async def answer(model):
+    for _ in range(4):
+        model(torch.randn(2, 4))
+        await asyncio.sleep(0)
+
+async def main():
+    model = torch.nn.Linear(4, 4)
+    for turn in range(3000):
+        await asyncio.gather(answer(model), answer(model))
+        {also}
+
+asyncio.run(main())
+"""
+
+
+def test_asyncio_tells_nothing_of_the_tasks_that_the_stop_ended(run):
+    done = run(STEPS_IN_TASKS.format(also=""))
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+    assert "never retrieved" not in done.stderr
+
+
+def test_asyncio_tells_of_a_task_that_failed_by_itself(run):
+    fails = "turn == 9 and asyncio.ensure_future(answer(None))"
+
+    assert "exception was never retrieved" in run(STEPS_IN_TASKS.format(also=fails)).stderr

@@ -239,6 +239,8 @@ def test_cycles_that_only_the_sentinel_collects_are_not_called_harmless(no_colle
     )
     (notice,) = report.notices
     assert notice.reason.code == "cycles-freed-by-us"
+    (kind,) = notice.reason.get("kinds").get("kinds")
+    assert re.fullmatch(r"Context \(.*test_sentinel\.py:\d+\)", kind)
 
 
 def test_cycles_that_a_program_collects_by_hand_are_its_own_affair(no_collector):

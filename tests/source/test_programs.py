@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ def asked(path: Path) -> tuple[ProgramTexts, Held] | None:
     if "attribute" in named[1]:
         owners = ((root[1], root[2] or ""),) if root else ()
         classes = program.family(owner)
-        return program, Held("attribute", name, classes=classes, adds=adds, owners=owners)
+        held = Held("attribute", name, classes=classes, adds=adds, owners=owners)
+        keyed = re.search(rf"\.{name} = {{}}", text) is not None  # as the live object would say
+        return program, replace(held, keyed=keyed)
     function = root[2] or "" if root else ""
     kind = "local" if function else "global"
     return program, Held(kind, name, function, path=path.name, adds=adds)

@@ -70,6 +70,63 @@ def test_the_role_of_a_use(statement, role):
     assert acting == {role} - {"read"}
 
 
+TO_PLACES = {
+    "self.at = (self.at + 1) % self.most": {"ring"},
+    "self.at = self.at + 1 if self.at < self.most else 0": {"ring"},
+    "self.at += 1": {"add"},
+    "self.at = self.at + len(x)": {"add"},
+    "self.at += 1\n    def begin(self):\n        self.at = 0": {"ring"},  # each epoch anew
+}
+
+
+@pytest.mark.parametrize(("next_place", "roles"), TO_PLACES.items())
+def test_what_is_set_at_a_place_that_only_counts_up_is_added(next_place, roles):
+    program = program_of(f"""
+class Store:
+    def __init__(self, most):
+        self.rows, self.at, self.most = {{}}, 0, most
+    def put(self, x):
+        self.rows[self.at] = x
+        {next_place}
+""")
+    found = uses(program, "Store.rows")
+
+    assert {use.role for use in found if use.reach != "once"} == roles
+
+
+OTHERS = {
+    "class Page:\n    def turn(self):\n        self.at = 0": {"add"},
+    "class Base:\n    def turn(self):\n        self.at = 0": {"ring"},
+    "def turn(store):\n    store.at = 0": {"ring"},
+}
+
+
+@pytest.mark.parametrize(("beside", "roles"), OTHERS.items())
+def test_a_place_of_another_class_of_that_name_is_another(beside, roles):
+    program = program_of(f"""
+class Store(Base):
+    def put(self, x):
+        self.rows[self.at] = x
+        self.at += 1
+
+{beside}
+""")
+
+    assert {use.role for use in uses(program, "Store.rows")} == roles
+
+
+@pytest.mark.parametrize(("keyed", "role"), [(True, "add"), (False, "ring")])
+def test_of_a_dictionary_another_object_s_attribute_is_a_new_key(keyed, role):
+    program = program_of("""
+class Store:
+    def put(self, request, x):
+        self.rows[request.id] = x
+""")
+    found = uses(program, "Store.rows", keyed=keyed)
+
+    assert [use.role for use in found] == [role]
+
+
 GATHERED = {
     "for x in xs:\n    kept.append(x)\nprint(torch.cat(kept))": True,
     "for x in xs:\n    kept.append(x)\nnp.stack([each.cpu() for each in kept])": True,

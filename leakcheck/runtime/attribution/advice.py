@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Reason, Suspect
+from leakcheck.runtime.attribution.library import is_optimizer_state
 from leakcheck.runtime.attribution.names import ADDS
 
 _FOR_BACKWARD = re.compile(r"log_?prob|entrop|log_?pi\b")  # what policy gradients are made of
@@ -83,11 +84,6 @@ def fitting(suspect: Suspect) -> Reason | None:
     if links[at].holder in _AWAITED:
         return Reason.of("drop-what-is-done", container=_container(suspect.holder))
     return _for_keeper(suspect.trace, at) or suspect.fix
-
-
-def is_optimizer_state(holder: Holder) -> bool:
-    """Say whether it is the state of an optimizer, which has what parameters there are."""
-    return holder.kind == "attribute" and holder.name == "state"
 
 
 def _for_root(holder: Holder, kind: Kind) -> Reason | None:

@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
-from leakcheck.runtime.introspection.kinds import name_of
+from leakcheck.runtime.introspection.kinds import is_of, name_of
 from leakcheck.runtime.introspection.tables import Table
 from leakcheck.runtime.outlook import Beyond, Case
 from leakcheck.runtime.readings.limits import host_room_bytes
@@ -99,9 +99,25 @@ class Filling:
         )
         notice = Notice("bounded", holds)
         if not of_library:
-            self.notices.append(notice)
+            self._tell(notice)
         elif length < limit and steps:
             self._of_libraries.append((notice, steps))
+
+    def _tell(self, notice: Notice) -> None:
+        """Tell of one holder the nearest limit: an lru_cache has its own, and keys that there are.
+
+        The cache and the dictionary in it are two containers.
+        """
+        told, length = notice.reason.get("holder"), notice.reason.get("length")
+        same = [
+            each
+            for each in self.notices
+            if (each.reason.get("holder"), each.reason.get("length")) == (told, length)
+            and each.reason.get("inside") == notice.reason.get("inside")
+        ]
+        nearest = min((*same, notice), key=_most_of)
+        self.notices[:] = [each for each in self.notices if each not in same]
+        self.notices.append(nearest)
 
     def limit_of(self, container: Any, found: Found) -> int | None:
         """Return the limit that the source sets to a container, or its keys, if it has room for it.
@@ -129,7 +145,8 @@ class Filling:
         read = objects.length_reader(type(container))
         length = read(container) if read is not None else None
         inner = _ends_in(named[0], container)
-        uses = self._sources.uses_of(named[0], found.owners, length, inner=inner)
+        keyed = is_of(container, dict)
+        uses = self._sources.uses_of(named[0], found.owners, length, inner=inner, keyed=keyed)
         for use in uses:
             if use.guard.kind in ("below", "above") and not _is_in_reach(use, container):
                 self._note_beyond(container, found, use.guard.n or 0)
@@ -137,6 +154,11 @@ class Filling:
         self.uses[found.told.holder] = uses
         most = Case(uses, length=length).most
         return most if most is not None and length is not None and length <= most else None
+
+
+def _most_of(notice: Notice) -> int:
+    most = notice.reason.get("most")
+    return most if isinstance(most, int) else MOST_HELD
 
 
 def _ends_in(suspect: Suspect, container: Any) -> bool:

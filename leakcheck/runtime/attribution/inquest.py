@@ -30,7 +30,7 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.way import Way
-from leakcheck.runtime.attribution.weight import are_plain, own_bytes, weigh_each
+from leakcheck.runtime.attribution.weight import are_plain, kept_by_views, own_bytes, weigh_each
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
@@ -251,11 +251,13 @@ class Inquest:
             self.renewed = True
         elif len(mine) >= FEWEST_TENSORS:
             per_step = len(mine) / self._growth.survivors_span_steps
-            weight = per_step * weigh_each(mine[:MOST_WEIGHED]).in_bytes
+            each_bytes = weigh_each(mine[:MOST_WEIGHED]).in_bytes
+            weight = per_step * each_bytes
             if found.retained_bytes:
                 found.told = found.told.weighed(found.retained_bytes)
             lead = self._lead("tensor", describe(target), found, per_step, weight)
-            lead = replace(lead, resources=resources_in([target]))
+            kept_bytes = kept_by_views([target], each_bytes)
+            lead = replace(lead, resources=resources_in([target]), view_keeps_bytes=kept_bytes)
             pile_up = self._follower.pile_up(mine, target, found)
             (self.leads if pile_up else self.doubtful).append(lead)
         told = {id(each) for each in mine}
@@ -330,6 +332,7 @@ class Inquest:
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
         lead = replace(lead, blocks_per_step=grower.per_step * each.blocks, whole=True)
         lead = replace(lead, resources=resources_in(elements), plain=are_plain(elements))
+        lead = replace(lead, view_keeps_bytes=kept_by_views(elements, each.in_bytes))
         (self._weak if objects.all_weak(elements) else self.leads).append(lead)
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:

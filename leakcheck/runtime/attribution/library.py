@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
-from leakcheck.model import Suspect
+from leakcheck.model import Holder, Suspect
 from leakcheck.runtime.introspection import frames
-from leakcheck.runtime.introspection.kinds import bases_of, defined_in, module_of, types_named
+from leakcheck.runtime.introspection.kinds import (
+    bases_of,
+    defined_in,
+    derives_from,
+    module_of,
+    types_named,
+)
 
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
 A_NUMBER = "Tensor (scalar)"
@@ -47,3 +54,11 @@ def _is_held_by_library(suspect: Suspect) -> bool:
     held = suspect.holder
     kinds = types_named(held.owner) if held.kind == "attribute" else []
     return any(file_of(base) for kind in kinds for base in bases_of(kind))
+
+
+def is_optimizer_state(holder: Holder) -> bool:
+    """Say whether it is the state of an optimizer, which has what parameters there are."""
+    if holder.kind != "attribute" or holder.name != "state":
+        return False
+    base = getattr(sys.modules.get("torch.optim"), "Optimizer", None)
+    return base is not None and any(derives_from(kind, base) for kind in types_named(holder.owner))

@@ -33,6 +33,7 @@ BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
 AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
+AS_MUCH = 0.001  # apart, for one line to free what another one makes
 LEAST_SHARE, MOST_SHARE = 0.5, 1.5  # of all that a counter gained, in the line that is to blame
 
 
@@ -227,12 +228,19 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
         return Counter()
     ranked = sorted(credits.items(), key=lambda each: abs(each[1] - gained))
     near = [(site, n) for site, n in ranked if LEAST_SHARE * gained <= n <= MOST_SHARE * gained]
+    if len(near) > 1:
+        near = [each for each in near if not _is_given_back(each[1], credits)] or near
     if near:
         off = [abs(added - gained) for _, added in near]
         alone = len(near) == 1 or off[1] > AS_NEAR * off[0] + AS_GOOD * gained
         return Counter(dict(near[:1])) if alone else Counter()
     adding = [each for each in credits.items() if each[1] > (1 - LEAST_SHARE) * gained]
     return Counter(dict(adding)) if len(adding) == 1 else Counter()
+
+
+def _is_given_back(added: int, credits: Counter[Site]) -> bool:
+    """Say whether another line freed as much: a name that gets a new value drops the old one."""
+    return any(abs(added + n) <= AS_MUCH * added for n in credits.values() if n < 0)
 
 
 def _site(frame: FrameType) -> Site:

@@ -30,7 +30,7 @@ from leakcheck.runtime.introspection.kinds import (
 )
 from leakcheck.source.left import joins_more
 from leakcheck.source.places import Held
-from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts
+from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts, pairs_of
 from leakcheck.source.tree import name_of as name_in
 from leakcheck.source.uses import Use, uses_of, with_numbers
 from leakcheck.source.words import words
@@ -52,18 +52,20 @@ class Sources:
         length: int | None = None,
         *,
         inner: bool = False,
+        keyed: bool = False,
     ) -> tuple[Use, ...]:
         """Return every use of what grows, with the numbers that live objects know.
 
         `owners`: the objects from a root to it, for as long as they are at hand; `length`: how
         long it is, which what counts its elements must agree with; `inner`: it is an element of
-        what the holder is named after.
+        what the holder is named after; `keyed`: a dictionary.
         """
         if not suspect.locations and not suspect.holder:
             return ()
         kinds = _kinds_of(suspect.holder, owners)
         program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
         held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
+        held = replace(held, keyed=keyed)
         if self.visits and not any(map(self.visits.get, held.adds)):
             held = replace(held, adds=self._ran(program, held) or held.adds)
         found = uses_of(program, held, self.visits)
@@ -77,11 +79,22 @@ class Sources:
         return tuple((ran or lines)[:1])
 
     def _ran(self, program: ProgramTexts, held: Held) -> tuple[tuple[str, int], ...]:
-        """Return the line that adds by the source and ran most often; none was seen to add."""
+        """Return the line that adds by the source and ran most often; none was seen to add.
+
+        Of what another thread runs no line is seen: the only one that adds, then.
+        """
         path = held.path or next((path for path, _ in held.adds), "")
         uses = uses_of(program, replace(held, adds=(), path=path), self.visits)
-        ran = sorted((u.ran, u.path, u.line) for u in uses if u.role == "add" and u.ran)
-        return tuple((path, line) for _, path, line in ran[-1:])
+        adding = [use for use in uses if use.role == "add" and use.reach != "never called"]
+        ran = sorted((use.ran, use.path, use.line) for use in adding)[-1:]
+        seen = [(path, line) for times, path, line in ran if times]
+        lines = dict.fromkeys((use.path, use.line) for use in adding)
+        return tuple(seen or (lines if len(lines) == 1 and self.others_run else ()))
+
+    @property
+    def others_run(self) -> bool:
+        """Whether other threads run the program's code, whose lines were not seen."""
+        return bool(frames.own_codes_elsewhere())
 
     def method_at(self, use: Use) -> Function | None:
         """Return the function that a use is in."""
@@ -115,6 +128,24 @@ class Sources:
             and any(name_in(part) == hook for part in ast.walk(file.function(call) or call))
         }
         return tuple(Place(*at, code) for at, code in found.items())
+
+    def setting(self, variable: str) -> tuple[Place, ...]:
+        """Return the lines that ran and set a context variable of this name."""
+        makes, sets = "ContextVar", "set"
+        names = {
+            name_in(target)
+            for file in self._program.files(makes)
+            for call in file.calls(makes)
+            if any(getattr(part, "value", None) == variable for part in call.args[:1])
+            for target, _ in pairs_of(file.statement(call))
+        }
+        found = [
+            (file.path, file.statement(call).lineno, ast.unparse(file.statement(call)))
+            for file in self._program.files(sets)
+            for call in file.calls(sets)
+            if isinstance(call.func, ast.Attribute) and name_in(call.func.value) in names
+        ]
+        return tuple(Place(*one) for one in dict.fromkeys(found) if self.visits.get(one[:2]))
 
     @cached_property
     def _program(self) -> ProgramTexts:

@@ -10,9 +10,10 @@ from leakcheck.runtime.attribution.advice import (
     LOOK_OUTSIDE,
     NO_CREATE_GRAPH,
     fix_for,
-    is_optimizer_state,
+    is_general,
 )
 from leakcheck.runtime.attribution.backward import CREATES, creating_graph
+from leakcheck.runtime.attribution.library import is_optimizer_state
 from leakcheck.runtime.attribution.names import is_stacked
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
@@ -60,6 +61,7 @@ class Lead:
     parts: int = 1  # containers that were merged
     scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: Reason | None = None
+    view_keeps_bytes: int = 0  # by each, of which it shows a part; 0 if it is no such view
 
 
 def suspects_from(leads: list[Lead], blocks_per_step: float = 0.0) -> tuple[Suspect, ...]:
@@ -141,6 +143,7 @@ def _merge(known: Lead, lead: Lead) -> Lead:
         bytes_per_step=(max if within else both)(sizes) if sizes else None,
         blocks_per_step=both((known.blocks_per_step, lead.blocks_per_step)),
         parts=known.parts + lead.parts,
+        view_keeps_bytes=max(known.view_keeps_bytes, lead.view_keeps_bytes),
     )
 
 
@@ -188,6 +191,8 @@ def _suspect(lead: Lead) -> Suspect:
     if scalar and places and is_stacked(places[0], lead.told.holder):
         scalar = False
     fix = fix_for(code, lead.kind, scalar=scalar)
+    if lead.view_keeps_bytes and fix is not None and is_general(fix):
+        fix = Reason.of("copy-the-view", kept_bytes=lead.view_keeps_bytes)
     if outside:
         fix = NO_CREATE_GRAPH if creating else LOOK_OUTSIDE
     return Suspect(

@@ -7,6 +7,7 @@ run and a thousand leaked tensors are one.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +41,9 @@ OUTSIDE = "held outside Python"
 TABLE_OF_HOOKS = "hooks of a Node of the autograd graph"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
 LONGEST_PERIOD = 3  # references from one object of a linked list to the next
+THREAD_LOCAL = "threading.local"  # as programs call it; its type has another name
 _UNKNOWN = Holder()
+_OF_EXCEPTIONS = ("__traceback__", "__context__", "__cause__")
 _MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 
 
@@ -189,6 +192,8 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         if following is None:  # they are what grows
             return _Hop("", _UNKNOWN, at + 1, False)
         return _from_namespace(type(holder), holder, chain, at + 1, growing)
+    if _is_thread_local(holder) and at + 3 < len(chain):
+        return _from_thread_local(holder, chain, at, growing)
     if issubclass(type(holder), dict):
         return _Hop(_dict_edge(holder, child, grows), _UNKNOWN, at + 1, grows)
     if type(holder) is CellType:
@@ -214,6 +219,20 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
     if id(chain[at]) in growing:  # attributes that are added under ever new names
         return _Hop(POSITION, _UNKNOWN, at + 1, True)
     return _Hop(f".{key}", Holder("attribute", key, owner), at + 1, False)
+
+
+def _is_thread_local(thing: Any) -> bool:
+    return issubclass(type(thing), threading.local)
+
+
+def _from_thread_local(holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
+    """Step over what keeps a dictionary of attributes for each thread."""
+    key = key_of(chain[at + 2], chain[at + 3])
+    if id(chain[at + 2]) in growing:
+        return _Hop(POSITION, _UNKNOWN, at + 3, True)
+    kind = type(holder)
+    owner = THREAD_LOCAL if kind is threading.local else name_of(kind)
+    return _Hop(f".{key}", Holder("attribute", key, owner), at + 3, False)
 
 
 def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
@@ -284,6 +303,8 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
         return ".grad", Holder("gradient")
     if kind is objects.LruCache:
         return edge_to_element(holder), Holder("memo", function=_cached_by(holder))
+    if kind is FrameType and type(child) is FrameType:
+        return f"called by {child.f_code.co_name}()", _UNKNOWN
     if kind is FrameType:
         name = next((n for n, value in locals_of(holder).items() if value is child), "?")
         kept = Holder("traceback", name, function=holder.f_code.co_name)
@@ -299,7 +320,9 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
     attribute = attribute_of(holder, child)
     if attribute:
         return f".{attribute}", Holder("attribute", attribute, name_of(kind))
-    return f"in a {name_of(kind)}", Holder("inside", owner=name_of(kind))
+    part = _part_of_exception(holder, child)
+    edge = f".{part}" if part else f"in a {name_of(kind)}"
+    return edge, Holder("inside", owner=name_of(kind))
 
 
 def _suspended(holder: Any, child: Any) -> Holder:
@@ -320,6 +343,13 @@ def attribute_of(holder: Any, child: Any) -> str:
             if type(slot) is MemberDescriptorType and _slot_holds(slot, holder, child):
                 return name
     return ""
+
+
+def _part_of_exception(holder: Any, child: Any) -> str:
+    if not issubclass(type(holder), BaseException):
+        return ""
+    parts = ((name, BaseException.__dict__[name].__get__(holder)) for name in _OF_EXCEPTIONS)
+    return next((name for name, value in parts if value is child), "")
 
 
 def _namespace(thing: Any) -> dict[str, Any]:

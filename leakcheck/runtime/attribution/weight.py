@@ -14,11 +14,16 @@ from typing import Any
 from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.introspection.kinds import ByKind, attribute_of_class, namespace_of
 from leakcheck.runtime.introspection.objects import LENGTHS, tensor_type
-from leakcheck.runtime.introspection.tensors import storage_bytes_of
+from leakcheck.runtime.introspection.tensors import (
+    element_bytes_of,
+    numel_of,
+    storage_bytes_of,
+)
 
 MOST_OBJECTS = 2000  # visited to weigh a few elements
 FEWEST_TO_COMPARE = 4  # of things, to tell what they share
 FIRST_MORE = 2.0  # times what each of the others weighs
+MOST_SHOWN = 4  # times what a view shows, that it keeps: a copy of it would be worth the while
 ROUNDED_TO_BYTES = 16  # by CPython's allocator and by malloc
 SMALL_INTS = range(-5, 257)  # CPython keeps one of each
 _SHARED = (type, type(sys), type(lambda: None), type(len), type(sys._getframe()), type(None), bool)
@@ -105,6 +110,32 @@ def _kept_by(part: Any) -> list[Any]:
     """Return the tensor that an array keeps alive where the collector does not see it."""
     base = hidden.base_of(part) if type(part) is hidden.array_type() else None
     return [] if base is None else [base]
+
+
+def kept_by_views(things: Sequence[Any], each_bytes: float) -> int:
+    """Return how many bytes each of some views keeps, 0 if they are none that show a small part.
+
+    `each_bytes`: what each was found to keep; the rows of one batch, all of them kept, share it.
+    """
+    shown = filter(None, map(_shown_of, things))
+    most = max(shown, key=lambda one: one[1], default=(0, 0))
+    partly = most[1] >= MOST_SHOWN * most[0]
+    return most[1] if partly and each_bytes >= most[1] / 2 else 0
+
+
+def _shown_of(thing: Any) -> tuple[int, int] | None:
+    """Return the bytes that a view shows and those of what it keeps, None for what is no view."""
+    base = hidden.base_of(thing)
+    if base is None:
+        return None
+    try:
+        if type(thing) is hidden.array_type():
+            while type(base) is type(thing) and (further := hidden.base_of(base)) is not None:
+                base = further
+            return (thing.nbytes, base.nbytes) if type(base) is type(thing) else None
+        return numel_of(thing) * element_bytes_of(thing), storage_bytes_of(thing)
+    except Exception:  # a tensor without storage
+        return None
 
 
 def are_plain(things: Sequence[Any]) -> bool:

@@ -218,7 +218,8 @@ class GarbageMeter:
             self._little = 0
 
     def _begin(self) -> None:
-        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not self.measuring
+        hurried = self.measuring and gc.isenabled()  # where it is off, none but ours are seen
+        recurs = len(self._freed) >= FEWEST_COLLECTIONS and not hurried
         here = self.thread == get_ident()
         if recurs and here and not self.kinds and self._examined < MOST_EXAMINED:
             self._examined += 1

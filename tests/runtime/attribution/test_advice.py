@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.optim import SGD
 
 from leakcheck.model import LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
@@ -233,7 +234,7 @@ def test_what_finalize_keeps_is_not_to_be_bound_to_the_object():
         (
             "local `opt` in main()",
             (Link(".state", "defaultdict"), Link("[x]", "dict", suspect=True)),
-            "attribute `SGD.state`, from local `opt` in main()",
+            f"attribute `{SGD.__name__}.state`, from local `opt` in main()",
             "an optimizer keeps the state of every parameter that it was given",
         ),
     ],
@@ -244,6 +245,15 @@ def test_what_is_registered_or_awaited_is_to_be_given_back(root, links, holder, 
     )
 
     assert said(fitting(tensors)).startswith(advice)
+
+
+def test_a_state_that_is_no_optimizer_s_is_not_told_of_parameters():
+    links = (Link(".state", "defaultdict"), Link("[x]", "dict", suspect=True))
+    holder = held_by("attribute `Sessions.state`, from local `store` in main()")
+    trace = LeakTrace("local `store` in main()", links)
+    suspect = Suspect("tensor", "Tensor", trace=trace, holder=holder, fix=NUMBER)
+
+    assert fitting(suspect) == NUMBER
 
 
 def test_a_hook_that_adds_to_what_grows_need_not_be_removed():

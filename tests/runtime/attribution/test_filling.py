@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import deque
 from functools import cache, lru_cache
@@ -60,6 +61,19 @@ def test_a_cache_with_a_limit_is_only_filling():
 
     assert suspects == ()
     assert "made" in told(notice)
+
+
+def test_of_the_limits_of_a_cache_the_nearest_is_told_and_no_other():
+    @lru_cache(maxsize=10_000)
+    def made(number):
+        return torch.zeros(number)
+
+    drawn = random.Random(0)
+    numbers = iter([drawn.randrange(400) for _ in range(1000)])
+    suspects, (notice,) = through_a_window(lambda: made(next(numbers)), ["tensors"])
+
+    assert suspects == ()
+    assert re.search(r"holds 6\d of about 4\d\d possible keys", told(notice))
 
 
 def test_a_cache_without_a_limit_is_a_leak():

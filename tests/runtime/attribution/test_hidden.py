@@ -129,3 +129,47 @@ def test_what_is_kept_by_a_view_alone_is_known_and_no_object_is_made_for_it():
     assert hidden.seen_through_views([alone, base, view, of_unnamed]) == {id(base)}
     assert sum(type(one) is torch.Tensor for one in gc.get_objects()) == before
     assert hidden.seen_through_views([]) == set()
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [lambda: torch.rand(256, 8), lambda: numpy.random.default_rng(0).random((256, 8))],
+    ids=["tensor", "array"],
+)
+def test_a_row_that_keeps_its_whole_batch_is_to_be_copied(batch):
+    kept = Kept()
+
+    (suspect,), _ = through_a_window(lambda: kept.things.append(batch()[0]))
+
+    assert suspect.fix is not None
+    assert suspect.fix.code == "copy-the-view"
+
+
+def test_rows_that_keep_a_batch_together_are_not_to_be_copied():
+    kept = Kept()
+
+    (suspect,), _ = through_a_window(lambda: kept.things.extend(torch.rand(8, 64)))
+
+    assert suspect.fix is not None
+    assert suspect.fix.code == "keep-a-number-or-window"
+
+
+def test_a_traceback_is_told_with_the_functions_that_called_one_another():
+    def fail(data):
+        raise KeyError("x")
+
+    kept = Kept()
+
+    def step():
+        batch = torch.rand(3)
+        try:
+            fail(batch)
+        except KeyError as error:
+            kept.things.append(error)
+
+    (suspect,), _ = through_a_window(step)
+
+    assert suspect.trace is not None
+    edges = [link.edge for link in suspect.trace.links]
+    assert edges[:4] == [".things", "[x]", ".__traceback__", ".tb_frame"]
+    assert all("local ?" not in edge for edge in edges)

@@ -38,9 +38,15 @@ def test_nothing_is_named_where_two_lines_may_be_to_blame():
 
 
 def test_nothing_is_named_where_two_lines_added_all_of_it():
-    credits = Counter({FORWARD: 98_304, LEAK: 99_000, ZERO_GRAD: -98_304})
+    credits = Counter({FORWARD: 98_304, LEAK: 99_000, ZERO_GRAD: -98_650})
 
     assert culprit(credits, expected=98_700) == {}
+
+
+def test_of_two_lines_that_added_all_of_it_the_one_whose_memory_is_given_back_is_not_to_blame():
+    credits = Counter({FORWARD: 98_304, LEAK: 99_000, ZERO_GRAD: -98_304})
+
+    assert culprit(credits, expected=98_700) == {LEAK: 99_000}
 
 
 def test_nothing_is_named_where_nothing_was_gained():
