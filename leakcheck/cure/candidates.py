@@ -436,7 +436,7 @@ TABLE = (
     Candidate("text", "keep the words of the exception", _ANY, as_text, loses="value"),
     Candidate("copy", "keep a copy of the part", _MEMORY, copied),
     Candidate("close", "end it where it is made", _OPENED, closed),
-    Candidate("made-once", "make it once, before the loop", _OPENED, made_once),
+    Candidate("made-once", "make it once, before the loop", _OPENED, made_once, loses="value"),
     Candidate("drop", "do not keep it: nothing reads it", _ANY, dropped, to_end=True),
     Candidate("weak", "keep a weak reference", _ANY, weakly, loses="value"),
     Candidate("unlinked", "do not keep the one before it", _ANY, unlinked, loses="value"),

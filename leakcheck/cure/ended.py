@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of
+from leakcheck.cure.reads import added_to
 from leakcheck.cure.sites import LeakSite, Loop
 
 # what makes it -> what ends it; `{module}` is what the maker's name begins with
@@ -52,8 +53,12 @@ def _closed(site: LeakSite, line: cst.SimpleStatementLine, end: str) -> str:
 
 
 def made_once(site: LeakSite, size: str) -> Iterator[str]:
-    """Move a line before its loop, where nothing in it is of the loop."""
-    for line in site.lines():
+    """Move a line before its loop, where nothing in it is of the loop.
+
+    What is put into a list is of the loop: another one each time.
+    """
+    added = any(added_to(part, site.source) == site.holder.name for part in site.parts())
+    for line in () if added else site.lines():
         loops = site.loops()
         if loops and not _is_of(site, loops[0], line):
             yield from before_loop(site, line)

@@ -276,9 +276,11 @@ def test_what_is_opened_is_ended_as_its_block_is_left(maker, end):
 def test_what_is_of_no_step_is_made_before_the_loop_and_what_is_of_one_is_not():
     once = changed("logger.addHandler(handler)", "descriptors", "handlers")
     each = changed("logger.addHandler(loss)", "descriptors", "handlers")
+    gathered = changed("log.append(metric.state)", "tensor")
 
     assert "made-once" in dict(once)
     assert "made-once" not in dict(each)
+    assert "made-once" not in dict(gathered)
 
 
 def test_a_list_that_stays_one_is_cut_after_it_was_added_to():
