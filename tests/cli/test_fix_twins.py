@@ -10,7 +10,6 @@ import json
 import pytest
 
 pytest.importorskip("torch")
-from tests.forks import forks
 
 HEAD = """\
 import torch
@@ -138,12 +137,6 @@ TWINS = {
         ["stdout"],
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def forked():
-    with forks() as each:
-        yield each
 
 
 @pytest.mark.parametrize("name", TWINS)
