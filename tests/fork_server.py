@@ -39,9 +39,10 @@ IMPORTED = (
     "leakcheck.static.check",
 )
 # which an interpreter, its allocator or torch reads as it starts
-READ_AT_THE_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "TORCH_LOGS", "PYTORCH_")
+READ_AT_THE_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "TORCH_LOGS")
 FOUND_THERE = "PYTHONPATH"  # a fork can follow it
 MOST_BYTES = 1 << 20
+FILE = "<forks>"  # the name that this runs by
 Order = dict[str, Any]
 
 
@@ -182,7 +183,7 @@ def _status(code: object) -> int:
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == FILE:
         traceback = traceback.tb_next
     return traceback
 

@@ -26,6 +26,12 @@ sys.path.append({here!r})
 from fork_client import main
 main({place!r}, {python!r})
 """
+# by another name than a file's, for the server is no part of the programs that are watched
+SERVER = """\
+import sys
+sys.path[0] = {here!r}
+exec(compile(open({file!r}).read(), "<forks>", "exec"))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,8 @@ def forks() -> Iterator[Forks]:
         place, python = os.path.join(folder, "socket"), Path(folder, "python")
         python.write_text(PYTHON.format(python=sys.executable, here=str(HERE), place=place))
         python.chmod(0o755)
-        command = [sys.executable, str(HERE / "fork_server.py"), place, str(python)]
+        server_code = SERVER.format(here=str(HERE), file=str(HERE / "fork_server.py"))
+        command = [sys.executable, "-c", server_code, place, str(python)]
         environment = without_pytest(os.environ)
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as server:
             _wait_for(place, server)

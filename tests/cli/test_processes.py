@@ -9,6 +9,7 @@ import pytest
 from leakcheck.cli.forkserver import Opening
 from leakcheck.cli.processes import Processes, processes
 from leakcheck.cli.trials import Trials
+from leakcheck.report.reasons import said
 
 PROGRAM = """\
 import atexit, os, random, sys
@@ -101,4 +102,5 @@ def test_a_fork_that_hangs_is_ended_and_the_next_one_runs(program, tmp_path):
 def test_a_fork_that_is_killed_tells_so(program, tmp_path):
     opening = program("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     with processes(opening, 60) as each:
-        assert ended(opening, each, tmp_path / "one").error == "the program was killed by SIGKILL"
+        failure = ended(opening, each, tmp_path / "one").failure
+        assert said(failure) == "the program was killed by SIGKILL"

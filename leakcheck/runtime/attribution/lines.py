@@ -13,7 +13,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -33,6 +33,7 @@ BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
 AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
+AS_EXACT = 0.005  # of what is looked for, that a line may add more or less and be the one
 AS_MUCH = 0.001  # apart, for one line to free what another one makes
 LEAST_SHARE, MOST_SHARE = 0.5, 1.5  # of all that a counter gained, in the line that is to blame
 
@@ -224,10 +225,12 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
     # a line that frees more than all lines added gives back what is older than the window
     seen = float(sum(n for n in credits.values() if n >= -added))
     gained = expected if expected > 0 else seen
-    if gained <= 0 or seen < LEAST_SHARE * gained:  # what grows was not added meanwhile
+    if gained <= 0:
         return Counter()
     ranked = sorted(credits.items(), key=lambda each: abs(each[1] - gained))
     near = [(site, n) for site, n in ranked if LEAST_SHARE * gained <= n <= MOST_SHARE * gained]
+    if seen < LEAST_SHARE * gained:  # what grows was not added meanwhile, or much was freed beside
+        return _exactly(gained, near, credits)
     if len(near) > 1:
         near = [each for each in near if not _is_given_back(each[1], credits)] or near
     if near:
@@ -236,6 +239,15 @@ def culprit(credits: Counter[Site], expected: float = 0.0) -> Counter[Site]:
         return Counter(dict(near[:1])) if alone else Counter()
     adding = [each for each in credits.items() if each[1] > (1 - LEAST_SHARE) * gained]
     return Counter(dict(adding)) if len(adding) == 1 else Counter()
+
+
+def _exactly(
+    gained: float, near: Sequence[tuple[Site, int]], credits: Counter[Site]
+) -> Counter[Site]:
+    """Return the one line that added what is looked for, whatever a collection freed on another."""
+    exact = [each for each in near if abs(each[1] - gained) <= AS_EXACT * gained]
+    exact = [each for each in exact if not _is_given_back(each[1], credits)]
+    return Counter(dict(exact)) if len(exact) == 1 else Counter()
 
 
 def _is_given_back(added: int, credits: Counter[Site]) -> bool:

@@ -75,3 +75,10 @@ def test_a_line_at_which_something_older_was_freed_hides_no_other():
     credits = Counter({FORWARD: -8_000_000, BACKWARD: 21_344, ZERO_GRAD: -23_000, LEAK: 35_552})
 
     assert culprit(credits, expected=22 * 1616.0) == {LEAK: 35_552}
+
+
+def test_what_a_collection_freed_on_another_line_hides_no_line_that_added_as_much_as_grew():
+    freed = {FORWARD: 38_272, BACKWARD: 9_792, ZERO_GRAD: -77_000, LEAK: 35_600}
+
+    assert culprit(Counter(freed), expected=22 * 1616.0) == {LEAK: 35_600}
+    assert culprit(Counter({FORWARD: 35_600, ZERO_GRAD: -35_600}), expected=35_552) == {}
