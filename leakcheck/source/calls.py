@@ -249,11 +249,15 @@ class Calls:
 
     def is_uncalled(self, file: File, function: Function) -> bool:
         """Say whether nobody calls what empties, not even a library, and nothing else may."""
+        return self._is_known(file, function) and not any(self._naming(function.name))
+
+    def _is_known(self, file: File, function: Function) -> bool:
+        """Say whether only the lines that are known may call what empties."""
         if not self._program.complete or function.decorator_list:
             return False
         kind = file.above.get(function)
         plain = not isinstance(kind, ast.ClassDef) or self._is_plain(kind)
-        return says(function.name, "empties") and plain and not self._may_be_named(function.name)
+        return says(function.name, "empties") and plain
 
     def _calls_up(self, file: File, function: Function, *, on_new: bool) -> list[Call]:
         """Return the calls of a function, of the functions that call it, and of those."""
@@ -279,8 +283,10 @@ class Calls:
         found = {self._of_call(f, call, depth) for f, call in calls if not _is_in_maker(f, call)}
         if found:
             return next(each for each in OFTEN if each in found)
-        if self.is_uncalled(file, function):
-            return "never called"
+        if self._is_known(file, function):
+            naming = list(self._naming(function.name))
+            if all(self._is_once(f, call) for f, call in naming):
+                return "once" if naming else "never called"
         turns = says(function.name, "turns") and not parts_of(function.name).isdisjoint(_BORDERS)
         return "when a loop turns" if turns else "elsewhere"
 
@@ -328,15 +334,23 @@ class Calls:
         others = (k for f in self._program.files(kind.name) for k in f.classes.values())
         return plain and not any(name_of(b) == kind.name for k in others for b in k.bases)
 
-    def _may_be_named(self, function: str) -> bool:
-        """Say whether a call may come to a function by a name that it gets as a text."""
+    def _naming(self, function: str) -> Iterator[tuple[File, ast.Call]]:
+        """Yield the calls that may come to a function by a name that they get as a text."""
         by_name, by_text = words("functions", "by_name"), words("functions", "by_text")
-        return any(
-            _is_by_text(call) if name in by_text else _is_by_name(file, call, function)
-            for name in by_name | by_text
-            for file in self._program.files(name)
-            for call in file.calls(name)
-        )
+        for name in by_name | by_text:
+            for file in self._program.files(name):
+                for call in file.calls(name):
+                    if _is_by_text(call) if name in by_text else _is_by_name(file, call, function):
+                        yield file, call
+
+    def _is_once(self, file: File, call: ast.Call) -> bool:
+        """Say whether a text is run once: `exec(open("settings.py").read())`.
+
+        What `eval` and `getattr` give may be called later.
+        """
+        function = file.function(call)
+        alone = function is None or self.reach_of_call(file, function) == "once"
+        return name_of(call.func) == "exec" and alone and not file.loops(call)
 
     def _is_after_failure(self, file: File, node: ast.AST) -> bool:
         """Say whether a node is in a handler of what goes wrong, but for one that adds there."""
