@@ -249,7 +249,7 @@ class Calls:
 
     def is_uncalled(self, file: File, function: Function) -> bool:
         """Say whether nobody calls what empties, not even a library, and nothing else may."""
-        return self._is_known(file, function) and not any(self._naming(function.name))
+        return self._is_known(file, function) and not any(self._naming(file, function))
 
     def _is_known(self, file: File, function: Function) -> bool:
         """Say whether only the lines that are known may call what empties."""
@@ -284,7 +284,7 @@ class Calls:
         if found:
             return next(each for each in OFTEN if each in found)
         if self._is_known(file, function):
-            naming = list(self._naming(function.name))
+            naming = list(self._naming(file, function))
             if all(self._is_once(f, call) for f, call in naming):
                 return "once" if naming else "never called"
         turns = says(function.name, "turns") and not parts_of(function.name).isdisjoint(_BORDERS)
@@ -334,14 +334,20 @@ class Calls:
         others = (k for f in self._program.files(kind.name) for k in f.classes.values())
         return plain and not any(name_of(b) == kind.name for k in others for b in k.bases)
 
-    def _naming(self, function: str) -> Iterator[tuple[File, ast.Call]]:
+    def _naming(self, file: File, function: Function) -> Iterator[tuple[File, ast.Call]]:
         """Yield the calls that may come to a function by a name that they get as a text."""
         by_name, by_text = words("functions", "by_name"), words("functions", "by_text")
+        kind = file.above.get(function)
+        owner = kind.name if isinstance(kind, ast.ClassDef) else ""
         for name in by_name | by_text:
-            for file in self._program.files(name):
-                for call in file.calls(name):
-                    if _is_by_text(call) if name in by_text else _is_by_name(file, call, function):
-                        yield file, call
+            for other in self._program.files(name):
+                for call in other.calls(name):
+                    if name in by_text and _is_by_text(call):
+                        yield other, call
+                    elif name in by_name and _is_by_name(other, call, function.name):
+                        asked = call.args[0] if name == "getattr" and owner and call.args else None
+                        if asked is None or self._may_have(other, asked, owner):
+                            yield other, call
 
     def _is_once(self, file: File, call: ast.Call) -> bool:
         """Say whether a text is run once: `exec(open("settings.py").read())`.
@@ -438,9 +444,24 @@ def _is_by_text(call: ast.Call) -> bool:
 
 def _is_by_name(file: File, call: ast.Call, function: str) -> bool:
     """Say whether a call may come to a function: `getattr(x, name)()`, `methodcaller("reset")`."""
-    owner, *which = call.args if name_of(call.func) == "getattr" else (None, *call.args)
+    if name_of(call.func) == "getattr" and call.args:
+        owner, *which = call.args
+    else:
+        owner, which = None, call.args
     while isinstance(owner, ast.Attribute):
         owner = owner.value
     if isinstance(owner, ast.Name) and owner.id in file.imports:  # getattr(torch.optim, name)
         return False
-    return any(not isinstance(e, ast.Constant) or e.value == function for e in which[:1])
+    return any(_may_spell(each, function) for each in which[:1])
+
+
+def _may_spell(name: ast.expr, function: str) -> bool:
+    """Say whether a text may be a name: what begins with another word, `f"layer{i}"`, is not."""
+    match name:
+        case ast.Constant(value=value):
+            return bool(value == function)
+        case ast.JoinedStr(values=[ast.Constant(value=str(begin)), *_]):
+            return function.startswith(begin)
+        case ast.BinOp(left=ast.Constant(value=str(begin)), op=ast.Add()):
+            return function.startswith(begin)
+    return True
