@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
-REFUSED = b"refused"  # what only a new interpreter can be
+REFUSED = "refused: "  # what only a new interpreter can be; the variables that ask for one follow
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -37,9 +37,9 @@ class Fork:
     def wait(self) -> int:
         """Return its status once it has ended."""
         with self._line:
-            told = self._line.recv(16)
-        if told == REFUSED:
-            raise Refused
+            told = self._line.recv(1024).decode()
+        if told.startswith(REFUSED):
+            raise Refused(told.removeprefix(REFUSED))
         return int(told)
 
 

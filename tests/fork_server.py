@@ -22,6 +22,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
@@ -78,9 +79,9 @@ class Server:
         """Fork for an order; returns it in the fork alone."""
         text, descriptors, _, _ = socket.recv_fds(line, MOST_BYTES, 3)
         order = json.loads(text)
-        if _at_the_start(order["environment"]) != _at_the_start(os.environ):
+        if others := _at_the_start(order["environment"]) ^ _at_the_start(os.environ):
             with line:
-                line.send(REFUSED)
+                line.send(f"{REFUSED}{', '.join(sorted(name for name, _ in others))}".encode())
         elif pid := os.fork():
             process = os.pidfd_open(pid)
             self._lines[process] = line, pid
@@ -120,9 +121,9 @@ class Server:
             os.killpg(pid, signal.SIGKILL)
 
 
-def _at_the_start(environment: os._Environ[str] | dict[str, str]) -> dict[str, str]:
+def _at_the_start(environment: Mapping[str, str]) -> set[tuple[str, str]]:
     return {
-        name: value
+        (name, value)
         for name, value in environment.items()
         if name.startswith(READ_AT_THE_START) and name != FOUND_THERE
     }

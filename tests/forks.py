@@ -45,10 +45,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Forks:
-    """Runs leakcheck or pytest in forks of one process; `python` runs what Python would."""
+    """Runs leakcheck or pytest in forks of one process; `python` runs what Python would.
+
+    `environment`: that of the session as it began, without what pytest tells its plugins: no
+    program is part of the test that runs.
+    """
 
     place: str
     python: str
+    environment: Mapping[str, str]
 
     def run(
         self,
@@ -64,8 +69,7 @@ class Forks:
         order = {
             "arguments": ["-m", tool, *args],
             "folder": str(folder),
-            # no program is part of the test that runs
-            "environment": {**without_pytest(os.environ), **environment},
+            "environment": {**self.environment, **environment},
             "whole_heap": whole_heap,
         }
         with contextlib.ExitStack() as opened:
@@ -93,7 +97,7 @@ def forks() -> Iterator[Forks]:
         environment = without_pytest(os.environ)
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as server:
             _wait_for(place, server)
-            yield Forks(place, str(python))
+            yield Forks(place, str(python), environment)
             server.communicate()
 
 

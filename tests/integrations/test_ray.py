@@ -40,7 +40,8 @@ def train_loop(config):
             sentinel.step()
 
 
-def test_the_worker_that_grows_is_named(cluster, tmp_path):
+def test_the_worker_that_grows_is_named(cluster, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)  # which Ray sets for the process
     trainer = ray_torch.TorchTrainer(
         train_loop,
         train_loop_config={"folder": str(tmp_path / "records")},
