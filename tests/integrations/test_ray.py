@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def cluster(monkeypatch):
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("PYTHONBREAKPOINT", "")  # Ray sets it for all that follows
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()
@@ -40,8 +41,7 @@ def train_loop(config):
             sentinel.step()
 
 
-def test_the_worker_that_grows_is_named(cluster, tmp_path, monkeypatch):
-    monkeypatch.delenv("PYTHONBREAKPOINT", raising=False)  # which Ray sets for the process
+def test_the_worker_that_grows_is_named(cluster, tmp_path):
     trainer = ray_torch.TorchTrainer(
         train_loop,
         train_loop_config={"folder": str(tmp_path / "records")},
