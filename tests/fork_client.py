@@ -46,14 +46,17 @@ class Fork:
 def main(place: str, python: str) -> None:
     """Be the Python that was asked for: a fork, or an interpreter where that does not do."""
     arguments = sys.argv[1:]
+    unbuffered = arguments[:1] == ["-u"]  # as torchrun starts its ranks
+    del arguments[: int(unbuffered)]
     if arguments and arguments[0][:2] in ("-c", "-m") and len(arguments[0]) > 2:
         arguments[:1] = arguments[0][:2], arguments[0][2:]
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-c", "-m")):
-        os.execv(python, [python, *arguments])
+        os.execv(python, [python, *sys.argv[1:]])
     order = {
         "arguments": arguments,
         "folder": os.getcwd(),
         "environment": dict(os.environ),
+        "unbuffered": unbuffered,
         "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
     }
     fork = Fork(place, order, (0, 1, 2))
@@ -62,7 +65,7 @@ def main(place: str, python: str) -> None:
     try:
         status = fork.wait()
     except Refused:
-        os.execv(python, [python, *arguments])
+        os.execv(python, [python, *sys.argv[1:]])
     if status >= 0:
         os._exit(status)
     if -status != signal.SIGKILL:

@@ -78,9 +78,12 @@ class Server:
     def _ordered(self, line: socket.socket) -> tuple[Order, list[int]] | None:
         """Fork for an order; returns it in the fork alone."""
         text, descriptors, _, _ = socket.recv_fds(line, MOST_BYTES, 3)
+        if not text:  # who asked is gone already
+            line.close()
+            return None
         order = json.loads(text)
         if others := _at_the_start(order["environment"]) ^ _at_the_start(os.environ):
-            with line:
+            with line, contextlib.suppress(BrokenPipeError):
                 line.send(f"{REFUSED}{', '.join(sorted(name for name, _ in others))}".encode())
         elif pid := os.fork():
             process = os.pidfd_open(pid)
@@ -113,11 +116,17 @@ class Server:
             line.send(str(status).encode())
 
     def _asked(self, line: socket.socket, pid: int) -> None:
-        asked = line.recv(1)
+        if line.fileno() < 0:  # the fork has ended in the same round
+            return
+        asked = b""
+        with contextlib.suppress(ConnectionResetError):
+            asked = line.recv(1)
         if asked:
             os.kill(pid, asked[0])
-        else:  # who asked is gone
-            self._selector.unregister(line)
+            return
+        self._selector.unregister(line)  # who asked is gone
+        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it had no session of its own yet
             os.killpg(pid, signal.SIGKILL)
 
 
@@ -171,6 +180,9 @@ def _take_over(order: Order, descriptors: list[int]) -> None:
     sys.executable = sys.argv[2]  # what it starts are forks, too
     for limit, values in order.get("limits", ()):
         resource.setrlimit(limit, tuple(values))
+    if order.get("unbuffered"):
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(write_through=True)  # type: ignore[union-attr]
     random.seed()
     if order.get("whole_heap"):
         gc.unfreeze()

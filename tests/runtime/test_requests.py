@@ -268,4 +268,4 @@ def test_the_state_of_aborted_requests_is_growing_with_its_dictionary_named():
 def test_the_repaired_server_is_steady():
     _, report = served(repaired=True)
 
-    assert (report.verdict, report.suspects) == ("steady", ()), report.reason
+    assert (report.verdict, report.suspects) == ("steady", ()), report
