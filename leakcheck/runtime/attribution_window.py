@@ -132,7 +132,8 @@ class Findings:
         as little is no longer tolerated.
         """
         logs = logs_of_libraries(self.suspects, numbers_bytes)
-        own = () if tolerance_bytes else tuple(filter(is_log_of_numbers, self.suspects))
+        less = tolerance_bytes < numbers_bytes
+        own = tuple(filter(is_log_of_numbers, self.suspects)) if less else ()
         if own and sum(one.bytes_per_step or 0.0 for one in own) < numbers_bytes:
             return self._without(own, "log", numbers_bytes)
         return self._without(logs, "library-log", numbers_bytes) if logs else self

@@ -66,7 +66,9 @@ class Course:
     @property
     def tolerance_bytes(self) -> int:
         """What plain objects may gain a step without being looked at."""
-        return 0 if self._passed else self.tolerance.per_step_bytes
+        if self._passed:
+            return self.tolerance.beside(self._passed_per_step)
+        return self.tolerance.per_step_bytes
 
     @property
     def next_step(self) -> int:
@@ -98,7 +100,8 @@ class Course:
         self.watch.start_over(step)
         self.stage: Stage = "watching"
         self.excuses, self._vigil, self.span = Excuses(), Vigil(), LoopSpan(step, self.steps)
-        self._passed: Passed = ""  # of what is tolerated
+        self._passed: Passed = ""  # of what is tolerated,
+        self._passed_per_step = 0.0  # by so many bytes a step
         self._looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
         self._confirmation, self._by_phase = None, False
         # it grows: too evenly to wait as usual; where a cache may fill up; it was looked at longer
@@ -245,7 +248,7 @@ class Course:
         passed = self.tolerance.passed(gained, self.span.seen(step), self.watch.elapsed_s)
         if not passed or passed == self._passed:
             return False
-        self._passed = passed
+        self._passed, self._passed_per_step = passed, gained
         self.excuses.tolerate_no_more()
         return True
 

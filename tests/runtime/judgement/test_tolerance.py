@@ -89,6 +89,14 @@ def test_a_late_climb_counts_no_more_than_the_whole_run_gained():
     assert 2600 < creep_per_step(late, 3000) < 2700
 
 
+def test_what_grows_beside_what_has_passed_is_no_cause_of_it():
+    tolerance = Tolerance()
+
+    assert tolerance.beside(7000.0) == 700
+    assert tolerance.beside(50.0) == 5
+    assert tolerance.beside(100_000.0) == 1024  # no more than nobody minds anyway
+
+
 def watched(add: Callable[[int], object], steps: int = 9000, **options: Any) -> Report:
     with Sentinel(**options) as sentinel:
         for step in range(steps):
