@@ -106,10 +106,10 @@ def _run(plan: Plan, stage: str, steps: int, loader: int | None = None) -> tuple
         raise UsageError(notes.error)
     run = _judge(stage, report, notes)
     if status is None and run.verdict != "growing":
-        timed_out = Reason.of("timed-out", timeout_s=plan.timeout_s)
-        return StageRun(stage, "unclear", timed_out, report), notes
+        return StageRun(stage, "unclear", cut_short(status, plan.timeout_s), report), notes
     if status is not None and not notes.ended:
-        return StageRun(stage, "unclear", killed(status), report, failed=status < 0), notes
+        why = cut_short(status, plan.timeout_s)
+        return StageRun(stage, "unclear", why, report, failed=status < 0), notes
     return run, notes
 
 
@@ -178,8 +178,10 @@ def _read_back(folder: Path) -> tuple[Notes, Report | None]:
         return notes, None
 
 
-def killed(status: int) -> Reason:
-    """Return how a program ended that wrote no notes."""
+def cut_short(status: int | None, timeout_s: float) -> Reason:
+    """Return how a program ended that wrote no notes; no status when its time was over."""
+    if status is None:
+        return Reason.of("timed-out", timeout_s=timeout_s)
     if status < 0:
         return Reason.of("killed", signal=signal.Signals(-status).name)
     return Reason.of("left-early", status=status)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from leakcheck.cli.processes import Processes
-from leakcheck.cli.stages import killed
+from leakcheck.cli.stages import cut_short
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.proof import goes_on
 from leakcheck.cure.witness import LOSS
@@ -99,8 +99,7 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     try:
         notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=TrialNotes)
     except (OSError, msgspec.MsgspecError):
-        timed_out = Reason.of("timed-out", timeout_s=timeout_s)
-        failure = timed_out if status is None else killed(status)
+        failure = cut_short(status, timeout_s)
         trial = Trial(None, status=1 if status is None else status, failure=failure)
         return trial, TrialNotes()
     stdout = (folder / "stdout").read_text(encoding="utf-8", errors="surrogateescape")

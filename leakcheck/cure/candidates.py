@@ -31,19 +31,10 @@ from leakcheck.cure.unkept import (
     weakly,
 )
 from leakcheck.model import Kind
+from leakcheck.source.words import words
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
 _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
-_MAKE_CONTAINERS = (
-    "list",
-    "dict",
-    "set",
-    "deque",
-    "defaultdict",
-    "OrderedDict",
-    "Counter",
-    "Queue",
-)
 _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
@@ -109,7 +100,7 @@ def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         case cst.Name(value="None" | "True" | "False"):
             return
         case cst.Call(func=cst.Name(value=made) | cst.Attribute(attr=cst.Name(value=made))) if (
-            made in _MAKE_CONTAINERS
+            made in words("functions", "makes_empty")
         ):
             return
         case _ if isinstance(value, _KEPT):
