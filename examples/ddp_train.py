@@ -25,6 +25,7 @@ def main(steps: int = 200) -> None:
         optimizer.step()
         if dist.get_rank() == 1:
             losses.append(loss)  # keeps the autograd graph of every step
+    del model  # first: torch 2.13 may hang where the model is the last to hold the group
     dist.destroy_process_group()
 
 

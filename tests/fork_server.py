@@ -64,6 +64,8 @@ class Server:
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj == 0:
+                    for _, pid in self._lines.values():
+                        _kill(pid)
                     sys.exit()
                 if key.fileobj is self._listening:
                     line, _ = self._listening.accept()
@@ -125,9 +127,13 @@ class Server:
             os.kill(pid, asked[0])
             return
         self._selector.unregister(line)  # who asked is gone
-        os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):  # it had no session of its own yet
-            os.killpg(pid, signal.SIGKILL)
+        _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it had no session of its own yet
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _at_the_start(environment: Mapping[str, str]) -> set[tuple[str, str]]:

@@ -43,6 +43,7 @@ for step in range({steps}):
     if rank == 1 and {leaky}:
         losses.append(loss)
 print(f"rank {{rank}} is done\\n", end="", flush=True)  # at once, or two ranks mix
+del model  # as in examples/ddp_train.py
 dist.destroy_process_group()
 """
 

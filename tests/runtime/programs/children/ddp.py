@@ -23,6 +23,7 @@ def train(rank, store, leaks):
         loss.backward()
         optimizer.step()
         losses.append(loss if leaks and rank == 1 else loss.item())
+    del model  # as in examples/ddp_train.py
     dist.destroy_process_group()
 
 
