@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from leakcheck.cli.stages import Plan, as_it_is
+from leakcheck.cli.isolate_stages import Plan, as_it_is
 from leakcheck.comparison import compare, leak_of, observed
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import Comparison, Observation

@@ -20,7 +20,7 @@ from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
 from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
-    from leakcheck.cli.stages import Plan
+    from leakcheck.cli.isolate_stages import Plan
     from leakcheck.experiments import StageRun
 
 CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
@@ -66,8 +66,8 @@ def command(
     is redirected. A stage that does not apply, or that the program fails in, says so. Exit status:
     0 steady, 1 growing, 2 could not tell.
     """
+    from leakcheck.cli.isolate_stages import Plan
     from leakcheck.cli.session import writable
-    from leakcheck.cli.stages import Plan
     from leakcheck.runtime.script import find_script
 
     if not program:
@@ -85,7 +85,7 @@ def command(
 
 
 def _isolate(plan: Plan, json_path: Path | None) -> int:
-    from leakcheck.cli.stages import run_stages
+    from leakcheck.cli.isolate_stages import run_stages
     from leakcheck.experiments import Isolation
     from leakcheck.model import Reason
     from leakcheck.runtime.isolation.experiment import conclude

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from leakcheck.cli.forkserver import READY, ForkOrder, Opening
-from leakcheck.cli.stages import LAST_WORDS_S, ended
+from leakcheck.cli.isolate_stages import LAST_WORDS_S, ended
 from leakcheck.cli.tried import TrialOrder
 
 # -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from leakcheck.cli.isolate_stages import cut_short
 from leakcheck.cli.processes import Processes
-from leakcheck.cli.stages import cut_short
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.proof import goes_on
 from leakcheck.cure.witness import LOSS

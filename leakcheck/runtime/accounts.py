@@ -13,7 +13,7 @@ from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
-from leakcheck.runtime.stages import Course
+from leakcheck.runtime.stages.course import Course
 
 # a growing resource -> the kind of leak it shows, the most telling first
 KINDS: dict[str, Kind] = {
@@ -48,21 +48,21 @@ MOST_TELLING: tuple[Kind, ...] = (
 
 def told_suspects(course: Course) -> tuple[Suspect, ...]:
     """Return what leaks, the rates measured over the whole run; at least one."""
-    rates = {reading.resource: reading.line.per_step for reading in course.established}
+    rates = {reading.resource: reading.line.per_step for reading in course.stage.grown}
     leading = _leading(rates)
-    suspects = _worth_telling(course.suspects, rates)
+    suspects = _worth_telling(course.stage.found.suspects, rates)
     if not suspects:
-        allocated_at = (place_of(memory) for memory in course.memory)
+        allocated_at = (place_of(memory) for memory in course.loop.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
         suspects = (Suspect(leading, "", locations=places),)
-    beside = course.fills_beside
+    beside = course.stage.found.fills_beside
     if len(suspects) == 1 and beside is None:
         suspects = (_measured(suspects[0], course, rates),)
     else:
         adding_up = _adding_up(suspects, rates) if beside is None else suspects
         in_use = _bytes_per_step(course, with_blocks=True)[0]
         suspects = _with_rest(adding_up, in_use and in_use - (beside or 0.0))
-    age = course.watch.oldest_node_age_steps
+    age = course.loop.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
     )
@@ -202,13 +202,13 @@ def _bytes_per_step(course: Course, *, with_blocks: bool) -> tuple[float | None,
 
     `with_blocks`: with what Python's allocator gained at the least, which the heap does not show.
     """
-    known = {reading.resource: reading for reading in course.established}
+    known = {reading.resource: reading for reading in course.stage.grown}
     held_back = sum(
         known[name].line.per_step for name in known if name.endswith((*HELD_BACK, OUTSIDE))
     )
     in_use = [
         _climb(course, name, known.get(name))
-        for name in filter(is_in_use, course.watch.quick.resources)
+        for name in filter(is_in_use, course.loop.watch.quick.resources)
     ]
     blocks = known.get("python.blocks") if with_blocks else None
     small = blocks.line.low * BLOCK_BYTES if blocks else 0.0
@@ -223,26 +223,29 @@ def _blocks_beside(course: Course) -> float:
     By the median of the gains, as collections take away and windows leave thousands at once; of
     those since the last collection where there are any, as before it garbage came too.
     """
-    if any(reading.resource == "python.blocks" for reading in course.established):
+    if any(reading.resource == "python.blocks" for reading in course.stage.grown):
         return 0.0
-    since = min((reading.steps[0] for reading in course.established), default=0)
-    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
-    steps, values = course.watch.slow.column("python.blocks", after=since - 1)
-    first, last = bisect_left(steps, collected_at), bisect_right(steps, course.established_step)
+    since = min((reading.steps[0] for reading in course.stage.grown), default=0)
+    collected_at = max((reading.steps[-1] for reading in course.stage.grown), default=0)
+    steps, values = course.loop.watch.slow.column("python.blocks", after=since - 1)
+    first, last = (
+        bisect_left(steps, collected_at),
+        bisect_right(steps, course.stage.episode.grown_step),
+    )
     first = first if len(set(steps[first:last])) > 1 else 0
     usual = usual_gain(steps[first:last], values[first:last])
     return usual if usual >= LEAST_BLOCKS else 0.0
 
 
 def _climb(course: Course, resource: str, confirmed: Reading | None) -> tuple[float, bool]:
-    whole = confirmed or read(course.watch.quick, resource)
+    whole = confirmed or read(course.loop.watch.quick, resource)
     if confirmed is None and whole is not None:
         rate = even_rate(whole.steps, whole.values)
         if rate is not None:
             return rate, True
     # collections and the window make the heap jump: that hides a short climb
-    collected_at = max((reading.steps[-1] for reading in course.established), default=0)
-    between = read(course.watch.quick, resource, collected_at, course.established_step)
+    collected_at = max((reading.steps[-1] for reading in course.stage.grown), default=0)
+    between = read(course.loop.watch.quick, resource, collected_at, course.stage.episode.grown_step)
     climbs = (each.line for each in (whole, between) if each and each.line.low > 0)
     line = next(climbs, None)
     if line is None:

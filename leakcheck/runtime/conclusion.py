@@ -25,7 +25,7 @@ from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
 from leakcheck.runtime.readings.series import GARBAGE
-from leakcheck.runtime.stages import Course
+from leakcheck.runtime.stages.course import Course
 from leakcheck.units import format_bytes
 
 LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
@@ -47,9 +47,9 @@ class Ending:
 
 def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending) -> Report:
     """Make the report of a watch as it stands at `step`."""
-    watch = course.watch
-    steps = course.span.seen(step)
-    children = grown_children(watch.slow, course.tolerance.per_step_bytes)
+    watch = course.loop.watch
+    steps = course.loop.span.seen(step)
+    children = grown_children(watch.slow, course.loop.tolerance.per_step_bytes)
     verdict, reason = _verdict(course, steps, broken, children)
     suspects = told_suspects(course) if verdict == "growing" else ()
     trends = _trends(course, children)
@@ -62,7 +62,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         suspects=suspects,
         notices=(
             *without_contradicted(
-                course.notices, (one.resource for one in course.established), suspects
+                course.loop.notices, (one.resource for one in course.stage.grown), suspects
             ),
             *_garbage_notices(course, steps),
         ),
@@ -70,7 +70,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
             command=ending.command or " ".join(sys.argv),
             steps=steps,
             seconds=elapsed_s,
-            warmup_steps=course.span.warmup_steps,
+            warmup_steps=course.loop.span.warmup_steps,
             clock=clock,
             rank=_environment_number("RANK"),
             world_size=_environment_number("WORLD_SIZE"),
@@ -82,7 +82,11 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
         ),
         overhead=Overhead(watch.per_step_us, min(1.0, cost_s / elapsed_s if elapsed_s else 0.0)),
         memory=explained(
-            watch.slow, watch.quick.newest(), trends, course.span.settled_step, course.memory
+            watch.slow,
+            watch.quick.newest(),
+            trends,
+            course.loop.span.settled_step,
+            course.loop.memory,
         ),
     )
 
@@ -111,12 +115,12 @@ def summary(report: Report) -> str:
 
 
 def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
-    freed_bytes = sum(course.watch.garbage)
+    freed_bytes = sum(course.loop.watch.garbage)
     per_step = freed_bytes / max(1, steps)
     if freed_bytes < LEAST_GARBAGE_BYTES or per_step < LEAST_GARBAGE_PER_STEP:
         return ()
-    kinds = tuple(map(str, course.watch.garbage_kinds))
-    code = "cycles-freed-by-us" if course.watch.garbage_stays else "cycles-freed"
+    kinds = tuple(map(str, course.loop.watch.garbage_kinds))
+    code = "cycles-freed-by-us" if course.loop.watch.garbage_stays else "cycles-freed"
     freed = Reason.of(
         code,
         kinds=Reason.of("of", kinds=kinds) if kinds else None,
@@ -129,7 +133,7 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
 def _verdict(
     course: Course, steps: int, broken: str, children: Reading | None
 ) -> tuple[Verdict, Reason | None]:
-    if course.stage == "growing":
+    if course.stage.name == "growing":
         return "growing", None
     doubt = _unseen(steps, broken) or _doubt(course, steps, children)
     return ("unclear", doubt) if doubt is not None else ("steady", None)
@@ -147,35 +151,39 @@ def _unseen(steps: int, broken: str) -> Reason | None:
 
 
 def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | None:
-    if course.stage in ("waiting", "attributing"):
+    if course.stage.name in ("waiting", "attributing"):
         return _in_doubt(course)
-    if course.watch.garbage_stays and _garbage_notices(course, steps):
+    if course.loop.watch.garbage_stays and _garbage_notices(course, steps):
         return Reason("cycles-pile-up")
-    if course.pending:
-        names = _names(course.pending)
-        return Reason.of("unconfirmed", resources=names, held=_held_by(course.held))
-    if course.stage != "steady" and (doubt := _rises(course, steps)) is not None:
+    if course.stage.pending:
+        names = _names(course.stage.pending)
+        return Reason.of(
+            "unconfirmed", resources=names, held=_held_by(course.stage.episode.held.suspects)
+        )
+    if course.stage.name != "steady" and (doubt := _rises(course, steps)) is not None:
         return doubt
     if children is not None:
         return Reason.of("children-grow", per_step=children.line.per_step)
-    if not course.excuses.hold_for("host.heap"):
-        gained_bytes = creep_per_step(course.watch.quick, course.span.origin) * steps
-        if gained_bytes > course.tolerance.total_bytes:
+    if not course.loop.excuses.hold_for("host.heap"):
+        gained_bytes = creep_per_step(course.loop.watch.quick, course.loop.span.origin) * steps
+        if gained_bytes > course.loop.tolerance.total_bytes:
             return Reason.of("crept", gained_bytes=gained_bytes)
     return None
 
 
 def _rises(course: Course, steps: int) -> Reason | None:
     """Return what went on to the end, though nothing was confirmed to grow."""
-    limited, watch = course.excuses.limited, course.watch
+    limited, watch = course.loop.excuses.limited, course.loop.watch
     if limited is not None and limited.goes_on(watch.sources):
         code = "not-full-yet" if limited.told.code == "limited" else "goes-on-yet"
         return Reason.of(code, limit=limited.told)
     rising = counters_that_rise(watch.slow, short=steps < SHORT_RUN_STEPS)
-    rising = [name for name in rising if not course.excuses.hold_for(name)]
+    rising = [name for name in rising if not course.loop.excuses.hold_for(name)]
     if rising:
         return Reason.of("rose", resources=tuple(rising), steps=steps)
-    climbing = course.excuses.still_climbing(watch.sources, course.tolerance.per_step_bytes)
+    climbing = course.loop.excuses.still_climbing(
+        watch.sources, course.loop.tolerance.per_step_bytes
+    )
     return _climbs(climbing[0]) if climbing else None
 
 
@@ -186,16 +194,16 @@ def _climbs(reading: Reading) -> Reason:
 
 
 def _in_doubt(course: Course) -> Reason:
-    names, held = _names(course.established), _held_by(course.suspects)
-    rare = next((one for one in course.established if one.stairs is not None), None)
-    if course.per_training:
+    names, held = _names(course.stage.grown), _held_by(course.stage.found.suspects)
+    rare = next((one for one in course.stage.grown if one.stairs is not None), None)
+    if course.stage.found.per_training:
         return Reason.of("once-a-training", resources=names, held=held)
     if rare is not None:
         return _too_few_rises(rare, held)
-    if not course.trusted:
+    if not course.loop.trusted:
         return Reason.of("no-graph", resources=names, held=held)
-    if course.removal is not None:
-        removal = course.removal.reason
+    if course.stage.found.removal is not None:
+        removal = course.stage.found.removal.reason
         return Reason.of("may-be-taken", resources=names, held=held, removal=removal)
     return Reason.of("loop-may-release", resources=names, held=held)
 
@@ -227,9 +235,9 @@ def _held_by(suspects: Iterable[Suspect]) -> Reason | None:
 
 
 def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
-    watch = course.watch
-    growing = {reading.resource: reading for reading in course.established}
-    pending = [*course.pending, *([children] if children else [])]
+    watch = course.loop.watch
+    growing = {reading.resource: reading for reading in course.stage.grown}
+    pending = [*course.stage.pending, *([children] if children else [])]
     doubted = growing.keys() | {reading.resource for reading in pending}
     seconds_per_step = watch.quick.seconds_per_step()
     trends = []
@@ -248,7 +256,7 @@ def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
 
 
 def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> bool:
-    if course.stage != "growing":
+    if course.stage.name != "growing":
         return False
     if reading.resource in growing:
         return True
@@ -260,18 +268,18 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
 def _may_follow(course: Course, reading: Reading) -> bool:
     """Say whether memory may grow with what leaks: its interval is too wide to say."""
     memory = reading.resource == "host.rss" or is_in_use(reading.resource)
-    climbs = reading.line.per_step > 0 and reading.line.high > course.tolerance.per_step_bytes
-    return course.stage == "growing" and memory and climbs
+    climbs = reading.line.per_step > 0 and reading.line.high > course.loop.tolerance.per_step_bytes
+    return course.stage.name == "growing" and memory and climbs
 
 
 def _room_bytes(course: Course, resource: str) -> int | None:
     if resource in ("host.rss", "host.heap"):
         return host_room_bytes()
     device, _, what = resource.rpartition(".")
-    capacity = course.watch.capacity_bytes(device) if what == "allocated" else None
+    capacity = course.loop.watch.capacity_bytes(device) if what == "allocated" else None
     if capacity is None:
         return None
-    return max(0, capacity - course.watch.quick.newest().get(resource, 0))
+    return max(0, capacity - course.loop.watch.quick.newest().get(resource, 0))
 
 
 def _environment_number(name: str) -> int | None:
@@ -285,7 +293,7 @@ def _torch_version() -> str | None:
 
 
 def _devices(course: Course) -> str | None:
-    names = [name.rpartition(".")[0] for name in course.watch.quick.resources]
+    names = [name.rpartition(".")[0] for name in course.loop.watch.quick.resources]
     devices = sorted({name for name in names if name != "host"})
     if devices:
         return ", ".join(devices)

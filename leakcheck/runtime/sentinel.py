@@ -44,7 +44,7 @@ from leakcheck.runtime.judgement.tolerance import (
 )
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.watching import Watch
-from leakcheck.runtime.stages import Course
+from leakcheck.runtime.stages.course import Course
 from leakcheck.units import format_bytes
 
 DEFAULT_STEPS = 1000
@@ -219,8 +219,8 @@ class Sentinel:
         with self._lock:
             self._by_loader, self._loader_known, self._outer = by_loader, False, {}
             if self._course is not None:
-                self._course.waits = waits
-                self._course.rounds.outermost = outermost
+                self._course.loop.waits = waits
+                self._course.loop.rounds.outermost = outermost
 
     def loop_begins(self, around: Sequence[tuple[CodeType, Loop]]) -> None:
         """Note that the loop of the steps begins, or begins anew in the loops `around` it."""
@@ -234,7 +234,7 @@ class Sentinel:
         """Ask these loops around the steps, by depth, whether they turned: who can tell."""
         self._outer = {depth: turns for depth, turns in outer if turns.names}
         if self._course is not None:
-            self._course.rounds.outermost = max(self._outer, default=1)
+            self._course.loop.rounds.outermost = max(self._outer, default=1)
 
     def phase(self, depth: int = 1) -> None:
         """Note that a loop around the steps begins its next iteration: an epoch is at depth 1."""
@@ -276,22 +276,23 @@ class Sentinel:
             return
         self.start()
         assert self._course is not None
+        course, loop = self._course, self._course.loop
         with self._lock:
-            if self._course.stage == "growing":
+            if course.stage.name == "growing":
                 return
-            if self._step - self._course.watch.origin >= FEWEST_STEPS:
+            if self._step - loop.watch.origin >= FEWEST_STEPS:
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
-            if per_request and self._course.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
-                self._course.tolerance = replace(self._course.tolerance, per_step_bytes=0)
-                self._course.watch.fine = True
-            self._course.per_request, self._course.trains = per_request, trains
-            self._course.restart(self._step)
-            self._course.trusted = False
+            if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
+                loop.tolerance = replace(loop.tolerance, per_step_bytes=0)
+                loop.watch.fine = True
+            loop.per_request, loop.trains = per_request, trains
+            course.restart(self._step)
+            loop.trusted = False
             self.waits_for(waits, outermost)
-            self._course.graph_patience_steps = graph_patience_steps
+            loop.graph_patience_steps = graph_patience_steps
             if trusted:
-                self._course.trust()
+                loop.trust()
             self._next = self._step + 1
 
     def look_again(self) -> None:
@@ -312,26 +313,26 @@ class Sentinel:
     @property
     def certain(self) -> bool:
         """True once the verdict will not change: growing and attributed, or steady."""
-        return self._course is not None and self._course.stage in ("growing", "steady")
+        return self._course is not None and self._course.stage.name in ("growing", "steady")
 
     def begins_anew(self) -> None:
         """Note that from here on another optimizer trains."""
         if self._course is not None:
-            self._course.rounds.trainings.begin(self._step)
+            self._course.loop.rounds.trainings.begin(self._step)
 
     def trust(self) -> None:
         """Take the steps for training steps: growth of any kind counts from now on."""
         if self._course is not None:
-            self._course.trust()
+            self._course.loop.trust()
 
     @property
     def state(self) -> tuple[int, str]:
         """The number of steps so far and the stage the watch is in."""
-        return self._step, self._course.stage if self._course else "watching"
+        return self._step, self._course.stage.name if self._course else "watching"
 
     def rates(self) -> str:
         """The heap's rate of growth so far, in words for one line; "" while unknown."""
-        reading = read(self._course.watch.quick, "host.heap") if self._course else None
+        reading = read(self._course.loop.watch.quick, "host.heap") if self._course else None
         return f", heap {format_bytes(reading.line.per_step)} a step" if reading else ""
 
     def samples(self) -> tuple[Sample, ...]:
@@ -355,7 +356,7 @@ class Sentinel:
             self._epochs.step()
             if self._by_loader and not self._loader_known:
                 self._look_around(course)
-            before, checkpoints_s = course.stage, watch.checkpoint_s
+            before, checkpoints_s = course.stage.name, watch.checkpoint_s
             course.advance(step)
             self._next = course.next_step
             self._turns = self._outer if course.heeds_phases else {}
@@ -363,9 +364,9 @@ class Sentinel:
                 self.hit_limit = self._limits.exceeded(watch.quick.newest())
             if self._recorder is not None:
                 self._recorder.sample(step, watch.elapsed_s, watch, self.clock)
-            if before == course.stage == "watching" and watch.checkpoint_s == checkpoints_s:
+            if before == course.stage.name == "watching" and watch.checkpoint_s == checkpoints_s:
                 watch.note_cost(perf_counter() - began_s)
-        return course.stage == "growing" != before
+        return course.stage.name == "growing" != before
 
     def _heed(self, outer: dict[int, Turns]) -> None:
         try:
@@ -380,11 +381,11 @@ class Sentinel:
         """Look what tells of epochs: a DataLoader, and the loops around that of the steps."""
         self._loader_known = self._epochs.feed
         outer: list[Turns] = []
-        if course.span.seen(self._step) == 1:
+        if course.loop.span.seen(self._step) == 1:
             outer = Turns.of_outer(loops_around(sys._getframe(1)))
             self._ask(enumerate(outer, 1))
         if outer or self._loader_known:
-            course.waits = "all but graphs"
+            course.loop.waits = "all but graphs"
 
     def _established(self) -> Report | None:
         if self._on_leak is None and self._recorder is None:
@@ -410,7 +411,7 @@ class Sentinel:
             return Report(verdict="unclear", reason=Reason.of("failed", error=self.broken))
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report
-        return self.previous if self._course.span.seen(self._step) < FEWEST_STEPS else report
+        return self.previous if self._course.loop.span.seen(self._step) < FEWEST_STEPS else report
 
     def _break(self, error: Exception) -> None:
         self.guard.keep(error)

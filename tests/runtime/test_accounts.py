@@ -49,7 +49,8 @@ def test_small_objects_that_the_heap_does_not_show_are_counted_with_the_tensors(
         readings = {"host.heap": 4000 * step, "python.blocks": 16 * step}
         watch.quick.append(step, step / 10, readings)
     grown = [read(watch.quick, resource) for resource in watch.quick.resources]
-    course = SimpleNamespace(established=grown, established_step=40, watch=watch)
+    stage = SimpleNamespace(grown=grown, episode=SimpleNamespace(grown_step=40))
+    course = SimpleNamespace(stage=stage, loop=SimpleNamespace(watch=watch))
 
     assert _bytes_per_step(course, with_blocks=with_blocks) == (per_step, True)
 

@@ -8,16 +8,16 @@ import pytest
 
 from leakcheck.model import Notice, Place, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime import attribution_window
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
-from leakcheck.runtime.attribution_window import Attribution, Findings, _steps_apart
 from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, longer_steps
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.stages import attribution as stage
+from leakcheck.runtime.stages.attribution import Attribution, Findings, _steps_apart
 from tests.holders import held_by
 
 STEPS = list(range(10, 70, 5))
@@ -220,7 +220,7 @@ def test_a_window_is_longer_once_one_has_found_nothing(attribution):
 
 
 def test_a_library_s_log_is_no_suspect_and_is_told(monkeypatch):
-    monkeypatch.setattr(attribution_window, "logs_of_libraries", lambda suspects, limit: (HELD,))
+    monkeypatch.setattr(stage, "logs_of_libraries", lambda suspects, limit: (HELD,))
     told = Reason.of("library-log", holders=(str(HELD.holder),), tolerance_bytes=1024)
 
     harmless, both = findings(HELD), findings(HELD, GRAPH)

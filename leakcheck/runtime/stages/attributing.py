@@ -1,0 +1,186 @@
+"""Stage three, for what was confirmed to grow: who holds it, and which lines add to it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from leakcheck.model import Notice, Reason
+from leakcheck.runtime import outlook
+from leakcheck.runtime.doubts import longer_steps
+from leakcheck.runtime.guard import is_of_program
+from leakcheck.runtime.judgement import judge
+from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.stages.attribution import (
+    LONGEST_WINDOW_STEPS,
+    WINDOW_STEPS,
+    Attribution,
+    Findings,
+)
+from leakcheck.runtime.stages.episode import NOTHING_FOUND, Episode, Found
+from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.moves import Move, Wait, WatchAgain, attribute, confirm_for_longer
+from leakcheck.runtime.stages.stage import Stage
+
+
+class Attributing(Stage):
+    """It grows: who holds it? The window is to see `least_steps` at least."""
+
+    name = "attributing"
+
+    def __init__(
+        self, loop: LoopWatch, grown: Sequence[Reading], episode: Episode, least_steps: int = 0
+    ) -> None:
+        super().__init__(loop, replace(episode, grown=tuple(grown)))
+        self._least_steps = least_steps
+        self._attribution: Attribution | None = None
+
+    @property
+    def found(self) -> Found:
+        """What an earlier window found."""
+        return self.episode.held
+
+    def enter(self, step: int) -> Move | None:
+        """Open the window, unless what grows is harmless."""
+        loop, episode = self._loop, self.episode
+        since = episode.confirmation.begin if episode.confirmation else loop.span.after
+        grown = [judge.refitted(reading, loop.watch.quick, since) for reading in episode.grown]
+        if (harmless := excuse(grown, loop.tolerance_bytes)) is not None:
+            if not episode.soon:
+                loop.tell(harmless, step=step)
+                per_step = plain_bytes(grown)
+                loop.excuses.tolerate((harmless,), loop.tolerance_bytes, per_step=per_step)
+            return WatchAgain(loop.span.after)  # of the others nothing was acquitted
+        self.episode = replace(episode, grown=tuple(grown), grown_step=step)
+        return self.open(step)
+
+    def open(self, step: int) -> Move | None:
+        """Open the window, or open it anew: what it compares with may be gone."""
+        loop, episode = self._loop, self.episode
+        self.abandon()
+        try:
+            self._attribution = Attribution(
+                step,
+                growing=list(episode.grown),
+                slow=loop.watch.slow,
+                longer=episode.doubted and not episode.held.suspects,
+                least_steps=self._least_steps,
+                case=outlook.Case(per_request=loop.per_request, trains=loop.trains),
+            )
+        except Exception as error:  # that it grows is known; who holds it then is not
+            return self._failed(step, error)
+        return None
+
+    def advance(self, step: int) -> Move | None:
+        """Note a step; what the window has found decides how to go on."""
+        attribution = self._attribution
+        try:
+            with self._loop.watch.our_garbage():
+                seen_enough = attribution is not None and attribution.step(step)
+            return self._finish(step) if seen_enough else None
+        except Exception as error:
+            return self._failed(step, error)
+
+    def close(self, step: int, *, cut_short: bool, exhausted: bool) -> Move | None:
+        """Take what was found before for established, as it was confirmed twice; or look now."""
+        if self.episode.held.suspects:
+            self.abandon()
+            return Wait(self.episode.held, self.episode)
+        return self._finish(step, at_end=True)
+
+    def leave(self) -> None:
+        """In a forked child: stop what would go on by itself."""
+        if self._attribution is not None:
+            self._attribution.leave()
+
+    def abandon(self) -> None:
+        """End the window without an answer."""
+        attribution, self._attribution = self._attribution, None
+        if attribution is not None:
+            attribution.abandon()
+
+    def _failed(self, step: int, error: Exception) -> Move:
+        self.abandon()
+        if is_of_program(error):
+            raise error
+        told = f"{type(error).__name__}: {error}"
+        self._loop.tell(Notice("note", Reason.of("no-holder", error=told)), step=step)
+        return Wait(NOTHING_FOUND, self.episode)
+
+    def _finish(self, step: int, *, at_end: bool = False) -> Move:
+        loop = self._loop
+        findings = self._findings(step)
+        loop.memory = findings.memory
+        loop.tell(*findings.notices, step=step)
+        if findings.is_harmless:
+            tolerated = loop.tolerance.per_step_bytes
+            loop.excuses.tolerate(
+                findings.notices, tolerated, findings.rates, per_step=findings.tolerated_bytes
+            )
+            full = step + findings.full_in_steps * outlook.FILLS_WITHIN
+            return self._excused(step, full)
+        if not at_end and (move := self._look_again(findings)):
+            return move
+        return self._limited(step, findings) or self._held(step, findings, at_end=at_end)
+
+    def _findings(self, step: int) -> Findings:
+        loop, attribution, self._attribution = self._loop, self._attribution, None
+        assert attribution is not None
+        with loop.watch.our_garbage():
+            findings = attribution.close().tolerating(loop.tolerance_bytes, loop.numbers_bytes)
+        loop.watch.pay(attribution.spent_s)
+        del attribution  # or what it knows of the heap is in the readings that follow
+        since = loop.span.seen(loop.waiting_since_step)
+        return findings.since(loop.suspects, since, loop.span.seen(step))
+
+    def _look_again(self, findings: Findings) -> Move | None:
+        """Look once over a whole period of what may take away, if a window can be as long."""
+        loop, episode = self._loop, self.episode
+        period_steps = findings.prospects.period_steps
+        fits = WINDOW_STEPS // 2 < period_steps <= LONGEST_WINDOW_STEPS
+        if not fits or loop.looked_again or not episode.grown:
+            return None
+        limits = findings.limits(episode.confirmation, loop.tolerance_bytes)
+        if limits is None and findings.prospects.removal is None:
+            return None
+        loop.looked_again = True
+        return attribute(episode.grown, episode, period_steps + 2)
+
+    def _limited(self, step: int, findings: Findings) -> Move | None:
+        """Excuse what the program itself limits, for as long as that may take."""
+        loop = self._loop
+        limits = findings.limits(self.episode.confirmation, loop.tolerance_bytes)
+        limits = limits or loop.excuses.slowing(findings.suspects, findings.rates)
+        until = loop.excuses.limit(limits, findings.rates, step, graph=findings.of_graph)
+        if limits is None or not until:
+            return None
+        loop.tell(Notice("bounded", limits), step=step)
+        return self._excused(step, until)
+
+    def _held(self, step: int, findings: Findings, *, at_end: bool) -> Move:
+        loop, episode = self._loop, self.episode
+        if any(one.holder for one in episode.held.suspects) and not findings.found:
+            loop.tell(stopped(one.resource for one in episode.grown), step=step)  # it is full now
+            return WatchAgain(step)
+        grown, seen = list(episode.grown), loop.span.seen(step)
+        steps = longer_steps(findings.doubt(grown, seen, soon=episode.soon))
+        if at_end and any(one.stairs for one in grown):
+            steps = 0  # of more steps there are none, and it did rise
+        found = Found(
+            findings.suspects,
+            findings.prospects,
+            findings.way_by_holder,
+            per_training=findings.come_with(loop.rounds.trainings, grown[0].steps[0]),
+            may_fill_up=steps > 0 or findings.keyed,
+            fills_beside=findings.fills_beside,
+        )
+        if steps and not episode.doubted:
+            firm = replace(found, suspects=findings.firm)
+            return confirm_for_longer(episode, step, steps, firm)
+        return Wait(found, episode)
+
+    def _excused(self, step: int, until: float = inf) -> Move:
+        self._loop.excuse(self.grown, until)
+        return WatchAgain(step)

@@ -1,0 +1,54 @@
+"""One growth from when it is suspected until it is settled, as values that stages hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from leakcheck.model import Holder, Suspect
+from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.judgement.confirmation import Confirmation
+from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.judgement.release import Removal
+from leakcheck.runtime.prospects import NO_PROSPECTS, Prospects
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an attribution window found: who holds what grows, and what may become of it."""
+
+    suspects: tuple[Suspect, ...] = ()
+    prospects: Prospects = NO_PROSPECTS  # of the suspects
+    way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to the containers
+    per_training: bool = False  # it comes once in each
+    may_fill_up: bool = False  # as a cache does
+    fills_beside: float | None = None  # bytes a step, gained by what fills up beside the suspects
+
+    @property
+    def removal(self) -> Removal | None:
+        """A statement that may yet take away what they hold."""
+        return self.prospects.removal
+
+
+NOTHING_FOUND = Found()
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What was done about one growth so far.
+
+    `grown`: what was confirmed, at the step `grown_step`; `soon`: it grows too evenly to wait as
+    usual; `doubted`: it is looked at for longer, because of what was found before, `held`;
+    `looked_late`: also after what may take it away was waited for.
+    """
+
+    confirmation: Confirmation | None = None
+    grown: tuple[Reading, ...] = ()
+    grown_step: int = 0
+    soon: bool = False
+    doubted: bool = False
+    held: Found = NOTHING_FOUND
+    looked_late: bool = False
+
+
+NEW_EPISODE = Episode()

@@ -1,0 +1,79 @@
+"""Growth that is established: who holds it, and what became of it since it is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from leakcheck.model import Holder
+from leakcheck.runtime import outlook
+from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.curve import LengthCurve
+from leakcheck.runtime.judgement.release import Hope, Release
+from leakcheck.runtime.stages.episode import Episode, Found
+
+
+class Growth:
+    """What grows from `step` on is measured; `waits`: for the end of a loop around the steps."""
+
+    def __init__(self, found: Found, episode: Episode, step: int, *, waits: bool) -> None:
+        self.found, self.episode = found, episode
+        self.waits_long = waits and found.prospects.waits_long
+        # a statement that took nothing from it yet is to have some more chances
+        self._disputed = bool(found.prospects.in_vain)
+        self.release = Release(episode.grown, step, self._hope)
+        wanted = found.suspects if found.removal is not None or self._disputed else ()
+        known = (one.holder for one in wanted if one.holder in found.way_by_holder)
+        self._curves = {holder: LengthCurve() for holder in known}
+
+    @property
+    def _hope(self) -> Hope:
+        """What may yet take away what grows, and for how long that is waited for."""
+        removal, prospects = self.found.removal, self.found.prospects
+        doubt = self.found.may_fill_up or not self.found.suspects
+        emptied = self.waits_long or removal is not None
+        steps = outlook.ELSEWHERE_STEPS if doubt else outlook.LOOP_STEPS
+        if emptied:
+            wanted = prospects.wait_steps
+            longest = wanted if self.waits_long else min(wanted, outlook.ELSEWHERE_STEPS)
+            steps = max(steps, longest)
+        at_any_step = removal is not None and removal.reached
+        return Hope(steps, emptied, at_any_step, doubt, self.found.per_training)
+
+    def measure(self, step: int) -> None:
+        """Read the length of each container that something may take from."""
+        for holder, curve in self._curves.items():
+            curve.read(step, self.found.way_by_holder[holder].length())
+
+    @property
+    def emptied(self) -> list[Holder]:
+        """Who holds what was measured to have been emptied."""
+        return [holder for holder, curve in self._curves.items() if curve.came_down]
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether a statement that took nothing from it yet is to have some more chances."""
+        known = self._disputed and bool(self._curves)
+        return known and not self.rose_for(patience.DISPUTED_STEPS)
+
+    def settle_dispute(self) -> None:
+        """Leave out, beside a leak, what did not grow evenly: something did remove from it."""
+        vain = set(self.found.prospects.in_vain) if self._disputed else set()
+        curves = ((holder, self._curves.get(holder)) for holder in vain)
+        wavers = [h for h, one in curves if one is None or not one.rose_evenly(0)]
+        if wavers and self.goes_on_without(wavers):
+            self._disputed = bool(self.found.prospects.in_vain)
+
+    def goes_on_without(self, holders: Collection[Holder]) -> bool:
+        """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
+        left = self.found.prospects.without(holders)
+        if left.leaks:
+            suspects = tuple(one for one in self.found.suspects if one.holder not in holders)
+            self.found = replace(self.found, prospects=left, suspects=suspects)
+            self._curves = {h: one for h, one in self._curves.items() if h not in holders}
+        return left.leaks
+
+    def rose_for(self, steps: int) -> bool:
+        """Say whether each of the containers was measured to grow evenly for so many steps."""
+        curves = self._curves.values()
+        return bool(curves) and all(curve.rose_evenly(steps) for curve in curves)

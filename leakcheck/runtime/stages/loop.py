@@ -1,0 +1,116 @@
+"""What the stages of one loop share: its readings, what is excused in them, what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.runtime.judgement import judge, patience
+from leakcheck.runtime.judgement.harmless import (
+    PLAIN,
+    Excuses,
+    dated,
+    excuse,
+    is_garbage,
+    newest,
+)
+from leakcheck.runtime.judgement.judge import Reading, Recurring
+from leakcheck.runtime.judgement.looks import Looks
+from leakcheck.runtime.judgement.release import Waits
+from leakcheck.runtime.judgement.rounds import Rounds
+from leakcheck.runtime.judgement.span import LoopSpan
+from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
+from leakcheck.runtime.judgement.vigil import Vigil
+from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
+from leakcheck.runtime.readings.watching import Watch
+
+
+class LoopWatch:
+    """The watch of one loop; `restart` begins that of another.
+
+    `waits`: what is released at the end of the loop around the steps; `per_request`: the steps are
+    requests; `trains`: an optimizer makes them, as far as is known; `trusted`: they are training
+    steps, and growth of any kind counts; `graph_patience_steps`: a sum over so many samples may be
+    meant, before the backward.
+    """
+
+    def __init__(self, watch: Watch, steps: int, tolerance: Tolerance) -> None:
+        self.watch, self.steps, self.tolerance = watch, steps, tolerance
+        self.waits: Waits = "nothing"
+        self.per_request, self.trains, self.trusted = False, True, True
+        self.graph_patience_steps = 0
+        self.rounds, self.recurring = Rounds(), Recurring(patience.PHASES_THAT_CONFIRM)
+        self.phase_depth = 0  # of the loop whose turns are compared
+        self.restart(0)
+
+    def restart(self, step: int) -> None:
+        """Watch another loop from `step` on."""
+        self.watch.start_over(step)
+        self.excuses, self.vigil, self.span = Excuses(), Vigil(), LoopSpan(step, self.steps)
+        self.notices: tuple[Notice, ...] = ()
+        self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
+        self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
+        self.waiting_since_step = step  # from this step on
+        self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
+        self.looked_again = False  # over a whole period of what may take away
+        self._passed: Passed = ""  # of what is tolerated,
+        self._passed_per_step = 0.0  # by so many bytes a step
+        self.looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)
+        self.next_checkpoint = self.watch.next_checkpoint(step)
+
+    @property
+    def tolerance_bytes(self) -> int:
+        """What plain objects may gain a step without being looked at."""
+        if self._passed:
+            return self.tolerance.beside(self._passed_per_step)
+        return self.tolerance.per_step_bytes
+
+    @property
+    def numbers_bytes(self) -> int:
+        """What a log of plain numbers may gain a step."""
+        return self.tolerance.for_numbers(self._passed)
+
+    @property
+    def in_use(self) -> list[str]:
+        """The resources that count the memory in use."""
+        return list(filter(is_in_use, self.watch.quick.resources))
+
+    def trust(self) -> None:
+        """Take the steps for training steps."""
+        self.trusted = True
+        self.watch.budget_anew()
+
+    def checkpoint(self, step: int, *, sparing: bool = False, steady: bool = False) -> None:
+        """Read the slow counters, and plan when to do so again."""
+        self.watch.checkpoint(step, sparing=sparing)
+        settled = 0 if steady else self.span.steady_step
+        self.next_checkpoint = self.watch.next_before(step, self.span.after, settled)
+
+    def passes_tolerance(self, step: int) -> bool:
+        """Say whether what is little a step has come to too much: it is looked at again then."""
+        creeping = judge.creep_per_step(self.watch.quick, self.span.origin)
+        gained = max(self.excuses.tolerated_per_step, creeping)
+        passed = self.tolerance.passed(gained, self.span.seen(step), self.watch.elapsed_s)
+        if not passed or passed == self._passed:
+            return False
+        self._passed, self._passed_per_step = passed, gained
+        self.excuses.tolerate_no_more()
+        return True
+
+    def excuse(self, grown: Sequence[Reading], until: float) -> None:
+        """Let what has grown, and the memory with it, grow until the step `until`."""
+        names = (one.resource for one in grown)
+        self.excuses.add({*names, *PLAIN, *self.in_use, *HELD_BACK}, until)
+
+    def in_doubt(self, found: list[Reading], *, sure: bool = False) -> list[Reading]:
+        """Return what would count as growth if the run ended now; `sure`: more than one look."""
+        found = self.looks.in_doubt(found)
+        seen = self.span.seen(self.watch.quick.last_step)
+        waits = not sure and is_garbage(found, self.watch.garbage, seen)
+        excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
+        return [] if excused else found
+
+    def tell(self, *notices: Notice, step: int) -> None:
+        """Add notices, with how many steps were seen."""
+        told = (dated(notice, self.span.seen(step)) for notice in notices)
+        self.notices = newest((*self.notices, *told))

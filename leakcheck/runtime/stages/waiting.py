@@ -1,0 +1,146 @@
+"""Stage four: is what grows released after all: at a turn, by a statement, when it is full?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leakcheck.model import Notice
+from leakcheck.runtime.judgement import patience
+from leakcheck.runtime.judgement.harmless import stopped
+from leakcheck.runtime.stages.episode import Found
+from leakcheck.runtime.stages.growth import Growth
+from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm_for_longer
+from leakcheck.runtime.stages.stage import Stage
+
+EMPTIED = "once-emptied"
+
+
+class Waiting(Stage):
+    """It is known who holds what grows, as far as anybody can tell."""
+
+    name = "waiting"
+
+    def __init__(self, loop: LoopWatch, growth: Growth) -> None:
+        super().__init__(loop, growth.episode)
+        self._growth = growth
+
+    @property
+    def found(self) -> Found:
+        """Who holds it, without what was seen to be emptied."""
+        return self._growth.found
+
+    def enter(self, step: int) -> Move | None:
+        """Begin to wait, if there is anything to wait for."""
+        self._loop.suspects, self._loop.waiting_since_step = self.found.suspects, step
+        return self.advance(step)
+
+    def advance(self, step: int) -> Move | None:
+        """Measure, and decide what was waited for long enough."""
+        loop, growth = self._loop, self._growth
+        release, prospects = growth.release, self.found.prospects
+        seldom = release.too_seldom(loop.watch.quick, step)
+        long = release.is_overdue(step)
+        growth.measure(step)
+        if (emptied := growth.emptied) and not growth.goes_on_without(emptied):
+            return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
+        if growth.is_disputed and step - release.since_step > patience.DISPUTED_STEPS:
+            growth.settle_dispute()
+        if growth.is_disputed and not long:
+            return None
+        over = (long or self._in_vain) and loop.trusted
+        over = over and not (seldom or prospects.waits_for_end)
+        if over or release.is_due(step, overdue=long):
+            loop.checkpoint(step)
+            if gone := release.gone(loop.watch.sources):
+                return self._gone(step, gone)
+        if seldom == "stopped":
+            loop.tell(stopped(one.resource for one in self.grown), step=step)
+            loop.looks.acquit(step)
+            return WatchAgain(step)
+        if over and prospects.looks_again and not self.episode.looked_late:
+            return self._look_late(step)
+        waits = seldom or not loop.trusted or self._may_be_released(step)
+        return Settle(growth) if over or not waits else None
+
+    def _gone(self, step: int, notice: Notice) -> Move:
+        self._loop.tell(notice, step=step)
+        self._loop.excuse(self.grown, 2 * step)
+        return WatchAgain(step)
+
+    def _look_late(self, step: int) -> Move:
+        period_steps = self.found.prospects.period_steps
+        steps = max(patience.FINE_STEPS, patience.PERIODS_THAT_CONFIRM * period_steps)
+        late = replace(self.episode, looked_late=True)
+        return confirm_for_longer(late, step, steps, self.found)
+
+    @property
+    def _in_vain(self) -> bool:
+        """Whether what might take away has been waited for, and nothing was taken."""
+        waits = self._loop.waits != "nothing" or self._growth.waits_long
+        return not waits and self._growth.rose_for(patience.IN_VAIN_STEPS)
+
+    def _may_be_released(self, step: int) -> bool:
+        loop = self._loop
+        graph = any(reading.resource == "graph.nodes" for reading in self.grown)
+        if graph and not self.found.removal and (loop.waits != "all" or loop.by_phase):
+            return loop.span.seen(step) < loop.graph_patience_steps
+        return self._growth.release.emptied or (loop.waits != "nothing" and not loop.by_phase)
+
+    def turn(self, step: int, depth: int) -> Move | None:
+        """Judge whether the loop that turned has released it."""
+        loop, release = self._loop, self._growth.release
+        if depth <= release.kept_at:
+            return None
+        readings = loop.watch.checkpoint(step, collect=True)
+        outcome = release.judge(step, readings, depth, loop.rounds.outermost)
+        if not isinstance(outcome, str):
+            return self._by_phase(step, depth, outcome)
+        may_be = release.emptied or self.found.prospects.turns
+        if outcome == "kept" and may_be and not self.episode.doubted:
+            # what the turn empties is not the holder: look for longer
+            return attribute(self.grown, replace(self.episode, doubted=True))
+        if outcome == "kept":
+            loop.waits = "nothing"
+        return None
+
+    def _by_phase(self, step: int, depth: int, notice: Notice) -> Move:
+        """From now on compare one turn with the next."""
+        loop = self._loop
+        loop.tell(notice, step=step)
+        loop.by_phase, loop.phase_depth, loop.suspects = True, depth, ()
+        loop.watch.slow.clear()
+        loop.excuses.add(loop.in_use)  # its quick readings are not at one phase
+        return WatchAgain(step)
+
+    def settle(self, step: int, *, cut_short: bool, exhausted: bool) -> Move | None:
+        """Establish it where nothing more is to come that may release it."""
+        loop, growth = self._loop, self._growth
+        growth.settle_dispute()
+        if not (cut_short or exhausted) and (move := self._settle_gathered(step)):
+            return move
+        if gone := growth.release.gone(loop.watch.sources, at_end=True):
+            loop.tell(gone, step=step)
+            return WatchAgain(step)
+        seldom = bool(growth.release.too_seldom(loop.watch.quick, step))  # to be sure
+        hoped = seldom or (self._is_hoped_for and not exhausted)
+        return Settle(growth) if (loop.trusted or not cut_short) and not hoped else None
+
+    @property
+    def _is_hoped_for(self) -> bool:
+        growth = self._growth
+        waits = growth.is_disputed or self.found.prospects.waits_for_end
+        return growth.release.hoped_for or waits
+
+    def _settle_gathered(self, step: int) -> Move | None:
+        """Acquit what a loop that is over gathered for what comes after it."""
+        loop, prospects = self._loop, self.found.prospects
+        gathered = prospects.gathered
+        if not gathered.each or not prospects.explain(self.grown):
+            return None
+        loop.tell(*gathered.told_of_gathered(loop.span.seen(step)), step=step)
+        if gathered == prospects:
+            loop.excuse(self.grown, 2 * step)
+            return WatchAgain(loop.span.after)  # the run is over: its steps were judged
+        self._growth.goes_on_without([one.suspect.holder for one in gathered.each])
+        return None
