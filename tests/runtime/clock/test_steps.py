@@ -158,7 +158,7 @@ class Optimizer:
 def waits_of(source: str) -> list[str]:
     """Run a program that steps `optimizer` by `step()`; return what was waited for at each step."""
     sentinel = Sentinel()
-    clock = StepClock(sentinel, lambda: waits.append(str(sentinel._course.waits)))
+    clock = StepClock(sentinel, lambda: waits.append(str(sentinel._course.loop.waits)))
     waits: list[str] = []
     optimizer = Optimizer()
     namespace: dict[str, object] = {"step": lambda: clock.optimizer_stepped(optimizer)}
