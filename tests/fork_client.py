@@ -58,6 +58,7 @@ def main(place: str, python: str) -> None:
         "environment": dict(os.environ),
         "unbuffered": unbuffered,
         "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
+        "ignored": [number for number in FORWARDED if signal.getsignal(number) == signal.SIG_IGN],
     }
     fork = Fork(place, order, (0, 1, 2))
     for number in FORWARDED:

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from fork_client import REFUSED
+from fork_client import FORWARDED, REFUSED
 
 IMPORTED = (
     "pytest",
@@ -186,6 +186,10 @@ def _take_over(order: Order, descriptors: list[int]) -> None:
     sys.executable = sys.argv[2]  # what it starts are forks, too
     for limit, values in order.get("limits", ()):
         resource.setrlimit(limit, tuple(values))
+    for number in FORWARDED:
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        ignored = number in order.get("ignored", ())  # as a shell's & ignores SIGINT
+        signal.signal(number, signal.SIG_IGN if ignored else default)
     if order.get("unbuffered"):
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(write_through=True)  # type: ignore[union-attr]
