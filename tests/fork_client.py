@@ -12,9 +12,12 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 REFUSED = "refused: "  # what only a new interpreter can be; the variables that ask for one follow
 LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_CPU)
+# as torchrun starts its ranks; what multiprocessing says of bytecode is in the variables, too
+FLAGS = ("-u", "-B")
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -43,11 +46,24 @@ class Fork:
         return int(told)
 
 
+def _inherited() -> list[int]:
+    """Return what else was left open for us, such as the pipe from who spawns a child."""
+    named = [int(name) for name in os.listdir("/dev/fd")]
+    return [each for each in named if each > 2 and _is_open(each)]  # the list is read through one
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:
+        return False
+
+
 def main(place: str, python: str) -> None:
     """Be the Python that was asked for: a fork, or an interpreter where that does not do."""
     arguments = sys.argv[1:]
-    unbuffered = arguments[:1] == ["-u"]  # as torchrun starts its ranks
-    del arguments[: int(unbuffered)]
+    flags = list(takewhile(FLAGS.__contains__, arguments))
+    del arguments[: len(flags)]
     if arguments and arguments[0][:2] in ("-c", "-m") and len(arguments[0]) > 2:
         arguments[:1] = arguments[0][:2], arguments[0][2:]
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-c", "-m")):
@@ -56,11 +72,12 @@ def main(place: str, python: str) -> None:
         "arguments": arguments,
         "folder": os.getcwd(),
         "environment": dict(os.environ),
-        "unbuffered": unbuffered,
+        "unbuffered": "-u" in flags,
         "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
+        "descriptors": [*range(3), *_inherited()],
         "ignored": [number for number in FORWARDED if signal.getsignal(number) == signal.SIG_IGN],
     }
-    fork = Fork(place, order, (0, 1, 2))
+    fork = Fork(place, order, order["descriptors"])
     for number in FORWARDED:
         signal.signal(number, lambda number, _: fork.signal(number))
     try:

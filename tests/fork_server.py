@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
+import multiprocessing.spawn
 import os
 import random
 import resource
@@ -42,7 +44,8 @@ IMPORTED = (
 # which an interpreter, its allocator or torch reads as it starts
 READ_AT_THE_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "OMP_", "MKL_", "TORCH_LOGS")
 FOUND_THERE = "PYTHONPATH"  # a fork can follow it
-MOST_BYTES = 1 << 20
+MOST_BYTES, MOST_DESCRIPTORS = 1 << 20, 64
+ABOVE_ALL = 256  # descriptors that are in nobody's way
 FILE = "<forks>"  # the name that this runs by
 Order = dict[str, Any]
 
@@ -79,7 +82,7 @@ class Server:
 
     def _ordered(self, line: socket.socket) -> tuple[Order, list[int]] | None:
         """Fork for an order; returns it in the fork alone."""
-        text, descriptors, _, _ = socket.recv_fds(line, MOST_BYTES, 3)
+        text, descriptors, _, _ = socket.recv_fds(line, MOST_BYTES, MOST_DESCRIPTORS)
         if not text:  # who asked is gone already
             line.close()
             return None
@@ -172,9 +175,12 @@ def become(order: Order, descriptors: list[int]) -> NoReturn:
 
 
 def _take_over(order: Order, descriptors: list[int]) -> None:
-    """Take what a process is given: its session, streams, folder, variables, path and limits."""
+    """Take what a process is given: session, descriptors, folder, variables, path and limits."""
     os.setsid()
-    for number, descriptor in enumerate(descriptors):
+    aside = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, ABOVE_ALL) for each in descriptors]
+    for each in descriptors:
+        os.close(each)
+    for number, descriptor in zip(order.get("descriptors", range(3)), aside, strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
     os.chdir(order["folder"])
@@ -184,6 +190,7 @@ def _take_over(order: Order, descriptors: list[int]) -> None:
     found = os.environ.get(FOUND_THERE, "").split(os.pathsep)
     sys.path[:] = [*filter(None, found), *(each for each in sys.path if each not in before)]
     sys.executable = sys.argv[2]  # what it starts are forks, too
+    multiprocessing.spawn.set_executable(sys.executable)
     for limit, values in order.get("limits", ()):
         resource.setrlimit(limit, tuple(values))
     for number in FORWARDED:
