@@ -46,10 +46,10 @@ class Fork:
         return int(told)
 
 
-def _inherited() -> list[int]:
-    """Return what else was left open for us, such as the pipe from who spawns a child."""
-    named = [int(name) for name in os.listdir("/dev/fd")]
-    return [each for each in named if each > 2 and _is_open(each)]  # the list is read through one
+def _open_descriptors() -> list[int]:
+    """Return the streams and what else was left open, such as the pipe from who spawns a child."""
+    named = sorted(map(int, os.listdir("/dev/fd")))  # read through one that is closed by now
+    return list(filter(_is_open, named))
 
 
 def _is_open(descriptor: int) -> bool:
@@ -74,7 +74,7 @@ def main(place: str, python: str) -> None:
         "environment": dict(os.environ),
         "unbuffered": "-u" in flags,
         "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
-        "descriptors": [*range(3), *_inherited()],
+        "descriptors": _open_descriptors(),
         "ignored": [number for number in FORWARDED if signal.getsignal(number) == signal.SIG_IGN],
     }
     fork = Fork(place, order, order["descriptors"])

@@ -180,6 +180,7 @@ def _take_over(order: Order, descriptors: list[int]) -> None:
     aside = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, ABOVE_ALL) for each in descriptors]
     for each in descriptors:
         os.close(each)
+    os.closerange(0, 3)  # a shell's `2>&-` leaves none
     for number, descriptor in zip(order.get("descriptors", range(3)), aside, strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -233,8 +234,8 @@ def run(arguments: list[str]) -> None:
     else:
         sys.argv = arguments
         sys.path.insert(0, str(Path(kind).resolve().parent))
-        main.__file__ = kind
-        exec(compile(Path(kind).read_bytes(), kind, "exec"), main.__dict__)
+        main.__file__ = os.path.abspath(kind)
+        exec(compile(Path(kind).read_bytes(), main.__file__, "exec"), main.__dict__)
 
 
 if __name__ == "__main__":

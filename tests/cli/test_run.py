@@ -9,6 +9,8 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("forked_python")
+PYTHON = sys.executable  # itself: a fork has imported torch
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -276,7 +278,7 @@ def test_without_torch_installed_host_memory_is_watched_all_the_same(tmp_path):
     (tmp_path / "program.py").write_text(
         "kept = []\nwhile True:\n    kept.append(bytearray(2000))\n"
     )
-    command = [sys.executable, "-m", "leakcheck", "run", "--json", "report.json", "program.py"]
+    command = [PYTHON, "-m", "leakcheck", "run", "--json", "report.json", "program.py"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("forked_python")
 
 VAL = """\
 import torch
