@@ -10,7 +10,7 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_python")]
 BOTH = "ForkProcess-1, ForkProcess-2"
 KILLED = "was killed, and is judged by its recording"
 # how children end and begin -> what is told of them; "" where none came to train
