@@ -86,15 +86,15 @@ def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def forks() -> Iterator[Forks]:
-    """Start the process that is forked, and end it afterwards."""
+def forks(variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Forks]:
+    """Start the process that is forked, with some more variables, and end it afterwards."""
     with tempfile.TemporaryDirectory(prefix="forks-") as folder:
         place, python = os.path.join(folder, "socket"), Path(folder, "python")
         python.write_text(PYTHON.format(python=sys.executable, here=str(HERE), place=place))
         python.chmod(0o755)
         server_code = SERVER.format(here=str(HERE), file=str(HERE / "fork_server.py"))
         command = [sys.executable, "-c", server_code, place, str(python)]
-        environment = without_pytest(os.environ)
+        environment = {**without_pytest(os.environ), **variables}
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as server:
             _wait_for(place, server)
             yield Forks(place, str(python), environment)

@@ -6,15 +6,15 @@ Most of these were misjudged on a real device, where the heap does not show what
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.forks import Forks, forks
 
 pytest.importorskip("torch")
 HERE = Path(__file__).parent
@@ -38,16 +38,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def preloaded(installed: Path) -> Iterator[Forks]:
+    """Processes in which tensors are the stand-in's."""
+    variables = {"LD_PRELOAD": str(installed / "device.so"), "OMP_NUM_THREADS": "1"}
+    with forks(variables) as started:
+        yield started
+
+
 @pytest.fixture
-def on_the_device(installed: Path, tmp_path: Path) -> Told:
+def on_the_device(installed: Path, preloaded: Forks, tmp_path: Path) -> Told:
     def run(program: str) -> dict[str, Any]:
         target = tmp_path / "report.json"
         path = HERE / "programs" / f"{program}.py"
-        command = [sys.executable, str(installed / "run.py"), "run", "--json", str(target)]
-        preloaded = {"LD_PRELOAD": str(installed / "device.so"), "OMP_NUM_THREADS": "1"}
-        environment = {**os.environ, **preloaded}
+        command = [preloaded.python, str(installed / "run.py"), "run", "--json", str(target)]
         done = subprocess.run(
-            [*command, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True
+            [*command, str(path)],
+            cwd=tmp_path,
+            env=preloaded.environment,
+            capture_output=True,
+            text=True,
         )
         assert target.is_file(), done.stderr
         report: dict[str, Any] = json.loads(target.read_text())
