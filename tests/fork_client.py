@@ -59,7 +59,7 @@ def _is_open(descriptor: int) -> bool:
         return False
 
 
-def main(place: str, python: str) -> None:
+def main(place: str, python: str, *, whole_heap: bool) -> None:
     """Be the Python that was asked for: a fork, or an interpreter where that does not do."""
     arguments = sys.argv[1:]
     flags = list(takewhile(FLAGS.__contains__, arguments))
@@ -73,6 +73,7 @@ def main(place: str, python: str) -> None:
         "folder": os.getcwd(),
         "environment": dict(os.environ),
         "unbuffered": "-u" in flags,
+        "whole_heap": whole_heap,
         "limits": [(limit, resource.getrlimit(limit)) for limit in LIMITS],
         "descriptors": _open_descriptors(),
         "ignored": [number for number in FORWARDED if signal.getsignal(number) == signal.SIG_IGN],

@@ -24,7 +24,7 @@ PYTHON = """\
 import sys
 sys.path.append({here!r})
 from fork_client import main
-main({place!r}, {python!r})
+main({place!r}, {python!r}, whole_heap={whole_heap})
 """
 # by another name than a file's, for the server is no part of the programs that are watched
 SERVER = """\
@@ -47,12 +47,14 @@ class Ended:
 class Forks:
     """Runs leakcheck or pytest in forks of one process; `python` runs what Python would.
 
+    `python_whole_heap` does so with all that was imported on the heap, where a look passes it.
     `environment`: that of the session as it began, without what pytest tells its plugins: no
     program is part of the test that runs.
     """
 
     place: str
     python: str
+    python_whole_heap: str
     environment: Mapping[str, str]
 
     def run(
@@ -89,16 +91,23 @@ def without_pytest(environment: Mapping[str, str]) -> dict[str, str]:
 def forks(variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Forks]:
     """Start the process that is forked, with some more variables, and end it afterwards."""
     with tempfile.TemporaryDirectory(prefix="forks-") as folder:
-        place, python = os.path.join(folder, "socket"), Path(folder, "python")
-        python.write_text(PYTHON.format(python=sys.executable, here=str(HERE), place=place))
-        python.chmod(0o755)
+        place = os.path.join(folder, "socket")
+        python, whole = (_executable(folder, place, whole_heap=whole) for whole in (False, True))
         server_code = SERVER.format(here=str(HERE), file=str(HERE / "fork_server.py"))
-        command = [sys.executable, "-c", server_code, place, str(python)]
+        command = [sys.executable, "-c", server_code, place, python]
         environment = {**without_pytest(os.environ), **variables}
         with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as server:
             _wait_for(place, server)
-            yield Forks(place, str(python), environment)
+            yield Forks(place, python, whole, environment)
             server.communicate()
+
+
+def _executable(folder: str, place: str, *, whole_heap: bool) -> str:
+    python = Path(folder, "python-whole-heap" if whole_heap else "python")
+    fields = {"python": sys.executable, "here": str(HERE), "place": place}
+    python.write_text(PYTHON.format(whole_heap=whole_heap, **fields))
+    python.chmod(0o755)
+    return str(python)
 
 
 def _wait_for(place: str, server: subprocess.Popen[bytes]) -> None:

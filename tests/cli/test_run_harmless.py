@@ -38,9 +38,11 @@ def ended(command: list[str], program: Path, folder: Path) -> tuple[str, str, in
     return done.stdout, ADDRESS.sub("0x", REPORT.sub("", done.stderr)), done.returncode
 
 
-def assert_the_same_alone_and_watched(program: Path, folder: Path, python: str) -> None:
+def assert_the_same_alone_and_watched(
+    program: Path, folder: Path, python: str, whole_heap: str
+) -> None:
     alone = ended([python], program, folder)
-    watching = [sys.executable, "-m", "leakcheck", "run", "--to-end", "--exit-zero"]
+    watching = [whole_heap, "-m", "leakcheck", "run", "--to-end", "--exit-zero"]
     watched = ended(watching, program, folder)
 
     assert watched == alone
@@ -48,7 +50,7 @@ def assert_the_same_alone_and_watched(program: Path, folder: Path, python: str) 
 
 @pytest.mark.parametrize("program", PLAIN, ids=lambda program: program.stem)
 def test_a_program_ends_as_it_does_alone(program, tmp_path):
-    assert_the_same_alone_and_watched(program, tmp_path, sys.executable)
+    assert_the_same_alone_and_watched(program, tmp_path, sys.executable, sys.executable)
 
 
 @pytest.mark.slow
@@ -58,4 +60,4 @@ def test_a_training_computes_what_it_does_alone(forked, program, tmp_path):
     if program.stem == "inductor" and shutil.which("g++") is None:
         pytest.skip("inductor compiles C++")
 
-    assert_the_same_alone_and_watched(program, tmp_path, forked.python)
+    assert_the_same_alone_and_watched(program, tmp_path, forked.python, forked.python_whole_heap)
