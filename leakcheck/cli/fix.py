@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="How many to keep, where an edit limits a container: yours to choose.",
 )
+@click.option(
+    "--grace",
+    "grace_s",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(min=0.0),
+    help="Seconds for the program to end once its verdict is certain: its last output is compared.",
+)
 @click.option("--write", is_flag=True, help="Write the proved edit to the program's files.")
 @click.option(
     "--patch",
@@ -63,6 +71,7 @@ def command(
     steps: int,
     tries: int,
     size: int | None,
+    grace_s: float,
     timeout: float,
     tolerance: int,
     write: bool,
@@ -102,7 +111,9 @@ def command(
         tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder,
         processes(Opening(arguments, module), timeout) as each,
     ):
-        trials = Trials(arguments, module, steps, tolerance, timeout, Path(folder), _begin, each)
+        trials = Trials(
+            arguments, module, steps, tolerance, timeout, grace_s, Path(folder), _begin, each
+        )
         try:
             script = "" if module else os.path.relpath(arguments[0])
             cure = _cured(trials.run, name, tries, size, script)

@@ -32,6 +32,7 @@ class Trials:
     steps: int
     tolerance: int
     timeout_s: float
+    grace_s: float
     folder: Path
     begin: Callable[[int], None]
     processes: Processes
@@ -81,6 +82,7 @@ class Trials:
             _written(texts, folder),
             leak,
             frozen,
+            self.grace_s,
         )
         status = self.processes.run(order, folder, self.timeout_s)
         return _read_back(folder, status, self.timeout_s)

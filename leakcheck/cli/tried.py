@@ -24,8 +24,6 @@ from leakcheck.model import Report
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
 
-GRACE_S = 20.0  # for the program to end by itself once it is judged: its last output is compared
-
 
 class TrialOrder(msgspec.Struct, frozen=True):
     """What to run, with which texts in place of which files, and at which step to stop."""
@@ -40,6 +38,7 @@ class TrialOrder(msgspec.Struct, frozen=True):
     texts: dict[str, str] = {}  # real path -> a file with the text
     leak: str = ""  # the fingerprint of the one that the edit is to end
     frozen: bool = False  # the collector need not look at what was imported before the fork
+    grace_s: float = 0.0  # for the program to end by itself once it is judged
 
 
 class TrialNotes(msgspec.Struct, frozen=True):
@@ -96,7 +95,7 @@ class TrialSession(Session):
         if step < self._order.least or not self._sentinel.certain:
             return False
         self._certain_s = self._certain_s or time.monotonic()
-        return time.monotonic() - self._certain_s > GRACE_S
+        return time.monotonic() - self._certain_s > self._order.grace_s
 
     def _leaks(self) -> set[str]:
         if self._certain_s:  # asked before

@@ -144,7 +144,7 @@ def test_an_edit_that_changes_what_a_program_does_is_not_proved(name, forked, tm
     program, expected, differences = TWINS[name]
     (tmp_path / "train.py").write_text(program)
 
-    options = ["--json", "fix.json", "--size", "8", "--steps", "100"]
+    options = ["--json", "fix.json", "--size", "8", "--steps", "100", "--grace", "1"]
     ended = forked.run("leakcheck", "fix", *options, "train.py", folder=tmp_path)
     answer = json.loads((tmp_path / "fix.json").read_text())
 

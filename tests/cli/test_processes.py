@@ -49,7 +49,7 @@ def program(tmp_path, monkeypatch):
 
 def ended(opening: Opening, each: Processes, folder, timeout_s: float = 60.0):
     folder.mkdir()
-    trials = Trials(opening.args, None, 30, 1024, timeout_s, folder, lambda count: None, each)
+    trials = Trials(opening.args, None, 30, 1024, timeout_s, 20.0, folder, lambda count: None, each)
     return trials.run({}, 30)
 
 
