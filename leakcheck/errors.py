@@ -16,7 +16,7 @@ from __future__ import annotations
 
 EXIT_CLEAN = 0
 EXIT_FOUND = 1
-EXIT_FAILED = 2
+EXIT_UNCLEAR = 2
 EXIT_BISECT_SKIP = 125  # `git bisect run` passes over a commit that answers this
 EXIT_BISECT_ABORT = 128  # and ends; it would take 2 for a bad commit
 
@@ -24,7 +24,7 @@ EXIT_BISECT_ABORT = 128  # and ends; it would take 2 for a bad commit
 class LeakcheckError(Exception):
     """leakcheck could not do its work: what, which value, where, and what to do about it."""
 
-    exit_code = EXIT_FAILED
+    exit_code = EXIT_UNCLEAR
 
 
 class UsageError(LeakcheckError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR
 from leakcheck.model import Edit, Reason, Report, Trend, Verdict
 
 ONLY_REPORTED = ("host.rss",)  # what decides between runs is counted exactly
@@ -193,7 +193,7 @@ class Cure:
         if verdict == "steady" or (self.chosen and self.chosen.outcome == "proved"):
             return EXIT_CLEAN
         untold = verdict != "growing" or any(each.outcome == "unclear" for each in self.attempts)
-        return EXIT_FAILED if untold and not self.chosen else EXIT_FOUND
+        return EXIT_UNCLEAR if untold and not self.chosen else EXIT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,5 +263,5 @@ class Comparison:
     def exit_code(self) -> int:
         """0 when no leak is new or worse, 1 when one is, 2 when it could not be told."""
         if self.outcome == "unclear":
-            return EXIT_FAILED
+            return EXIT_UNCLEAR
         return EXIT_FOUND if self.outcome in ("starts", "worsens", "another") else EXIT_CLEAN

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR
 
 Verdict = Literal["growing", "steady", "unclear"]
 Ended = Literal["finished", "stopped", "failed", "interrupted", "terminated", "cut off"]
@@ -555,9 +555,9 @@ class Report:
         if self.run is None and self.verdict is None:
             if self.findings:
                 return EXIT_FOUND
-            return EXIT_FAILED if self.unreadable else EXIT_CLEAN
+            return EXIT_UNCLEAR if self.unreadable else EXIT_CLEAN
         by_verdict = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
-        return by_verdict.get(self.verdict or "unclear", EXIT_FAILED)
+        return by_verdict.get(self.verdict or "unclear", EXIT_UNCLEAR)
 
 
 def fingerprint(*parts: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from leakcheck.confirm import confirm
 from leakcheck.model import Finding, Holder, Place, Suspect
+from leakcheck.proof import confirm
 from leakcheck.static.engine import check_source
 from leakcheck.static.registry import builtin_rule_set, load_rule, rule_folders
 from leakcheck.static.rule import Rule

@@ -16,7 +16,7 @@ from typing import NoReturn
 import click
 
 from leakcheck import __version__
-from leakcheck.errors import EXIT_BISECT_ABORT, EXIT_CLEAN, EXIT_FAILED, LeakcheckError
+from leakcheck.errors import EXIT_BISECT_ABORT, EXIT_CLEAN, EXIT_UNCLEAR, LeakcheckError
 
 # command -> its line in `leakcheck --help`; the function is `command` in leakcheck.cli.<name>
 COMMANDS = {
@@ -106,10 +106,10 @@ def main() -> None:
     except BrokenPipeError:
         # whoever read our output has gone; nothing may be said at interpreter exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(EXIT_FAILED) from None
+        raise SystemExit(EXIT_UNCLEAR) from None
     except Exception:  # a bug, and no finding: 1 would be taken for one
         traceback.print_exc()
-        raise SystemExit(EXIT_BISECT_ABORT if _bisects() else EXIT_FAILED) from None
+        raise SystemExit(EXIT_BISECT_ABORT if _bisects() else EXIT_UNCLEAR) from None
     raise SystemExit(status if isinstance(status, int) else EXIT_CLEAN)
 
 
@@ -123,7 +123,7 @@ def die_of_ctrl_c() -> NoReturn:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    if status == EXIT_FAILED and _bisects():
+    if status == EXIT_UNCLEAR and _bisects():
         status = EXIT_BISECT_ABORT
     print(f"leakcheck: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(status) from None

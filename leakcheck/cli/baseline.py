@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from leakcheck.cli.choice import Choice, choose_files, locate, rules_option
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED
+from leakcheck.errors import EXIT_CLEAN, EXIT_UNCLEAR
 
 
 @click.command()
@@ -37,4 +37,4 @@ def command(paths: tuple[str, ...], output_file: str | None, **options: Any) -> 
     click.echo(f"accepted {count} finding{'' if count == 1 else 's'} in {path.name}")
     for each in report.unreadable:
         click.echo(f"leakcheck: {each.path}: {each.reason}", err=True)
-    raise SystemExit(EXIT_FAILED if report.unreadable else EXIT_CLEAN)
+    raise SystemExit(EXIT_UNCLEAR if report.unreadable else EXIT_CLEAN)

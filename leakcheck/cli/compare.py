@@ -21,7 +21,7 @@ from leakcheck.errors import UsageError
 from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
-    from leakcheck.cli.compared import Side
+    from leakcheck.cli.compare_sides import Side
     from leakcheck.experiments import Comparison
 
 
@@ -80,7 +80,7 @@ def command(
     path = writable("--json", json_path)
     end_trial_at_sigterm()
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:
-        from leakcheck.cli.compared import Runs
+        from leakcheck.cli.compare_sides import Runs
 
         runs = Runs(Path(folder), steps, tolerance, timeout, _begin)
         with _sides_of(sides, commits, baseline, Path(folder), module=as_module) as both:
@@ -102,7 +102,7 @@ def _sides_of(
     module: bool,
 ) -> Iterator[tuple[Side, Side]]:
     """Yield what is compared; worktrees of commits are gone afterwards."""
-    from leakcheck.cli.compared import at_commits, program, read, side_of
+    from leakcheck.cli.compare_sides import at_commits, program, read, side_of
 
     if commits is None and baseline is None:
         if len(sides) != 2:

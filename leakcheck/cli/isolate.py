@@ -16,7 +16,7 @@ from leakcheck.cli.trial_options import (
     show_progress,
     trial_options,
 )
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR, UsageError
 from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _isolate(plan: Plan, json_path: Path | None) -> int:
     if interrupted:
         raise KeyboardInterrupt
     by_verdict = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
-    return by_verdict.get(runs[0].verdict, EXIT_FAILED)
+    return by_verdict.get(runs[0].verdict, EXIT_UNCLEAR)
 
 
 def _tell(isolation: object, plan: Plan, json_path: Path | None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from leakcheck.cli.isolated import Notes, StageOrder
+from leakcheck.cli.isolate_child import Notes, StageOrder
 from leakcheck.errors import RecordingError, UsageError
 from leakcheck.experiments import StageRun
 from leakcheck.model import Reason, Report
@@ -28,8 +28,8 @@ from leakcheck.runtime.recording import read_recordings
 
 # -c puts "" first on sys.path, where the program's folder comes: ours must not be looked up there
 CHILD = (
-    "import sys; first = sys.path.pop(0); from leakcheck.cli import isolated; "
-    "sys.path.insert(0, first); isolated.main()"
+    "import sys; first = sys.path.pop(0); from leakcheck.cli import isolate_child; "
+    "sys.path.insert(0, first); isolate_child.main()"
 )
 LAST_WORDS_S = 15.0  # for the report after SIGTERM
 LOG_TAIL_LINES = 8

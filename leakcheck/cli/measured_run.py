@@ -11,14 +11,14 @@ from leakcheck.errors import UsageError
 from leakcheck.units import format_bytes, format_count
 
 if TYPE_CHECKING:
-    from leakcheck.memory.compare import Peak, PeakComparison
+    from leakcheck.memory.measured import Peak, PeakComparison
     from leakcheck.memory.prediction import Prediction
     from leakcheck.memory.trace import Trace
 
 
 def read(file: Path) -> Trace:
     """Read the recording of the device that was used most. Raises LeakcheckError."""
-    from leakcheck.memory.compare import highest_trace
+    from leakcheck.memory.measured import highest_trace
     from leakcheck.memory.snapshot import load
 
     with bounded_memory(file):
@@ -33,7 +33,7 @@ def read(file: Path) -> Trace:
 
 def compared(trace: Trace, prediction: Prediction) -> PeakComparison:
     """Set the recording beside the prediction."""
-    from leakcheck.memory.compare import compare
+    from leakcheck.memory.measured import compare
 
     return compare(trace, prediction)
 

@@ -12,7 +12,7 @@ import click
 from leakcheck.cli.bounded import bounded_memory
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
-from leakcheck.errors import EXIT_CLEAN, EXIT_FAILED, EXIT_FOUND, UsageError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR, UsageError
 from leakcheck.report import device_page
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
 from leakcheck.writing import replace_file
@@ -128,7 +128,7 @@ def _config(options: dict[str, Any]) -> NativeConfig | None:
 def _exit_code(report: TraceReport) -> int:
     if report.verdict in ("leak", "fragmentation") or not report.fits:
         return EXIT_FOUND
-    return EXIT_CLEAN if report.verdict == "steady" else EXIT_FAILED
+    return EXIT_CLEAN if report.verdict == "steady" else EXIT_UNCLEAR
 
 
 def _text(report: TraceReport, trace: Trace) -> str:

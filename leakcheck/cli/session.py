@@ -22,8 +22,8 @@ from leakcheck.cli.stderr import FirstStderr
 from leakcheck.errors import (
     EXIT_BISECT_SKIP,
     EXIT_CLEAN,
-    EXIT_FAILED,
     EXIT_FOUND,
+    EXIT_UNCLEAR,
     UsageError,
     WriteError,
 )
@@ -350,11 +350,11 @@ class Session:
         if not self.alone or outcome.status:
             return outcome.status
         if self._unwritten:
-            return EXIT_FAILED
+            return EXIT_UNCLEAR
         if self.settings.exit_zero:
             return EXIT_CLEAN
         return (
-            EXIT_FAILED if self._sentinel.hit_limit and not report.exit_code else report.exit_code
+            EXIT_UNCLEAR if self._sentinel.hit_limit and not report.exit_code else report.exit_code
         )
 
     def _make_recorder(self) -> Recorder | None:

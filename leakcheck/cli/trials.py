@@ -12,7 +12,7 @@ import msgspec
 from leakcheck.cli.isolate_stages import cut_short
 from leakcheck.cli.processes import Processes
 from leakcheck.cli.tried import TrialNotes, TrialOrder
-from leakcheck.cure.proof import goes_on
+from leakcheck.cure.outcome import goes_on
 from leakcheck.cure.witness import LOSS
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from leakcheck.memory.compare import PeakComparison
 from leakcheck.memory.ledger import CATEGORIES
+from leakcheck.memory.measured import PeakComparison
 from leakcheck.memory.policies import POLICIES
 from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites

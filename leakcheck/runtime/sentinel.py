@@ -26,7 +26,6 @@ from types import CodeType, TracebackType
 from typing import Protocol
 
 from leakcheck.model import Holder, Reason, Report, Sample
-from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.clock.beside import OVER_AFTER
@@ -45,6 +44,7 @@ from leakcheck.runtime.judgement.tolerance import (
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.stages.course import Course
+from leakcheck.runtime.turns import Turns
 from leakcheck.units import format_bytes
 
 DEFAULT_STEPS = 1000

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.cure.proof import best, compared, goes_on, outcome
+from leakcheck.cure.outcome import best, compared, goes_on, outcome
 from leakcheck.experiments import Attempt, Difference, Results, Trial
 from leakcheck.model import Holder, Report, Run, Suspect, Trend
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakcheck.memory.allocator import NativeAllocator
-from leakcheck.memory.compare import compare, highest_trace
+from leakcheck.memory.measured import compare, highest_trace
 from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.rounding import MIB
 from leakcheck.memory.timeline import COLUMNS, predicted_timeline, recorded_timeline

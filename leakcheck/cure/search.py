@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
 from leakcheck.cure.later import later_backward, later_read
-from leakcheck.cure.proof import best, compared, outcome, stays
+from leakcheck.cure.outcome import best, compared, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes

@@ -1,11 +1,13 @@
+"""Which findings a run proves, by the place of a suspect or the name of its holder."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
 
-from leakcheck.confirm import confirm
 from leakcheck.model import Finding, Location, Place, Reason, Suspect
+from leakcheck.proof import confirm
 from leakcheck.runtime.attribution.advice import fix_for
 from tests.holders import held_by
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leakcheck.cure.course import CureSearch
+from leakcheck.cure.search import CureSearch
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Holder, Location, Reason, Report, Run, Suspect, Trend
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import leakcheck
-from leakcheck.runtime.around import Turns
 from leakcheck.runtime.attribution.loops import loops_around
+from leakcheck.runtime.turns import Turns
 
 
 def turns_here() -> list[Turns]:
