@@ -1,7 +1,7 @@
 """Every rule is a claim; here the claims that need no run are checked for every rule folder.
 
 1. each `# leak:` line of leaky.py is flagged, and no other; so in edge_cases.py
-2. fixed.py is silent
+2. fixed.py is silent, also of every other rule that runs by default
 3. fixing leaky.py gives fixed.py, where the rule offers a fix
 5. README.md has its headings
 """
@@ -50,6 +50,18 @@ def test_each_marked_line_of_the_leaky_program_is_flagged_and_no_other(folder):
 @EACH
 def test_the_fixed_program_is_silent(folder):
     assert flagged_lines(folder / "fixed.py", registry.load_rule(folder)) == []
+
+
+def test_no_rule_that_runs_by_default_flags_a_fixed_program():
+    programs = [folder / "fixed.py" for folder in FOLDERS]
+
+    flagged = {
+        f"{path.parent.name}: {finding.rule} in line {finding.location.line}"
+        for path in programs
+        for finding in check_source(path.read_text("utf-8"), str(path), registry.default_rules())
+    }
+
+    assert flagged == set()
 
 
 @EACH

@@ -16,9 +16,13 @@ class Probe:
     def reset(self):
         self.activations = []
 
+    def close(self):
+        self.handle.remove()
+
 
 probe = Probe(model[0])
 for step in range(400):
     model(torch.randn(8, 16))
 print(f"{len(probe.activations)} activations kept")
 probe.reset()
+probe.close()
