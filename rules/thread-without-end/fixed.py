@@ -9,13 +9,13 @@ STEPS = 10
 class Writer:
     def __init__(self):
         self.events = queue.Queue()
-        self.seen = []
+        self.last = None
         thread = threading.Thread(target=self.run, daemon=True)
         thread.start()
 
     def run(self):
         while (event := self.events.get()) is not None:
-            self.seen.append(event)
+            self.last = event
 
     def close(self):
         self.events.put(None)

@@ -9,13 +9,13 @@ STEPS = 10
 class Writer:
     def __init__(self):
         self.events = queue.Queue()
-        self.seen = []
+        self.last = None
         thread = threading.Thread(target=self.run, daemon=True)  # leak: thread-without-end
         thread.start()
 
     def run(self):
         while True:
-            self.seen.append(self.events.get())
+            self.last = self.events.get()
 
     def close(self):
         self.events.put(None)
