@@ -381,3 +381,22 @@ def test_a_class_that_registers_buffers_is_a_module_whatever_its_base_is():
     assert told(MODEL) == ["return [recommender.predict(batch) for batch in batches]"]
     assert told(foreign) == []
     assert told(foreign.replace("    def predict", registers)) == told(MODEL)
+
+
+UNNAMED = """
+def make(device):
+    f = Network().to(device)
+    optimizer = torch.optim.Adam(f.parameters())
+
+    def check(samples):
+        return [f(each).argmax().item() for each in samples]
+"""
+
+
+def test_whatever_is_asked_for_its_parameters_is_a_model():
+    assert told(UNNAMED) == ["return [f(each).argmax().item() for each in samples]"]
+    assert told(UNNAMED.replace("f.parameters()", "others")) == []
+
+
+def test_a_criterion_is_none_whatever_it_has():
+    assert told(UNNAMED.replace("f(", "criterion(").replace("f.", "criterion.")) == []

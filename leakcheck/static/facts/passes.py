@@ -45,6 +45,8 @@ _ASKS = re.compile(
 )
 _PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+_MODULES_OWN = ("parameters", "named_parameters", "eval")  # methods that only modules have
+_LOSS = re.compile(r"loss|crit|metric|augment|transform|(^|\.)(re|np|pd|df|ast)$")
 _FALSE = Expr("constant", "False")
 MANY = 3  # definers of a method: one of them is meant, whatever is imported
 _TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
@@ -64,12 +66,24 @@ class Pass:
 
 def is_forward(file: Linked, call: Call) -> bool:
     """Tell whether a call is a model's own, by its name: not that of a function."""
-    if not _FORWARD.match(call.spelled):
+    if not _FORWARD.match(call.spelled) and not _is_treated_as_module(file.facts, call):
         return False
     head, _, name = call.spelled.rpartition(".")
     if head:
         return head != "self" or name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
+
+
+def _is_treated_as_module(facts: FileFacts, call: Call) -> bool:
+    """Whether the file asks what is called for its parameters, or switches its mode."""
+    model = call.spelled.removesuffix(".forward")
+    if model in ("self", "super") or _LOSS.search(model):
+        return False
+    asked = (each for name in _MODULES_OWN for each in facts.calls_by_name.get(name, ()))
+    return any(
+        each.receiver is not None and each.receiver.text == model and not each.arguments
+        for each in asked
+    )
 
 
 def is_switch(word: str) -> bool:
