@@ -303,3 +303,13 @@ class Head(torch.nn.Module):
 
     def width_for(self, x):
         return self.model(x).shape[1]
+
+
+class Predictor:
+    def __call__(self, model, sample, told):
+        told.append(model(sample).argmax(dim=1))
+
+    def predict_all(self, model, samples, told):
+        with torch.no_grad():
+            for sample in samples:
+                self(model, sample, told)

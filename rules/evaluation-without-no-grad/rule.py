@@ -128,6 +128,7 @@ def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
     function = facts.functions[index]
     only_asked = _only_asked(linked, function)
     not_here = sets_up(facts, index) or _STEP.match(function.name) is not None
+    not_here |= function.name == "__call__"  # nobody knows its callers by name
     for call in facts.calls_in(index):
         follows = _FOLLOWS.search(call.spelled) is not None
         asked = call.spelled in only_asked
