@@ -150,7 +150,9 @@ def _in_eval_mode(
 ) -> tuple[Call, passes.Pass] | None:
     """The first pass in a stretch of evaluation that stands beside training."""
     linked = module.facts
-    for stretch in evaluated if not passes.freezes_in(linked.facts, index) else ():
+    trains = passes.needs_graph_behind(linked.facts, index, 0)
+    frozen = passes.freezes_in(linked.facts, index) and not trains
+    for stretch in evaluated if not frozen else ():
         calls = [call for call in linked.facts.calls_in(index) if stretch.holds(call)]
         if any(_LEARNS.search(call.spelled) for call in calls):
             continue
