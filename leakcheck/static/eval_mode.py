@@ -46,7 +46,8 @@ class Stretch:
 
 def stretches(source: str) -> list[Stretch]:
     """Return the stretches of a source in which nothing has to do with gradients."""
-    tree = outline(source) if ".eval()" in source else None
+    switches = ".eval()" in source or ".train(False)" in source
+    tree = outline(source) if switches else None
     found: list[Stretch] = []
     for node in outline_nodes(tree) if tree is not None else ():
         for block in (getattr(node, part, None) for part in ("body", "orelse", "finalbody")):
@@ -83,17 +84,31 @@ def _stretch(models: set[str], inside: Sequence[ast.stmt], *, closed: bool) -> S
 
 
 def _evaluated(statement: ast.stmt) -> str | None:
-    """Return the model that a statement puts in evaluation mode."""
+    """Return the model that a statement puts in evaluation mode, or makes so."""
     match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=model, attr="eval"), args=[])):
-            return dotted(model) or None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=model)) as call):
+            return dotted(model) or None if _switches(call) == "eval" else None
+        case ast.Assign(targets=[model], value=ast.Call() as call):
+            return dotted(model) or None if _switches(call) == "eval" else None
     return None
 
 
+def _switches(call: ast.Call) -> str:
+    """Return the mode that a call switches a module to, "" for none."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="eval"), args=[], keywords=[]):
+            return "eval"
+        case ast.Call(func=ast.Attribute(attr="train"), args=[ast.Constant(value=False)]):
+            return "eval"
+        case ast.Call(func=ast.Attribute(attr="train")):
+            return "train"
+    return ""
+
+
 def _trains(statement: ast.stmt) -> bool:
-    """Whether something is put in training mode."""
-    calls = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
-    return any(isinstance(func, ast.Attribute) and func.attr == "train" for func in calls)
+    """Whether something is put in training mode, or trained."""
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(_switches(call) == "train" for call in calls)
 
 
 def _concerns_gradients(statement: ast.stmt) -> bool:

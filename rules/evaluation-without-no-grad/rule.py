@@ -41,7 +41,7 @@ class EvaluationWithoutNoGrad(Rule):
     summary = "an evaluation runs its forward passes with gradients on"
     help = "put the loop under torch.no_grad() or torch.inference_mode()"
     proof = "static only: the peak is higher, and nothing grows"
-    words = (".eval()", "def ", "load_state_dict")
+    words = (".eval()", ".train(False)", "def ", "load_state_dict")
     needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:

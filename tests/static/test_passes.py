@@ -341,8 +341,10 @@ for epoch in range(9):
 """
 
 
-def test_a_training_script_evaluates_at_the_end_of_each_epoch():
-    assert told(TRAINING_SCRIPT) == ["total += loss_of(model(x), y).item()"]
+@pytest.mark.parametrize("switch", ["model.eval()", "model.train(False)", "model = model.eval()"])
+def test_a_training_script_evaluates_at_the_end_of_each_epoch(switch):
+    script = TRAINING_SCRIPT.replace("model.eval()", switch)
+    assert told(script) == ["total += loss_of(model(x), y).item()"]
 
 
 @pytest.mark.parametrize(
