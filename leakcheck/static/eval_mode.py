@@ -88,8 +88,9 @@ def _evaluated(statement: ast.stmt) -> str | None:
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=model)) as call):
             return dotted(model) or None if _switches(call) == "eval" else None
-        case ast.Assign(targets=[model], value=ast.Call() as call):
-            return dotted(model) or None if _switches(call) == "eval" else None
+        case ast.Assign(targets=[model], value=ast.Call(func=ast.Attribute(value=made)) as call):
+            same = dotted(made) in ("", dotted(model))  # `model = build().eval()`
+            return dotted(model) or None if same and _switches(call) == "eval" else None
     return None
 
 

@@ -351,6 +351,7 @@ def test_a_training_script_evaluates_at_the_end_of_each_epoch(switch):
     "careful",
     [
         TRAINING_SCRIPT.replace("    model.eval()\n", ""),
+        TRAINING_SCRIPT.replace("model.eval()", "shown = model.eval()"),  # of another kind
         TRAINING_SCRIPT.replace("model.eval()", "model.eval(); torch.set_grad_enabled(False)"),
         TRAINING_SCRIPT + "        loss_of(model(x), y).backward()\n",
         TRAINING_SCRIPT.replace(
