@@ -141,7 +141,8 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
             Value(NONE, "dict" if name == "set" else "list", born=flow.born)
         )  # fmt: skip
     if name in ("dict", "defaultdict", "OrderedDict"):
-        value = Value(NONE, "dict", born=flow.born)
+        entries = _entries(flow, call, name, arguments.first)
+        value = Value(NONE, "dict", born=flow.born, element=entries)
         for key, item in arguments.named.items():
             value = value.with_slot(key, item)
         return value
@@ -157,6 +158,16 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
     if name in ("zip", "enumerate", "tqdm", "map", "filter"):
         return Value(NONE, "list", element=join_all(v.contents for v in arguments.all))
     return _opaque(flow, call, arguments, name)
+
+
+def _entries(flow: Flow, call: cst.Call, name: str, given: Value) -> Value | None:
+    """Return the objects that a dict is made with: of pairs, or by the class it is given."""
+    if name == "defaultdict" and call.args:
+        made = flow.analysis.resolve_class(call.args[0].value)
+        return Value(NONE, "object", ref=made) if made is not None else None
+    pair = given.element
+    entry = dict(pair.items).get(1) if pair is not None and pair.kind == "tuple" else None
+    return entry if entry is not None and entry.kind == "object" else None
 
 
 def _called_value(flow: Flow, call: cst.Call, called: Value, arguments: Arguments) -> Value:
@@ -210,8 +221,18 @@ def _method_call(
         return flow.grow_container(call, receiver, base, method, arguments)
     if base.kind in ("list", "dict", "tuple"):
         return _container_method(flow, receiver, base, method, arguments)
+    if method in ("items", "values") and _are_losses(flow, receiver, base):
+        entry = replace(base, graph=SURE)
+        pair = Value(NONE, "tuple", items=((0, PLAIN), (1, entry)))
+        return Value(NONE, "list", element=pair if method == "items" else entry)
     _guess_receiver(flow, call, receiver, base, arguments)
     return _tensor_method(flow, call, receiver, base, method, arguments)
+
+
+def _are_losses(flow: Flow, receiver: cst.BaseExpression, base: Value) -> bool:
+    """Whether these are the losses of a criterion, and backward was called on one of them."""
+    shown = base.graph == UNKNOWN and base.origins & flow.analysis.shown_by_slots
+    return bool(shown) and says(flow.code(receiver), "loss")
 
 
 def _guess_receiver(

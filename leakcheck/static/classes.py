@@ -60,8 +60,16 @@ class ClassInfo:
 
     @cached_property
     def is_module(self) -> bool:
-        """Whether it is a torch.nn.Module."""
-        return any(makes_module(base) for base in self.bases)
+        """Whether it is a torch.nn.Module, by its bases or by what it registers on itself."""
+        return any(makes_module(base) for base in self.bases) or self._registers()
+
+    def _registers(self) -> bool:
+        """Whether it has buffers, though nobody knows its base."""
+        if not self.node.bases or ".register_buffer(" not in self.analysis.module.source:
+            return False
+        calls = (node for node in syntax.walk(self.node.body) if isinstance(node, cst.Call))
+        called = (syntax.dotted(call.func) for call in calls)
+        return "register_buffer" not in self.methods and "self.register_buffer" in called
 
     @cached_property
     def is_lightning(self) -> bool:

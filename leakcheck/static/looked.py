@@ -20,11 +20,15 @@ MOST_NAMES = 12  # a value that goes through more names than this is not followe
 
 _LOOKING = frozenset({"print", "isinstance", "len", "type", "float", "int", "bool", "str"})
 _ADDS = frozenset({"append", "extend"})  # to a list, which has the value's graph from then on
+_ABOUT = frozenset({"shape", "size", "dim", "ndim", "dtype", "device", "numel", "nelement"})
 _NEEDING = frozenset({"register_hook", "retain_grad", "grad_fn", "requires_grad"})
 
 
-def is_only_looked_at(module: Module, at: Span) -> bool:
-    """Tell whether nothing takes the graph of what the call at a place gives back."""
+def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> bool:
+    """Tell whether nothing takes the graph of what the call at a place gives back.
+
+    `as_data`: and something takes its values, more than its shape or its type.
+    """
     tree = outline(module.source)
     nodes = outline_nodes(tree) if tree is not None else ()
     call = next((n for n in nodes if isinstance(n, ast.Call) and span(n) == at), None)
@@ -34,13 +38,17 @@ def is_only_looked_at(module: Module, at: Span) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= at.line <= (node.end_lineno or node.lineno)
     ]
-    return call is not None and bool(around) and _Looks(around[-1]).only_looked_at(call)
+    if call is None or not around:
+        return False
+    looks = _Looks(around[-1])
+    return looks.only_looked_at(call) and (looks.take_data or not as_data)
 
 
 class _Looks:
     """What becomes of values in one function."""
 
     def __init__(self, function: ast.AST) -> None:
+        self.take_data = False
         self._body = getattr(function, "body", [])
         self._above: dict[int, ast.AST] = {}
         self._reads: dict[str, list[ast.Name]] = {}
@@ -82,6 +90,7 @@ class _Looks:
                 case ast.Attribute(attr=attr) if attr in _NEEDING:
                     return None
                 case ast.Attribute(attr=attr) if attr in _cuts() or attr in _ADDS:
+                    self.take_data |= attr not in _ABOUT | _ADDS
                     return []
                 case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
                     return []

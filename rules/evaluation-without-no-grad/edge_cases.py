@@ -231,3 +231,85 @@ def show_frozen(net, sample):
     net.requires_grad_(True)
     net.train()
     return image
+
+
+def train(model, loss_of, optimizer, batches, held_out):
+    for _ in range(9):
+        model.train()
+        for x, y in batches:
+            loss = loss_of(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        total = 0.0
+        for x, y in held_out:
+            total += loss_of(model(x), y).item()  # leak: evaluation-without-no-grad
+        print(total)
+
+
+def train_carefully(model, loss_of, optimizer, batches, held_out):
+    for _ in range(9):
+        model.train()
+        for x, y in batches:
+            loss = loss_of(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for x, y in held_out:
+                print(loss_of(model(x), y).item())
+
+
+def train_in_evaluation_mode(model, loss_of, optimizer, batches):
+    model.eval()
+    for x, y in batches:
+        loss_of(model(x), y).backward()
+        optimizer.step()
+
+
+def train_on_what_was_evaluated(model, optimizer, batches):
+    model.eval()
+    features = []
+    for x in batches:
+        features.append(model(x))
+    model.train()
+    torch.cat(features).sum().backward()
+    optimizer.step()
+
+
+def embed(model, text):
+    hidden = model(text)  # leak: evaluation-without-no-grad
+    return hidden[-1].mean(dim=0).tolist()
+
+
+def embed_carefully(model, text):
+    with torch.no_grad():
+        return model(text)[-1].mean(dim=0).tolist()
+
+
+def embed_for_training(model, text):
+    hidden = model(text)
+    print(hidden.tolist())
+    return hidden
+
+
+class Head(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.width = self.model(torch.zeros(1, 8)).shape[1]
+
+    def width_for(self, x):
+        return self.model(x).shape[1]
+
+
+class Predictor:
+    def __call__(self, model, sample, told):
+        told.append(model(sample).argmax(dim=1))
+
+    def predict_all(self, model, samples, told):
+        with torch.no_grad():
+            for sample in samples:
+                self(model, sample, told)

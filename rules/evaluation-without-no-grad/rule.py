@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
-from leakcheck.static import looked
+from leakcheck.static import eval_mode, looked
 from leakcheck.static.facts import passes
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import framework, makes_module
+from leakcheck.static.torch_api import framework
 
 _INFERENCE = re.compile(
     r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
@@ -27,6 +27,10 @@ _ANSWERS = re.compile(
 )
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
+# what is done to a model by somebody who is not known
+_LEARNS = re.compile(
+    r"(?<!env)(?<!envs)(?<!scheduler)\.(step|update_model)$|(optimi|train|fit|learn|minimi)\w*$"
+)
 _STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
 
 
@@ -37,20 +41,25 @@ class EvaluationWithoutNoGrad(Rule):
     summary = "an evaluation runs its forward passes with gradients on"
     help = "put the loop under torch.no_grad() or torch.inference_mode()"
     proof = "static only: the peak is higher, and nothing grows"
-    words = (".eval()", "def ", "load_state_dict")
+    words = (".eval()", ".train(False)", "def ", "load_state_dict")
     needs_torch = True
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each function that evaluates, by its name or by a switch of the model's mode."""
         linked, known = module.facts, passes.Passes()
+        evaluated = eval_mode.stretches(module.source)
         if is_test(linked.path) or passes.switched(linked.facts.calls):
             return
         if (asked := _asked_by_script(linked.facts)) is not None:
             yield self._hit(module, asked, passes.Pass(linked, asked))
+        else:
+            found = _in_eval_mode(module, known, evaluated, MODULE)
+            yield from [self._hit(module, *found)] if found is not None else []
         for index, function in enumerate(linked.facts.functions):
             if _called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
             found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
+            found = found or _in_eval_mode(module, known, evaluated, index)
             if found is None or passes.freezes(linked, function):
                 continue
             if known.is_excused(linked, index):
@@ -116,19 +125,46 @@ def _forward_pass(
 def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
     """The first call of a model whose result, without its graph, is all that is used."""
     linked, facts = module.facts, module.facts.facts
-    only_asked = _only_asked(linked, facts.functions[index])
+    function = facts.functions[index]
+    only_asked = _only_asked(linked, function)
+    not_here = sets_up(facts, index) or _STEP.match(function.name) is not None
+    not_here |= function.name == "__call__"  # nobody knows its callers by name
     for call in facts.calls_in(index):
         follows = _FOLLOWS.search(call.spelled) is not None
         asked = call.spelled in only_asked
-        if not (call.loops or follows or asked):
+        once = not (call.loops or follows or asked)
+        if once and (not_here or "volatile" in module.source):
             continue
         if not (asked or passes.is_forward(linked, call)) or passes.is_off(call):
             continue
         trains = passes.needs_graph(facts, index)
         if (trains and not follows) or _is_off_beside(facts, index, call):
             continue
-        if looked.is_only_looked_at(module, call.at):
+        if looked.is_only_looked_at(module, call.at, as_data=once):
             return call, passes.Pass(linked, call)
+    return None
+
+
+def _in_eval_mode(
+    module: Module, known: passes.Passes, evaluated: Sequence[eval_mode.Stretch], index: int
+) -> tuple[Call, passes.Pass] | None:
+    """The first pass in a stretch of evaluation that stands beside training."""
+    linked = module.facts
+    trains = passes.needs_graph_behind(linked.facts, index, 0)
+    frozen = passes.freezes_in(linked.facts, index) and not trains
+    for stretch in evaluated if not frozen else ():
+        calls = [call for call in linked.facts.calls_in(index) if stretch.holds(call)]
+        if any(_LEARNS.search(call.spelled) for call in calls):
+            continue
+        used_behind = passes.needs_graph_behind(linked.facts, index, stretch.last)
+        for call in calls:
+            if not stretch.repeats(call) and not (stretch.closed and stretch.is_own(call)):
+                continue
+            found = known.passed(linked, call)
+            if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
+                continue
+            if not used_behind or looked.is_only_looked_at(module, call.at):
+                return call, found
     return None
 
 
@@ -163,7 +199,7 @@ def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
     calls = (c for c in facts.calls_by_name["eval"] if c.function in set_up)
     found = _models(c for c in calls if not c.arguments)
     on_self = {text for text in found if text.startswith("self.")}
-    if not on_self or any(map(makes_module, linked.foreign_bases(Member(linked, owner)))):
+    if not on_self or linked.is_module(Member(linked, owner)):
         return frozenset()
     return frozenset(text for text in on_self if not _is_trained(linked, owner, text))
 

@@ -8,7 +8,6 @@ from leakcheck.static.facts.link import Linked, sets_up
 from leakcheck.static.facts.model import Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import makes_module
 
 
 class ForwardKeepsOutputs(Rule):
@@ -26,7 +25,7 @@ class ForwardKeepsOutputs(Rule):
         for member in linked.classes:
             if "forward" not in member.facts.methods:
                 continue
-            if not any(makes_module(base) for base in linked.foreign_bases(member)):
+            if not linked.is_module(member):
                 continue
             forward = member.facts.methods["forward"]
             for use in linked.facts.uses:

@@ -315,3 +315,91 @@ def test_an_agent_that_only_asks_its_model_evaluates_it_at_each_call():
 )
 def test_an_agent_that_may_learn_or_sees_to_gradients_is_left_alone(source):
     assert told(source) == []
+
+
+def test_a_word_that_only_spells_like_a_switch_switches_nothing():
+    source = """
+def evaluate(model, batches):
+    for batch in batches:
+        print(model(batch))
+    write_winograd(batches)
+"""
+    assert told(source) == ["print(model(batch))"]
+    assert told(source.replace("write_winograd(batches)", "torch.no_grad().__enter__()")) == []
+
+
+TRAINING_SCRIPT = """
+for epoch in range(9):
+    model.train()
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss_of(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    for x, y in held_out:
+        total += loss_of(model(x), y).item()
+"""
+
+
+@pytest.mark.parametrize("switch", ["model.eval()", "model.train(False)", "model = model.eval()"])
+def test_a_training_script_evaluates_at_the_end_of_each_epoch(switch):
+    script = TRAINING_SCRIPT.replace("model.eval()", switch)
+    assert told(script) == ["total += loss_of(model(x), y).item()"]
+
+
+@pytest.mark.parametrize(
+    "careful",
+    [
+        TRAINING_SCRIPT.replace("    model.eval()\n", ""),
+        TRAINING_SCRIPT.replace("model.eval()", "shown = model.eval()"),  # of another kind
+        TRAINING_SCRIPT.replace("model.eval()", "model.eval(); torch.set_grad_enabled(False)"),
+        TRAINING_SCRIPT + "        loss_of(model(x), y).backward()\n",
+        TRAINING_SCRIPT.replace(
+            "    for x, y in held_out", "    model.train()\n    for x, y in held_out"
+        ),
+    ],
+)
+def test_a_script_that_trains_or_switches_gradients_there_does_not(careful):
+    assert told(careful) == []
+
+
+MODEL = """
+class Part(torch.nn.Module):
+    pass
+
+class Recommender(Part):
+    def predict(self, batch):
+        return self.mixed(batch)
+
+def evaluate(recommender, batches):
+    return [recommender.predict(batch) for batch in batches]
+"""
+
+
+def test_a_class_that_registers_buffers_is_a_module_whatever_its_base_is():
+    foreign = MODEL.replace("class Part(torch.nn.Module):\n    pass\n", "from flows import Part\n")
+    registers = (
+        "    def __init__(self):\n        self.register_buffer('mean', None)\n\n    def predict"
+    )
+    assert told(MODEL) == ["return [recommender.predict(batch) for batch in batches]"]
+    assert told(foreign) == []
+    assert told(foreign.replace("    def predict", registers)) == told(MODEL)
+
+
+UNNAMED = """
+def make(device):
+    f = Network().to(device)
+    optimizer = torch.optim.Adam(f.parameters())
+
+    def check(samples):
+        return [f(each).argmax().item() for each in samples]
+"""
+
+
+def test_whatever_is_asked_for_its_parameters_is_a_model():
+    assert told(UNNAMED) == ["return [f(each).argmax().item() for each in samples]"]
+    assert told(UNNAMED.replace("f.parameters()", "others")) == []
+
+
+def test_a_criterion_is_none_whatever_it_has():
+    assert told(UNNAMED.replace("f(", "criterion(").replace("f.", "criterion.")) == []

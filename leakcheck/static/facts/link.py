@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from leakcheck.model import Location
 from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Span, Use
 from leakcheck.static.facts.nodes import located
+from leakcheck.static.torch_api import makes_module
 
 if TYPE_CHECKING:
     from leakcheck.static.project import Project
@@ -112,6 +113,14 @@ class Linked:
             for base in each.facts.bases
             if each.file._class(base) is None
         }
+
+    def is_module(self, member: Member) -> bool:
+        """Tell whether a class is a torch.nn.Module, by its bases or by what it registers."""
+        if any(map(makes_module, self.foreign_bases(member))):
+            return True
+        methods = {index for index, _ in member.methods()}
+        calls = member.file.facts.calls_by_name.get("register_buffer", ())
+        return any(c.spelled == "self.register_buffer" and c.function in methods for c in calls)
 
     def everywhere(self, name: str) -> Iterator[FileFacts]:
         """Yield the facts of this file, and of all of its project that spell the name.

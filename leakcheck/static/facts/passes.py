@@ -15,13 +15,13 @@ from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
-from leakcheck.static.torch_api import makes_module
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
 DEEPEST_CALLER = 4
 
-_OFF = re.compile(
-    r"no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient", re.IGNORECASE
+_OFF = re.compile(  # not "winograd"
+    r"(?i:(?<![a-z])no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient)|"
+    r"NoGrad"
 )
 _NEEDS_GRAPH = re.compile(
     r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
@@ -33,7 +33,7 @@ _NETWORK = (
 )
 _PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
 _FORWARD = re.compile(
-    r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|"
+    r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|from|"
     rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
     rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward(_(?!func|fn)\w+)?)?$"
@@ -45,6 +45,8 @@ _ASKS = re.compile(
 )
 _PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+_MODULES_OWN = ("parameters", "named_parameters", "eval")  # methods that only modules have
+_LOSS = re.compile(r"loss|crit|metric|augment|transform|(^|\.)(re|np|pd|df|ast)$")
 _FALSE = Expr("constant", "False")
 MANY = 3  # definers of a method: one of them is meant, whatever is imported
 _TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
@@ -64,12 +66,34 @@ class Pass:
 
 def is_forward(file: Linked, call: Call) -> bool:
     """Tell whether a call is a model's own, by its name: not that of a function."""
-    if not _FORWARD.match(call.spelled):
+    if not _FORWARD.match(call.spelled) and not _is_treated_as_module(file.facts, call):
         return False
     head, _, name = call.spelled.rpartition(".")
     if head:
         return head != "self" or name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
+
+
+def _is_treated_as_module(facts: FileFacts, call: Call) -> bool:
+    """Whether the file asks what is called for its parameters, or switches its mode."""
+    model = call.spelled.removesuffix(".forward")
+    if model in ("self", "super") or _LOSS.search(model):
+        return False
+    asked = (each for name in _MODULES_OWN for each in facts.calls_by_name.get(name, ()))
+    return any(
+        each.receiver is not None and each.receiver.text == model and not each.arguments
+        for each in asked
+    )
+
+
+def is_switch(word: str) -> bool:
+    """Tell whether a word, by itself, is one that switches gradients."""
+    return _OFF.search(word) is not None
+
+
+def differentiates(word: str) -> bool:
+    """Tell whether a function of this name needs the graph of what it is given."""
+    return _NEEDS_GRAPH.search(word) is not None
 
 
 def is_off(call: Call) -> bool:
@@ -97,15 +121,18 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
     """Tell whether the class around a function, or a base of it, freezes parameters."""
     owner = file.facts.class_named(function.owner)
     for member in file.lineage(Member(file, owner)) if owner is not None else ():
-        methods = {index for index, _ in member.methods()}
-        facts = member.file.facts
-        uses = facts.uses_by_name.get("requires_grad", ())
-        if any(u.function in methods and u.value == _FALSE for u in uses):
-            return True
-        calls = facts.calls_by_name.get("requires_grad_", ())
-        if any(c.function in methods and c.argument("", 0) == _FALSE for c in calls):
+        if any(freezes_in(member.file.facts, index) for index, _ in member.methods()):
             return True
     return False
+
+
+def freezes_in(facts: FileFacts, index: int) -> bool:
+    """Tell whether a function freezes parameters."""
+    uses = facts.uses_by_name.get("requires_grad", ())
+    if any(use.function == index and use.value == _FALSE for use in uses):
+        return True
+    calls = facts.calls_by_name.get("requires_grad_", ())
+    return any(c.function == index and c.argument("", 0) == _FALSE for c in calls)
 
 
 def only_evaluates(facts: FileFacts) -> bool:
@@ -119,14 +146,22 @@ def needs_graph(facts: FileFacts, function: int, until: int = 0) -> bool:
     """Tell whether a function differentiates, trains or freezes; `until`: not in later loops."""
     inside = set(within(facts, function))
     for call in (call for each in inside for call in facts.calls_in(each)):
-        needs = _NEEDS_GRAPH.search(call.method) or (
-            call.method == "step" and "opt" in call.spelled
-        )
+        needs = _NEEDS_GRAPH.search(call.method) or _is_optimizer_step(call)
         later = until and call.function == function and call.loops and call.at.line > until
         if needs and not later:
             return True
     uses = (use for use in facts.uses if use.function in inside and "grad" in use.name)
     return any(not until or not use.loops or use.at.line <= until for use in uses)
+
+
+def _is_optimizer_step(call: Call) -> bool:
+    return call.method == "step" and "opt" in call.spelled
+
+
+def needs_graph_behind(facts: FileFacts, function: int, line: int) -> bool:
+    """Tell whether a function differentiates or trains behind a line."""
+    calls = (call for call in facts.calls_in(function) if call.at.line > line)
+    return any(_NEEDS_GRAPH.search(c.method) or _is_optimizer_step(c) for c in calls)
 
 
 class Passes:
@@ -233,8 +268,8 @@ def _asked_module(home: Linked, index: int) -> Pass | None:
     calls = facts.calls_in(index)
     if owner is None or not calls or not _PREDICTS.match(function.name) or is_careful(facts, index):
         return None
-    is_module = any(map(makes_module, home.foreign_bases(Member(home, owner))))
-    return Pass(home, calls[0]) if is_module and not _raises_only(function) else None
+    asked = home.is_module(Member(home, owner)) and not _raises_only(function)
+    return Pass(home, calls[0]) if asked else None
 
 
 def _raises_only(function: FunctionFacts) -> bool:

@@ -4,7 +4,8 @@
     python corpus.py score FILES [--args ...]       # each file alone
     python corpus.py repositories MIRRORS           # as a user runs it: whole trees, at each commit
 
-`--cases unseen.jsonl` takes the leaks that were collected to measure, and not to develop, rules.
+`--cases unseen.jsonl` takes the leaks that were collected to measure, and not to develop, rules;
+so do `held_out.jsonl` and `fresh_graphs.jsonl`.
 MIRRORS holds a git directory for each of their repositories, at owner+name. The files are
 other people's code: read and lint them, never commit any.
 """

@@ -1,0 +1,55 @@
+"""Meters that a dict holds, one a loss, and the losses of a criterion that returns several."""
+
+import pytest
+
+from leakcheck.static.engine import check_source
+
+METER = """
+import torch
+from collections import OrderedDict, defaultdict
+
+class Average:
+    def __init__(self):
+        self.sum = 0
+
+    def update(self, value):
+        self.sum += value
+"""
+TRAIN = """
+def train(model, criterion, batches):
+    averages = {made}
+    for x, y in batches:
+        losses = criterion(model(x), y)
+        losses["total"].backward()
+        {update}
+"""
+PAIRS = 'OrderedDict([(name, Average()) for name in ("total", "kl")])'
+MADE = [PAIRS, f"dict({PAIRS[12:-1]})", "defaultdict(Average)", "{'total': Average()}"]
+EACH_KEY = "for key in losses: averages[key].update(losses[key])"
+EACH_PAIR = "for key, loss in losses.items(): averages[key].update(loss)"
+
+
+def kept(made, update):
+    """The lines that keep a graph."""
+    found = check_source(METER + TRAIN.format(made=made, update=update))
+    return [finding.context.strip() for finding in found]
+
+
+@pytest.mark.parametrize("update", [EACH_KEY, EACH_PAIR])
+@pytest.mark.parametrize("made", MADE)
+def test_a_meter_of_a_dict_keeps_the_graph_of_each_loss(made, update):
+    assert kept(made, update) == ["self.sum += value"]
+
+
+@pytest.mark.parametrize("update", [EACH_KEY, EACH_PAIR])
+@pytest.mark.parametrize("made", MADE)
+def test_and_of_none_that_is_given_as_a_number(made, update):
+    number = update.replace("losses[key])", "losses[key].item())").replace(
+        "(loss)", "(loss.item())"
+    )
+    assert kept(made, number) == []
+
+
+def test_a_dict_of_other_things_is_no_dict_of_meters():
+    assert kept("defaultdict(list)", "averages['n'].append(losses['total'].item())") == []
+    assert kept('OrderedDict([("n", 0)])', "averages['n'] += 1") == []
