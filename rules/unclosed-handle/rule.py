@@ -8,6 +8,7 @@ from typing import cast
 import libcst as cst
 
 from leakcheck.static import lifetime, shape
+from leakcheck.static.facts.resources import abandoned, acquired
 from leakcheck.static.module import Module
 from leakcheck.static.names import table
 from leakcheck.static.rule import Hit, Rule
@@ -41,6 +42,13 @@ class UnclosedHandle(Rule):
                     lost.setdefault(overwrite, attribute)
         for overwrite, attribute in lost.items():
             yield self.hit(overwrite, f"`{attribute}` is overwritten while still open")
+        for given in module.facts.facts.calls:
+            if given.qualified not in closes and acquired(module.facts, given, _CLOSING_THEMSELVES):
+                if abandoned(module.facts, given, ("close",), _READERS):
+                    yield self.hit(given.at, f"`{given.bound}` is never closed", confidence="medium")
+
+
+_CLOSING_THEMSELVES = ("av.open", "av.container.open")  # by a method, not by a function
 
 
 _READERS = ("len", "print", "iter", "list", "enumerate", "next", "range", "str", "int")
