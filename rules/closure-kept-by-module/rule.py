@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import FileFacts, Use
+from leakcheck.static.facts.model import Call, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -42,10 +42,12 @@ def _is_model(facts: FileFacts, use: Use) -> bool:
 def _holds(facts: FileFacts, use: Use, name: str) -> bool:
     """Whether a lambda, a partial, a nested function, or what one returns, closes over the name."""
     value = use.value
-    if value is None or value.text.startswith("weakref."):
+    if value is None:
         return False
-    if value.kind == "lambda" or value.text == "functools.partial":
+    if value.kind == "lambda":
         return name in value.names
+    if value.text == "functools.partial":
+        return any(_is_given(call, name) for call in facts.calls_in(use.function) if _is(call, use))
     made_by = [i for i, f in enumerate(facts.functions) if f.around == use.function]
     named = [index for index in made_by if facts.functions[index].name == value.text]
     if value.kind == "name":
@@ -54,6 +56,17 @@ def _holds(facts: FileFacts, use: Use, name: str) -> bool:
         return False
     inner = (i for i, f in enumerate(facts.functions) if f.around in named)
     return any(_closes_over(facts, index, name) for index in inner)
+
+
+def _is(call: Call, use: Use) -> bool:
+    return call.bound == f"{use.holder}.{use.name}" and call.at.line == use.at.line
+
+
+def _is_given(call: Call, name: str) -> bool:
+    """Whether a partial is given the model, or a bound method of it, and not a weakref to it."""
+    given = (argument.value.text for argument in call.arguments if argument.value.kind == "name")
+    methods = {f"{name}.{method}" for method in api("module-methods")}
+    return any(text == name or text in methods for text in given)
 
 
 def _closes_over(facts: FileFacts, index: int, name: str) -> bool:

@@ -45,7 +45,9 @@ class UnclosedHandle(Rule):
         for given in module.facts.facts.calls:
             if given.qualified not in closes and acquired(module.facts, given, _CLOSING_THEMSELVES):
                 if abandoned(module.facts, given, ("close",), _READERS):
-                    yield self.hit(given.at, f"`{given.bound}` is never closed", confidence="medium")
+                    yield self.hit(
+                        given.at, f"`{given.bound}` is never closed", confidence="medium"
+                    )
 
 
 _CLOSING_THEMSELVES = ("av.open", "av.container.open")  # by a method, not by a function
