@@ -42,12 +42,12 @@ class UnclosedHandle(Rule):
                     lost.setdefault(overwrite, attribute)
         for overwrite, attribute in lost.items():
             yield self.hit(overwrite, f"`{attribute}` is overwritten while still open")
-        for given in module.facts.facts.calls:
-            if given.qualified not in closes and acquired(module.facts, given, _CLOSING_THEMSELVES):
-                if abandoned(module.facts, given, ("close",), _READERS):
-                    yield self.hit(
-                        given.at, f"`{given.bound}` is never closed", confidence="medium"
-                    )
+        linked = module.facts
+        for given in linked.facts.calls:
+            if given.qualified in closes or not acquired(linked, given, _CLOSING_THEMSELVES):
+                continue
+            if abandoned(linked, given, ("close",), _READERS):
+                yield self.hit(given.at, f"`{given.bound}` is never closed", confidence="medium")
 
 
 _CLOSING_THEMSELVES = ("av.open", "av.container.open")  # by a method, not by a function
