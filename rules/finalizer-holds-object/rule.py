@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -30,9 +30,24 @@ def _holds_its_object(linked: Linked, call: Call) -> bool:
     name = call.arguments[0].value.text if len(call.arguments) > 1 else ""
     if not name:
         return False
-    others = [argument.value for argument in call.arguments[1:]]
-    given = any(other.text == name or name in other.names for other in others)
-    return given or _is_method(linked, others[0].text, name)
+    callback, *others = (argument.value for argument in call.arguments[1:])
+    made = _made(linked.facts, call, callback)
+    given = any(other.text == name or name in other.names for other in (callback, *others, *made))
+    return given or any(_is_method(linked, each.text, name) for each in (callback, *made))
+
+
+def _made(facts: FileFacts, call: Call, callback: Expr) -> list[Expr]:
+    """What the name of a callback stands for: a lambda, or what a partial is made of."""
+    if callback.kind != "name":
+        return []
+    given = [b.value for b in facts.bindings if _is(b.name, b.function, callback, call)]
+    partials = (c for c in facts.calls if _is(c.bound, c.function, callback, call))
+    parts = (c.arguments for c in partials if c.qualified == "functools.partial")
+    return [v for v in given if v.kind == "lambda"] + [a.value for each in parts for a in each]
+
+
+def _is(name: str, function: int, callback: Expr, call: Call) -> bool:
+    return name == callback.text and function == call.function
 
 
 def _is_method(linked: Linked, callback: str, name: str) -> bool:

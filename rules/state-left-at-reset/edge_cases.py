@@ -80,3 +80,39 @@ class BeginsToRecord:
 
     def begin_pages(self):
         self.pages.clear()
+
+
+class World:
+    def __init__(self, space):
+        self.space = space
+        self.handlers = []
+        self.bodies = []
+        self.returns = []
+        self.total = 0.0
+
+    def reset(self):
+        self.returns.append(self.total)
+        self._place()
+        self._listen()
+        self.total = 0.0
+
+    def _place(self):
+        self.bodies = []
+        self.bodies.append(self.space.body())
+
+    def _listen(self):
+        self.handlers.append(self.space.handler())  # leak: state-left-at-reset
+        self.handlers[-1].begin = self._place
+
+    def step(self, action):
+        self.total += float(action)
+        return len(self.returns)
+
+
+class Listening:
+    def __init__(self, space):
+        self.space = space
+        self.handlers = []
+
+    def reset(self):
+        self.handlers.append(self.space.handler())

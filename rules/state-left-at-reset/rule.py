@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import Expr, FileFacts, Use
+from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -41,6 +41,32 @@ class StateLeftAtReset(Rule):
                         confidence="medium",
                         evidence=(Evidence(place, "closing", method.name),),
                     )
+            for use in _refilled(member, begun):
+                told = (
+                    f"every `reset` adds to `self.{use.name}`, and only the constructor empties it"
+                )
+                yield self.hit(use.at, told, confidence="medium")
+
+
+def _refilled(member: Member, begun: set[str]) -> Iterator[Use]:
+    """Yield where a reset before each episode fills what it never empties, and is no record."""
+    facts, methods = member.file.facts, member.facts.methods
+    reset = methods.get("reset") if "step" in methods else None
+    if reset is None:
+        return
+    own = (methods.get(call.method) for call in facts.calls_in(reset) if _on_self(call))
+    filling = {reset, *own}
+    seen: set[str] = set()
+    for use in facts.uses:
+        if use.function in filling and use.name in begun - seen and _adds(use):
+            seen.add(use.name)
+            looked_at = any(u.how == "used" for _, u in member.file.uses_of(use.name, member))
+            if not looked_at and not _asked_before(facts, use) and _only_grows(member, use.name):
+                yield use
+
+
+def _on_self(call: Call) -> bool:
+    return call.spelled == f"self.{call.method}"
 
 
 def _begun(member: Member) -> set[str]:

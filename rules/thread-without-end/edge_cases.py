@@ -1,5 +1,6 @@
 """Near misses are unmarked."""
 
+import asyncio
 import queue
 import threading
 from threading import Thread
@@ -100,3 +101,70 @@ def forever():
 
 
 threading.Thread(target=forever, daemon=True).start()
+
+
+def ahead(items, room=8):
+    ready = queue.Queue(maxsize=room)
+
+    def produce():
+        for item in items:
+            ready.put(item)
+        ready.put(None)
+
+    Thread(target=produce, daemon=True).start()  # leak: thread-without-end
+    yield from iter(ready.get, None)
+
+
+def ahead_unless_stopped(items, room=8):
+    ready, stopped = queue.Queue(maxsize=room), threading.Event()
+
+    def produce():
+        for item in items:
+            if stopped.is_set():
+                return
+            ready.put(item)
+        ready.put(None)
+
+    Thread(target=produce, daemon=True).start()
+    try:
+        yield from iter(ready.get, None)
+    finally:
+        stopped.set()
+
+
+class Generator:
+    def __init__(self):
+        self.running = asyncio.create_task(self.run())  # leak: thread-without-end
+        self.cancelled = asyncio.create_task(self.run())
+        self.short = asyncio.create_task(self.once())
+
+    async def run(self):
+        while True:
+            await self.once()
+
+    async def once(self):
+        self.turns = 1
+
+    async def halt(self):
+        self.cancelled.cancel()
+
+
+class Service:
+    def start(self):
+        self.task = asyncio.ensure_future(self.run())
+
+    async def run(self):
+        while True:
+            await asyncio.sleep(1)
+
+
+class Closed(Service):
+    def start(self):
+        asyncio.ensure_future(self.poll())  # leak: thread-without-end
+
+    async def poll(self):
+        while True:
+            await asyncio.sleep(1)
+
+    def close(self):
+        self.closed = True

@@ -1,42 +1,42 @@
-"""while True with no way out, in a thread that an object starts."""
+"""while True with no way out, in a thread or a task that an object starts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
+_TASKS = ("create_task", "ensure_future")
 _THREADS = ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
 
 
 class ThreadWithoutEnd(Rule):
-    """Threads of an object whose loop nothing can end, close() included."""
+    """Threads and tasks of an object whose loop nothing can end, close() included."""
 
     code = "LK608"
     summary = "an object starts a thread whose loop has no way out"
     help = "leave the loop on a stop event or a None in the queue, and join in close()"
     proof = "static only: what stays is a thread, and what it holds"
-    words = ("Thread", "Process")
+    words = ("Thread", "Process", "create_task", "ensure_future")
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at each thread that a method starts."""
+        """Look at each thread or task that a method starts, and each thread of a generator."""
         linked = module.facts
         for call in linked.facts.calls:
             method = linked.facts.method_around(call.function)
-            if method is None or not method.owner:
+            if method is None or not (method.owner or method.yields):
                 continue
             loop = _loop(linked, call, method)
             if loop is None:
                 continue
-            if loop.endless and _can_be_closed(linked, method):
-                told = (
-                    f"`{loop.name}` has no way out, so closing its owner does not end this thread"
-                )
+            if loop.endless and (_can_be_closed(linked, method) or _is_first(call, method)):
+                told = f"`{loop.name}` has no way out, so closing its owner does not end it"
                 yield self.hit(call.at, told, confidence="medium")
             elif _blocks(linked.facts, loop):
                 told = f"`{loop.name}` waits for room in a full queue once nobody reads from it"
@@ -52,22 +52,43 @@ def _can_be_closed(linked: Linked, method: FunctionFacts) -> bool:
 
 def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | None:
     """The function that the thread runs: its target, or the run method of its class."""
-    target = call.argument("target", 1)
-    if call.qualified in _THREADS and target is not None and target.kind == "name":
+    target = _coroutine(linked, call) or call.argument("target", 1)
+    if (
+        (call.qualified in _THREADS or call.method in _TASKS)
+        and target is not None
+        and target.kind == "name"
+    ):
         word = target.text.rpartition(".")[2]
         owner = linked.facts.class_named(method.owner)
         index = owner.methods.get(word) if owner and target.text == f"self.{word}" else None
-        nested = (f for f in linked.facts.functions if f.name == word and f.around >= 0)
-        return linked.facts.functions[index] if index is not None else next(nested, None)
+        nested = [f for f in linked.facts.functions if f.name == word and f.around >= 0]
+        nested.sort(key=lambda f: f.around != call.function)
+        return linked.facts.functions[index] if index is not None else next(iter(nested), None)
     member = linked.class_called(call.qualified or call.spelled)
     return _run(member) if member is not None and method.owner != member.facts.name else None
+
+
+def _coroutine(linked: Linked, call: Call) -> Expr | None:
+    """The method that a task runs, `create_task(self._run())`, unless somebody can cancel it."""
+    run = call.argument("coro", 0) if call.method in _TASKS else None
+    if run is None or run.kind != "call" or call.fate not in ("bound", "dropped"):
+        return None
+    uses = linked.uses(call.bound.removeprefix("self.")) if call.bound else ()
+    kept = call.fate == "dropped" or call.bound.startswith("self.")
+    ended = any(use.role == "escape" or use.how in ("cancel", "bound") for _, use in uses)
+    return replace(run, kind="name") if kept and not ended else None
+
+
+def _is_first(call: Call, method: FunctionFacts) -> bool:
+    """Whether a task begins with its object, which can then not be without it."""
+    return call.method in _TASKS and method.name == "__init__"
 
 
 def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
     """Whether it fills a queue of limited size, and asks neither for time nor for a way to stop."""
     index = facts.functions.index(loop) if loop in facts.functions else -1
     calls = facts.calls_in(index) if index >= 0 else ()
-    puts = [call for call in calls if call.method == "put" and call.loops]
+    puts = [call for call in calls if call.method == "put" and call.receiver and call.loops]
     limited = any(call.method == "Queue" and call.arguments for call in facts.calls)
     patient = all(len(call.arguments) == 1 for call in puts)
     asked = [call.spelled for call in calls]

@@ -49,3 +49,27 @@ def handed_on_at_once(path, reader):
 class Kept:
     def __init__(self, path):
         self.file = open(path)
+
+
+def log_file(folder):
+    return open(f"{folder}/log.txt", "a")
+
+
+def write_log(folder, text):
+    log = log_file(folder)  # leak: unclosed-file
+    log.write(text)
+
+
+class Log:
+    def __init__(self, path):
+        self.path = path
+        self.file = None
+
+    def _ensure_open(self):
+        if self.file is None:
+            self.file = open(self.path, "a")
+        return self.file
+
+    def write(self, text):
+        file = self._ensure_open()
+        file.write(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.model import Call, FileFacts
-from leakcheck.static.facts.resources import abandoned, ends
+from leakcheck.static.facts.resources import abandoned, acquired, ends
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -20,14 +20,14 @@ class UnclosedFile(Rule):
     default = False
     severity = "info"
     proof = "static only: CPython closes a file that is dropped, so what stays open varies"
-    words = ("open(", "File(")
+    words = ("open(", "File(", "resource_stream(", "open_text(", "open_binary(")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each file that is opened."""
         facts = module.facts.facts
         for call in facts.calls:
-            name = call.qualified or call.spelled
-            if name not in api("files"):
+            name = acquired(module.facts, call, api("files"))
+            if not name:
                 continue
             used_at_once = call.fate == "chained" and call.at not in _closed(facts)
             if used_at_once or (call.fate == "argument" and _only_read(facts, call, name)):

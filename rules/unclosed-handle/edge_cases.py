@@ -83,3 +83,19 @@ class MarkedOnceClosed:
     def finish(self):
         os.close(self.raw)
         self.raw = INVALID
+
+
+def container_of(path, options):
+    return av.open(path, options=options)
+
+
+def first_frame(path):
+    container = container_of(path, {})  # leak: unclosed-handle
+    return next(container.decode(video=0)).to_ndarray()
+
+
+def first_frame_only(path):
+    container = container_of(path, {})
+    frame = next(container.decode(video=0)).to_ndarray()
+    container.close()
+    return frame

@@ -8,6 +8,7 @@ from typing import cast
 import libcst as cst
 
 from leakcheck.static import lifetime, shape
+from leakcheck.static.facts.resources import abandoned, acquired
 from leakcheck.static.module import Module
 from leakcheck.static.names import table
 from leakcheck.static.rule import Hit, Rule
@@ -41,6 +42,15 @@ class UnclosedHandle(Rule):
                     lost.setdefault(overwrite, attribute)
         for overwrite, attribute in lost.items():
             yield self.hit(overwrite, f"`{attribute}` is overwritten while still open")
+        linked = module.facts
+        for given in linked.facts.calls:
+            if given.qualified in closes or not acquired(linked, given, _CLOSING_THEMSELVES):
+                continue
+            if abandoned(linked, given, ("close",), _READERS):
+                yield self.hit(given.at, f"`{given.bound}` is never closed", confidence="medium")
+
+
+_CLOSING_THEMSELVES = ("av.open", "av.container.open")  # by a method, not by a function
 
 
 _READERS = ("len", "print", "iter", "list", "enumerate", "next", "range", "str", "int")

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Use
-from leakcheck.static.facts.resources import ends, left_open, runs_once
+from leakcheck.static.facts.resources import acquired, ends, left_open, runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
+_KNOWN = frozenset([*ends("ends"), *ends("proxied")])
 _HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
 
 
@@ -38,10 +39,10 @@ class WorkersNeverEnded(Rule):
         for call in linked.facts.calls:
             if _probes(call):
                 yield self.hit(call.at, "nobody takes this connection, so nobody closes it")
-            known = call.qualified in ends("ends") or call.qualified in ends("proxied")
-            if not known or _makes_its_object(linked, call):
+            made = acquired(linked, call, _KNOWN)
+            if not made or _makes_its_object(linked, call):
                 continue
-            if left_open(linked, call, _HARMLESS) and not runs_once(linked, call):
+            if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 yield self.hit(call.at, f"{name} is never ended", confidence="medium")
         for member in linked.classes:

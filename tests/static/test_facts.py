@@ -43,6 +43,12 @@ def test_each_way_to_touch_an_attribute_has_its_role():
     assert roles("class C:\n  a = {}\n") == [("a", "bind", "")]
 
 
+def test_a_lambda_holds_what_it_reads_and_not_its_own_parameters():
+    facts = facts_of("def f(m, x):\n  m.g = lambda x, *more, y=1: m(x, y, more)\n")
+
+    assert [(use.value.kind, use.value.names) for use in facts.uses] == [("lambda", ("m",))]
+
+
 def test_a_call_says_what_is_called_with_what_and_what_becomes_of_it():
     facts = facts_of(
         """

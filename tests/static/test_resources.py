@@ -7,7 +7,7 @@ import pytest
 
 from leakcheck.static.facts.extract import extract
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.resources import callee, figure_position, runs_once
+from leakcheck.static.facts.resources import acquired, callee, figure_position, runs_once
 
 
 def linked(source):
@@ -84,3 +84,43 @@ def test_a_function_is_found_by_its_name_and_a_method_through_self():
 def test_a_function_hands_out_the_figure_that_it_makes_and_leaves_open(body, position):
     facts = linked(f"import matplotlib.pyplot as plt\ndef f():\n  {body}\n").facts
     assert figure_position(facts, 0) == position
+
+
+def opened(body, decorator=""):
+    file = linked(
+        f"import gzip\n{decorator}\ndef make(path):\n  {body}\n"
+        "def use(path):\n  made = make(path)\n  made.read()\n"
+    )
+    return acquired(file, call_of(file, "make"), ("open", "gzip.open"))
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("return open(path)", "open"),
+        ("return gzip.open(path)", "gzip.open"),
+        ("file = open(path)\n  file.seek(8)\n  return file", "open"),
+    ],
+)
+def test_a_call_gives_what_the_function_that_it_calls_opens_and_returns(body, name):
+    assert opened(body) == name
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return path",
+        "return open(path).read()",
+        "file = open(path)\n  files[path] = file\n  return file",
+        "global file\n  file = open(path)\n  return file",
+        "file = open(path)\n  register(file)\n  return file",
+        "shared.file = open(path)\n  return shared.file",
+        "yield open(path)",
+    ],
+)
+def test_what_is_kept_elsewhere_or_not_returned_is_not_given(body):
+    assert opened(body) == ""
+
+
+def test_what_a_decorator_may_cache_is_not_given():
+    assert opened("return open(path)", "@functools.cache") == ""

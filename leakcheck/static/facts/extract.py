@@ -503,7 +503,9 @@ class _Walk:
                 names = names_in(node) if name == "partial" else sliced(node)
                 return Expr("call", self._known(node), names)
             case ast.Lambda():
-                return Expr("lambda", "", names_in(node.body, called_too=True))
+                own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+                held = (n for n in names_in(node.body, called_too=True) if n not in own)
+                return Expr("lambda", "", tuple(held))
             case ast.Await(value=inner):
                 return self._expr(inner)
             case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):

@@ -31,11 +31,46 @@ def _named(group: str) -> frozenset[str]:
     return frozenset(groups[group])
 
 
-def left_open(linked: Linked, call: Call, harmless: Collection[str]) -> bool:
+def left_open(linked: Linked, call: Call, made: str, harmless: Collection[str]) -> bool:
     """Tell whether what a call in a function acquires is neither ended nor handed on."""
-    if call.qualified in ends("proxied"):
+    if made in ends("proxied"):
         return _proxy_escapes(linked.facts, call)
-    return abandoned(linked, call, ends("ends")[call.qualified], harmless)
+    return abandoned(linked, call, ends("ends")[made], harmless)
+
+
+def acquired(linked: Linked, call: Call, names: Collection[str]) -> str:
+    """Return which of some resources a call gives: itself, or a function that it calls.
+
+    Such a function makes one and returns it, and keeps it nowhere.
+    """
+    name = call.qualified or call.spelled
+    if name in names:
+        return name
+    called = callee(linked, call) if call.fate == "bound" else None
+    return _fresh(called[0].facts, called[1], names) if called is not None else ""
+
+
+def _fresh(facts: FileFacts, index: int, names: Collection[str]) -> str:
+    function = facts.functions[index]
+    if function.decorators or function.yields:
+        return ""  # it may be cached, or a context manager
+    kept = [u.value for u in (*facts.uses, *facts.local_uses) if u.function == index and u.value]
+    for call in facts.calls_in(index):
+        name = call.qualified or call.spelled
+        if name not in names or "." in call.bound:
+            continue
+        if call.fate == "returned":
+            return name
+        out = any(v.kind == "name" and v.text == call.bound for v in function.returns)
+        given = any(_gives(other, call.bound) for other in facts.calls_in(index))
+        shared = call.bound in function.shared or any(call.bound in v.names for v in kept)
+        if out and not given and not shared and all(v.text != call.bound for v in kept):
+            return name
+    return ""
+
+
+def _gives(call: Call, name: str) -> bool:
+    return any(name in _text_and_names(given.value) for given in call.arguments)
 
 
 def abandoned(

@@ -1,0 +1,96 @@
+"""model.score = lambda x: ... model ...: module and function hold each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.module import Module
+from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
+
+
+class ClosureKeptByModule(Rule):
+    """Functions that hold a model, given to that very model as an attribute."""
+
+    code = "LK214"
+    summary = "a model is given a function that holds the model, so only the collector frees it"
+    help = "close over a weakref to the model, or take the model as a parameter"
+    proof = (
+        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
+    )
+
+    def check(self, module: Module) -> Iterator[Hit]:
+        """Look at what each function assigns to an attribute of a model that it was given."""
+        facts = module.facts.facts
+        for use in facts.uses:
+            if use.role == "bind" and _is_model(facts, use) and _holds(facts, use, use.holder):
+                told = f"`{use.holder}` keeps this function, and the function `{use.holder}`"
+                if not _put_back(facts, use) and not _wraps_itself(module, use):
+                    yield self.hit(use.at, told, confidence="medium")
+
+
+def _is_model(facts: FileFacts, use: Use) -> bool:
+    """Whether the holder is a plain name for a model that the function around was given or made."""
+    function = facts.function(use.function)
+    if function is None or use.holder.rpartition("_")[2] not in api("model-names"):
+        return False
+    made = (b for b in facts.bindings if b.function == use.function)
+    return use.holder in function.parameters or any(b.name == use.holder for b in made)
+
+
+def _holds(facts: FileFacts, use: Use, name: str) -> bool:
+    """Whether a lambda, a partial, a nested function, or what one returns, closes over the name."""
+    value = use.value
+    if value is None:
+        return False
+    if value.kind == "lambda":
+        return name in value.names
+    if value.text == "functools.partial":
+        return any(_is_given(call, name) for call in facts.calls_in(use.function) if _is(call, use))
+    made_by = [i for i, f in enumerate(facts.functions) if f.around == use.function]
+    named = [index for index in made_by if facts.functions[index].name == value.text]
+    if value.kind == "name":
+        return any(_closes_over(facts, index, name) for index in named)
+    if value.kind != "call" or any(_is_own(facts, index, name) for index in named):
+        return False
+    inner = (i for i, f in enumerate(facts.functions) if f.around in named)
+    return any(_closes_over(facts, index, name) for index in inner)
+
+
+def _is(call: Call, use: Use) -> bool:
+    return call.bound == f"{use.holder}.{use.name}" and call.at.line == use.at.line
+
+
+def _is_given(call: Call, name: str) -> bool:
+    """Whether a partial is given the model, or a bound method of it, and not a weakref to it."""
+    given = (argument.value.text for argument in call.arguments if argument.value.kind == "name")
+    methods = {f"{name}.{method}" for method in api("module-methods")}
+    return any(text == name or text in methods for text in given)
+
+
+def _closes_over(facts: FileFacts, index: int, name: str) -> bool:
+    return name in facts.functions[index].reads and not _is_own(facts, index, name)
+
+
+def _is_own(facts: FileFacts, index: int, name: str) -> bool:
+    """Whether a function means something of its own by the name."""
+    bound = any(b.name == name and b.function == index for b in facts.bindings)
+    return bound or name in facts.functions[index].parameters
+
+
+def _put_back(facts: FileFacts, use: Use) -> bool:
+    """Whether the attribute is given another value, or taken off, by the same function."""
+    around = facts.method_around(use.function)
+    same = (other for other in facts.uses_by_name[use.name] if other.holder == use.holder)
+    again = (o for o in same if o is not use and o.role in ("bind", "take"))
+    return any(facts.method_around(other.function) is around for other in again)
+
+
+def _wraps_itself(module: Module, use: Use) -> bool:
+    """`model.forward = lambda x: ... model.forward ...`, which wrapped-forward-cycle tells."""
+    lines = module.source.splitlines()[use.at.line - 1 : use.at.end_line]
+    return use.name in api("module-methods") and (
+        (use.value is not None and use.value.kind == "name")
+        or "\n".join(lines).count(f"{use.holder}.{use.name}") > 1
+    )
