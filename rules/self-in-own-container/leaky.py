@@ -17,7 +17,8 @@ class Engine:
         self.handlers.append((handler, (self, *args)))  # leak: self-in-own-container
 
     def run(self, batch):
-        self.output = self.model(batch).detach()
+        with torch.no_grad():
+            self.output = self.model(batch)
         for handler, args in self.handlers:
             handler(*args)
 

@@ -127,5 +127,6 @@ def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found(let_go: int
             sentinel.step()
     report = sentinel.report()
 
-    assert report.verdict == "growing", (report.reason, report.trends, report.notices)
+    told = [(each.resource, each.steps, round(each.total)) for each in report.trends]
+    assert report.verdict == "growing", (report.reason, sentinel.state, told)
     assert str(report.suspects[0].holder).startswith("local `kept`")
