@@ -31,7 +31,8 @@ class Confirming(Stage):
 
     def enter(self, step: int) -> Move | None:
         """Take the first reading."""
-        return self.advance(step)
+        move = self.advance(step)
+        return replace(move, looked=True) if isinstance(move, WatchAgain) else move
 
     def advance(self, step: int) -> Move | None:
         """Take a reading that is due, and judge after the last."""

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class WatchAgain:
     """Nothing is suspected any more; what was read until the step `after` counts no more.
 
-    `closely`: whatever grows, however slowly, is to be confirmed.
+    `closely`: whatever grows, however slowly, is to be confirmed; `looked`: this step has been
+    looked at already, and what seemed to grow was garbage.
     """
 
     after: int
     closely: bool = False
+    looked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,18 @@ from leakcheck.runtime.stages.stage import Stage
 
 
 class Watching(Stage):
-    """Nothing is suspected, so far; `closely`: whatever grows, however slowly, is to be confirmed.
+    """Nothing is suspected, so far; what was read until the step `after` counts no more.
 
-    What was read until the step `after` counts no more.
+    `closely`: whatever grows, however slowly, is to be confirmed; `looked`: at this step already.
     """
 
     name = "watching"
 
-    def __init__(self, loop: LoopWatch, after: int, *, closely: bool = False) -> None:
+    def __init__(
+        self, loop: LoopWatch, after: int, *, closely: bool = False, looked: bool = False
+    ) -> None:
         super().__init__(loop)
-        self._after, self._closely = after, closely
+        self._after, self._closely, self._looked = after, closely, looked
 
     @property
     def pending(self) -> list[Reading]:
@@ -34,8 +36,10 @@ class Watching(Stage):
         loop = self._loop
         loop.span.after = self._after
         loop.next_checkpoint = loop.watch.next_checkpoint(step)
+        if self._looked:
+            return self._saw_enough(step)
         if not self._closely:
-            return self._saw_enough(step)  # what was suspected was garbage, or harmless
+            return None
         loop.checkpoint(step)
         plain = judge.companions(loop.watch.slow, [], PLAIN)
         return confirm(plain, loop, step, patience.FINE_STEPS) if plain else None
