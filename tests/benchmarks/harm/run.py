@@ -37,6 +37,8 @@ DIFFERENT_BY_NATURE = {
     "p_gc_state": "counts what was made since the last collection",
     "p_introspect": "shows the names that count turns of loops, and leakcheck's callback",
     "p_sigdfl": "shows the handler by which a run that SIGTERM ends is reported",
+    "q_mt_settrace": "counts the events of a tracer, which sees the calls that count loops' turns",
+    "q_trace_slow": "prints the time of a loop whose turns are counted, at 26 ns each",
     "q_gcoff": "its peak is lower: cycles are collected before readings",
 }
 LEFT_OUT = {
