@@ -79,7 +79,8 @@ class Difference:
 class Trial:
     """One watched run of a program, as it is or with edited text; `failure` says why it failed.
 
-    `goes_on`: it was ended, as all that grows without the edit grew as fast with it.
+    `goes_on`: it was ended, as all that grows without the edit grew as fast with it; `turns`: of
+    the loop that makes the steps, also those before it was recognised, 0 if an optimizer does.
     """
 
     report: Report | None
@@ -89,6 +90,7 @@ class Trial:
     peak_bytes: int = 0
     step_s: float = 0.0
     goes_on: bool = False
+    turns: int = 0
 
     @property
     def steps(self) -> int:

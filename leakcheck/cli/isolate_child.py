@@ -11,14 +11,13 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NoReturn
 
 import msgspec
 
-from leakcheck.cli.session import RunSettings, Session
+from leakcheck.cli.session import RunSettings
+from leakcheck.cli.silent_session import SilentSession
 from leakcheck.errors import LeakcheckError
-from leakcheck.model import Report
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
@@ -57,10 +56,8 @@ class Notes(msgspec.Struct, frozen=True):
         return bool(self.status) and self.ended != "terminated"
 
 
-class StagedSession(Session):
+class StagedSession(SilentSession):
     """A session whose program is changed as its stage says."""
-
-    watches_children = False  # one recording is compared
 
     def __init__(self, program: Program, order: StageOrder) -> None:
         folder = Path(order.folder)
@@ -72,10 +69,7 @@ class StagedSession(Session):
         self._notes_path = (folder / "notes.json").absolute()
         self._changed: Counter[str] = Counter()
         self._loaders = Loaders()
-        self._error = ""
         self._steps = 0
-        self._show_error = sys.excepthook
-        sys.excepthook = self._note_error
 
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         stage = self._order.stage
@@ -133,18 +127,6 @@ class StagedSession(Session):
                 self._notes_path.write_bytes(msgspec.json.encode(notes))
             return status
         return super()._finish(outcome)
-
-    def _joined(self, report: Report) -> Report:
-        return report  # where it leaks is the question, not by which rule
-
-    def _print(self, report: Report) -> None:
-        pass  # the parent tells; the log is the program's alone
-
-    def _note_error(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        self._error = f"{kind.__name__}: {error}" if str(error) else kind.__name__
-        self._show_error(kind, error, trace)
 
 
 def main() -> None:

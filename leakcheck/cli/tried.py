@@ -11,17 +11,18 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 import msgspec
 
-from leakcheck.cli.session import RunSettings, Session
+from leakcheck.cli.session import RunSettings
+from leakcheck.cli.silent_session import SilentSession
 from leakcheck.cure.witness import Witness, peak_bytes
 from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
-from leakcheck.model import Report
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.clock.seconds import TimeClock
+from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
 
 
@@ -52,12 +53,11 @@ class TrialNotes(msgspec.Struct, frozen=True):
     modules: tuple[int, ...] = ()
     files: dict[str, int] = {}
     doubtful: bool = False  # something was looked into, and what is frozen was not looked at
+    turns: int = 0  # of the loop that makes the steps, if it is one
 
 
-class TrialSession(Session):
+class TrialSession(SilentSession):
     """A session that stops where it is told to, and notes what the program made."""
-
-    watches_children = False  # one recording is compared
 
     def __init__(self, program: Program, order: TrialOrder, witness: Witness) -> None:
         self._folder = Path(order.folder).absolute()
@@ -69,11 +69,13 @@ class TrialSession(Session):
         self._witness = witness
         witness.begin(self._folder / "losses")
         self._written = Written(order.folder)
-        self._error = ""
         self._certain_s = 0.0
+        self._clock: StepClock | None = None
         self._doubtful = False
-        self._show_error = sys.excepthook
-        sys.excepthook = self._note_error
+
+    def _start_clock(self, clock: StepClock) -> TimeClock | None:
+        self._clock = clock
+        return super()._start_clock(clock)
 
     def _after_step(self) -> None:
         self._witness.step()
@@ -120,6 +122,7 @@ class TrialSession(Session):
             modules,
             files,
             self._doubtful or (self._order.frozen and not self._is_plain()),
+            self._clock.turns if self._clock is not None else 0,
         )
         (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
         return outcome.status
@@ -127,18 +130,6 @@ class TrialSession(Session):
     def _is_plain(self) -> bool:
         """Whether nothing was looked into closer."""
         return self._sentinel.state[1] in ("watching", "steady")
-
-    def _joined(self, report: Report) -> Report:
-        return report  # what an edit does to the rate is the question, not by which rule it leaks
-
-    def _print(self, report: Report) -> None:
-        pass  # the parent tells
-
-    def _note_error(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        self._error = f"{kind.__name__}: {error}" if str(error) else kind.__name__
-        self._show_error(kind, error, trace)
 
 
 def main() -> None:

@@ -19,8 +19,6 @@ from leakcheck.model import Reason, Report, Suspect, Trend
 
 PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
 TIME_NOISE = 1.1
-# of the steps before; a loop without an optimizer is recognised some steps after it has begun
-AS_MANY = 0.99
 _TENSOR = re.compile(r"tensor\(([^()]*?)(?:,\s*(?:grad_fn=<\w*>|requires_grad=True))+\)")
 _BARE = re.compile(r"tensor\(([^()\[\]]*?)\)")
 _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
@@ -47,7 +45,7 @@ def outcome(
         return "stays", None  # it is not run to the end
     if report is None or (after.status and after.status != before.status):
         return "fails", after.failure or Reason.of("exit-status", status=after.status)
-    if after.steps < AS_MANY * before.steps:
+    if _did_less(before, after):
         return "fails", Reason.of("fewer-steps", steps=after.steps, before=before.steps)
     if report.verdict == "growing" and not _is_gone(before, after, suspect):
         return "stays", None
@@ -58,6 +56,12 @@ def outcome(
     if any(each.is_result for each in differences):
         return "changes", None
     return ("helps" if report.verdict == "growing" else "proved"), None
+
+
+def _did_less(before: Trial, after: Trial) -> bool:
+    """Say whether a run ended early: a loop may be recognised later, and has turned as often."""
+    turned_less = after.turns < before.turns or not before.turns
+    return after.steps < before.steps and turned_less
 
 
 def stays(report: Report, suspect: Suspect) -> bool:

@@ -302,6 +302,11 @@ class StepClock:
             return SUM_OF_STEPS if over == "data" else FIRST_UPDATE_STEPS
         return 0 if over == "forever" else SUM_BY_HAND_STEPS
 
+    @property
+    def turns(self) -> int:
+        """How often the loop that makes the steps has turned, 0 if an optimizer makes them."""
+        return self._counts.get(self._chosen or 0, 0) if self._optimizer is None else 0
+
     def _step_of_chosen(self, loop: int) -> None:
         self._others = 0
         self._counts[loop] += 1

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.stages.episode import Found
-from leakcheck.runtime.stages.growth import Growth
 from leakcheck.runtime.stages.loop import LoopWatch
 from leakcheck.runtime.stages.moves import Move, WatchAgain
-from leakcheck.runtime.stages.stage import Stage
+from leakcheck.runtime.stages.stage import GrowthStage, Stage
 
 
-class Growing(Stage):
+class Growing(GrowthStage):
     """It grows; what is read from now on is for the charts."""
 
     name = "growing"
-
-    def __init__(self, loop: LoopWatch, growth: Growth) -> None:
-        super().__init__(loop, growth.episode)
-        self._growth = growth
-
-    @property
-    def found(self) -> Found:
-        """Who holds it."""
-        return self._growth.found
 
     def advance(self, step: int) -> Move | None:
         """Read on."""

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.stages.episode import NEW_EPISODE, NOTHING_FOUND, Episode, Found
+from leakcheck.runtime.stages.growth import Growth
 from leakcheck.runtime.stages.loop import LoopWatch
 from leakcheck.runtime.stages.moves import Move
 
@@ -60,3 +61,16 @@ class Stage:
 
     def abandon(self) -> None:
         """End what is under way without an answer."""
+
+
+class GrowthStage(Stage):
+    """A stage that is about growth which is established."""
+
+    def __init__(self, loop: LoopWatch, growth: Growth) -> None:
+        super().__init__(loop, growth.episode)
+        self._growth = growth
+
+    @property
+    def found(self) -> Found:
+        """Who holds it, without what was seen to be emptied."""
+        return self._growth.found

@@ -7,28 +7,16 @@ from dataclasses import replace
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import stopped
-from leakcheck.runtime.stages.episode import Found
-from leakcheck.runtime.stages.growth import Growth
-from leakcheck.runtime.stages.loop import LoopWatch
 from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm_for_longer
-from leakcheck.runtime.stages.stage import Stage
+from leakcheck.runtime.stages.stage import GrowthStage
 
 EMPTIED = "once-emptied"
 
 
-class Waiting(Stage):
+class Waiting(GrowthStage):
     """It is known who holds what grows, as far as anybody can tell."""
 
     name = "waiting"
-
-    def __init__(self, loop: LoopWatch, growth: Growth) -> None:
-        super().__init__(loop, growth.episode)
-        self._growth = growth
-
-    @property
-    def found(self) -> Found:
-        """Who holds it, without what was seen to be emptied."""
-        return self._growth.found
 
     def enter(self, step: int) -> Move | None:
         """Begin to wait, if there is anything to wait for."""
