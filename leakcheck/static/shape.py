@@ -295,7 +295,9 @@ def gradients_off(module: Module, node: cst.CSTNode) -> bool:
     return False
 
 
-def keyword_value(call: cst.Call, keyword: str, position: int | None = None) -> cst.CSTNode | None:
+def keyword_value(
+    call: cst.Call, keyword: str, position: int | None = None
+) -> cst.BaseExpression | None:
     """Return the value of an argument, None when it is not given."""
     found = argument(call, keyword, position)
     return found.value if found is not None else None
