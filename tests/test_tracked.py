@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import weakref
 from collections import namedtuple
 
 import pytest
@@ -60,10 +61,11 @@ class Unfinished:
         lambda element: tracked.referents_of_all(),
         lambda element: tracked.of_kinds({id(list), id(tuple)}),
         lambda element: tracked.Referrers().of([element]),
+        lambda element: tracked.Referrers().of([element] * tracked.MANY + [gc]),
         lambda element: Heap(),
         lambda element: Sieve(lambda kind: True).sort(),
     ],
-    ids=["all", "referents", "kinds", "referrers", "heap", "sieve"],
+    ids=["all", "referents", "kinds", "referrers", "many", "heap", "sieve"],
 )
 @pytest.mark.parametrize("full", [10, 20, 25])
 def test_a_tuple_that_a_thread_has_not_finished_is_finished_while_the_list_is_held(listing, full):
@@ -121,10 +123,11 @@ class Frozen:
         lambda element: tracked.referents_of_all(),
         lambda element: tracked.of_kinds({id(list), id(frozenset)}),
         lambda element: tracked.Referrers().of([element]),
+        lambda element: tracked.Referrers().of([element] * tracked.MANY + [gc]),
         lambda element: Heap(),
         lambda element: Sieve(lambda kind: True).sort(),
     ],
-    ids=["all", "referents", "kinds", "referrers", "heap", "sieve"],
+    ids=["all", "referents", "kinds", "referrers", "many", "heap", "sieve"],
 )
 def test_a_frozenset_that_is_being_filled_can_be_filled_while_the_list_is_held(listing):
     element = Held(None)
@@ -159,12 +162,13 @@ def test_of_some_kinds_tuples_that_something_holds_are_listed_once():
     assert outer
 
 
-def test_what_refers_to_something_is_found_in_tuples_and_beside_them():
+@pytest.mark.parametrize("others", [[], [[] for _ in range(tracked.MANY)]], ids=["few", "many"])
+def test_what_refers_to_something_is_found_in_tuples_and_beside_them(others):
     element = ["held"]
     in_tuple, in_pair, in_list = (1, element, element), Pair(element, None), [[element]]
     holding, frozen = [in_tuple], {"set": frozenset([Held(element)])}
 
-    found = tracked.Referrers().of([element, in_list[0]])
+    found = tracked.Referrers().of([element, in_list[0], *others])
 
     ids = set(map(id, found))
     assert {id(in_tuple), id(in_pair), id(in_list), id(in_list[0])} <= ids
@@ -194,8 +198,9 @@ def test_what_only_a_local_or_an_untracked_array_refers_to_is_found_once_it_is_n
         lambda: Heap().close(),
         lambda: Sieve(lambda kind: kind is Pair).sort(),
         lambda: tracked.Referrers().of([gc]),
+        lambda: tracked.Referrers().of([gc, *([] for _ in range(tracked.MANY))]),
     ],
-    ids=["instances", "kinds", "heap", "sieve", "referrers"],
+    ids=["instances", "kinds", "heap", "sieve", "referrers", "many"],
 )
 def test_the_listing_is_gone_before_any_collection(listing):
     gc.collect()
@@ -208,3 +213,20 @@ def test_the_listing_is_gone_before_any_collection(listing):
         gc.enable()
 
     assert long == []
+
+
+def test_what_lists_and_searches_keep_nothing_until_a_collection():
+    gc.collect()
+    gc.disable()
+    try:
+        element = Held(None)
+        gone = weakref.ref(element)
+        for _ in range(3):
+            referrers = tracked.Referrers()
+            found = referrers.of([element]), referrers.of([element] * (tracked.MANY + 1))
+            found = tracked.referents_of_all(), tracked.of_kinds({id(Held), id(tuple)})
+        del element, referrers, found
+    finally:
+        gc.enable()
+
+    assert gone() is None
