@@ -16,7 +16,7 @@ from leakcheck.runtime.requests import Requests
 from leakcheck.runtime.sentinel import Sentinel
 
 SERVERS = Path(__file__).parent / "programs" / "servers"
-REQUESTS, AT_ONCE = 8000, 16
+REQUESTS, AT_ONCE = 4000, 16
 
 
 async def load(port: int) -> None:
