@@ -97,6 +97,18 @@ class StrictSkips:
 
 def pytest_collection_finish() -> None:
     """Take what pytest has collected off the heap: 500,000 objects that each look would pass."""
+    _freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Take what a folder's tests have imported off the heap: 400,000 objects of Ray's alone."""
+    yield
+    if nextitem is not None and nextitem.path.parent != item.path.parent:
+        _freeze()
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 

@@ -16,15 +16,15 @@ from leakcheck.runtime.requests import Requests
 from leakcheck.runtime.sentinel import Sentinel
 
 SERVERS = Path(__file__).parent / "programs" / "servers"
-REQUESTS, AT_ONCE = 4000, 16
+REQUESTS, AT_ONCE = 8000, 16
 
 
-async def load(port: int) -> None:
-    """Ask `port` for many answers; of one request in five the client goes away within it."""
+async def load(port: int, requests: int) -> None:
+    """Ask `port` for as many answers; of one request in five the client goes away within it."""
     import httpx
 
     chances = random.Random(0)
-    aborted = iter([chances.random() < 0.2 for _ in range(REQUESTS)])
+    aborted = iter([chances.random() < 0.2 for _ in range(requests)])
 
     async def ask() -> None:
         for goes_away in aborted:
@@ -40,7 +40,9 @@ async def load(port: int) -> None:
         await client.get("/stop")
 
 
-def served(server: str, folder: Path) -> tuple[int, dict[str, object], str]:
+def served(
+    server: str, folder: Path, requests: int = REQUESTS
+) -> tuple[int, dict[str, object], str]:
     """Run a server under leakcheck and a client's load; its status, report and standard error."""
     pytest.importorskip("uvicorn")
     pytest.importorskip("httpx")
@@ -53,7 +55,7 @@ def served(server: str, folder: Path) -> tuple[int, dict[str, object], str]:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     ) as process:
         assert process.stdout is not None
-        asyncio.run(load(int(process.stdout.readline())))
+        asyncio.run(load(int(process.stdout.readline()), requests))
         _, told = process.communicate(timeout=60)
     return process.returncode, json.loads(path.read_text()), told
 
@@ -77,7 +79,7 @@ def test_the_state_of_aborted_requests_that_a_server_keeps_is_named(tmp_path):
 
 @pytest.mark.slow
 def test_the_server_that_forgets_them_is_steady(tmp_path):
-    status, report, told = served("clean", tmp_path)
+    status, report, told = served("clean", tmp_path, REQUESTS // 2)
 
     assert (status, report["verdict"], report["suspects"]) == (0, "steady", [])
     assert report["load"]["entries"] == []
