@@ -259,7 +259,7 @@ def test_unittest_classes_and_parametrised_tests_are_watched(pytester: pytest.Py
     result.stdout.fnmatch_lines_random(["FAILED *TestTraining::test_leaky*", "FAILED *[[]True*"])
 
 
-def test_workers_of_xdist_judge_their_own_tests(pytester: pytest.Pytester):
+def test_workers_of_xdist_judge_their_own_tests(pytester: pytest.Pytester, runpytest):
     pytest.importorskip("xdist")
     pytester.makepyfile(
         LEAKY_STEP
@@ -273,7 +273,7 @@ def test_workers_of_xdist_judge_their_own_tests(pytester: pytest.Pytester):
     """
     )
 
-    pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=1, failed=1)
+    runpytest("-n", "2").assert_outcomes(passed=1, failed=1)
 
 
 def test_an_async_test_is_watched_like_any_other(pytester: pytest.Pytester, runpytest):

@@ -320,7 +320,7 @@ def test_a_fixture_asked_for_within_the_loop_of_a_test_has_its_own_watch(pyteste
     )
 
 
-def test_workers_of_xdist_tell_both_the_failure_and_the_leak(pytester):
+def test_workers_of_xdist_tell_both_the_failure_and_the_leak(pytester, runpytest):
     pytest.importorskip("xdist")
     pytester.makepyfile(
         TRAINING
@@ -332,7 +332,7 @@ def test_workers_of_xdist_tell_both_the_failure_and_the_leak(pytester):
     """
     )
 
-    result = pytester.runpytest_subprocess("--leakcheck", "-n", "2")
+    result = runpytest("--leakcheck", "-n", "2")
 
     result.assert_outcomes(passed=1, errors=1, failed=1)
     result.stdout.fnmatch_lines_random(
