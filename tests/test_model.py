@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from leakcheck.model import (
     Finding,
     Holder,
+    HolderKind,
     LeakTrace,
     Link,
     Location,
@@ -74,6 +77,11 @@ LOCAL = Holder("local", "meter", function="main")
 def test_a_holder_says_what_it_is(holder, told):
     assert str(holder) == told
     assert bool(holder) == bool(told)
+
+
+@pytest.mark.parametrize("kind", sorted(set(get_args(HolderKind)) - {"unknown", "outside"}))
+def test_each_kind_of_holder_has_words(kind):
+    assert str(Holder(kind, "name", "Owner", "function"))
 
 
 def test_what_has_no_name_is_known_to_the_source_by_where_it_is_found_from():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from contextvars import ContextVar
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ import leakcheck
 
 pytest_plugins = ["pytester"]
 KEPT: list[object] = []
+CURRENT: ContextVar[object] = ContextVar("current")
 
 
 class Engine:
@@ -251,6 +253,31 @@ def test_a_closure_is_told_with_the_name_in_it():
 
     assert error.value.retained[0].by == "closure"
     assert "Linear, kept by closure cell `model` of <lambda>()" in str(error.value)
+
+
+@pytest.mark.parametrize("define", ["lambda model=model: 0", "lambda *, model=model: 0"])
+def test_a_default_argument_is_told_with_its_name(define):
+    names = {"model": nn.Linear(2, 2)}
+    KEPT.append(eval(define, names))
+
+    with pytest.raises(AssertionError) as error, leakcheck.expect_released(names["model"]):
+        names.clear()
+
+    assert "Linear, kept by default argument `model` of <lambda>()" in str(error.value)
+
+
+def test_a_context_variable_is_told():
+    def begin(expected) -> None:
+        model = nn.Linear(2, 2)
+        CURRENT.set(model)
+        expected.watch(model)
+
+    with pytest.raises(AssertionError) as error, leakcheck.expect_released() as expected:
+        begin(expected)
+    CURRENT.set(None)
+
+    assert error.value.retained[0].by == "context variable"
+    assert "Linear, kept by context variable `current`" in str(error.value)
 
 
 def test_a_forward_hook_is_told():

@@ -118,6 +118,15 @@ def test_the_guide_names_only_files_that_there_are():
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_the_guide_names_only_tables_that_there_are():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`_?([A-Z][A-Z_]{3,})`", page)) - {"NAME"}
+    sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "leakcheck").rglob("*.py"))
+
+    assert len(named) > 8
+    assert [name for name in named if not re.search(rf"(?m)^_?{name}\b.* = ", sources)] == []
+
+
 def test_the_picture_in_the_guide_names_only_packages_that_there_are():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     picture = page.partition("## The architecture")[2].split("```")[1]

@@ -3,7 +3,9 @@
 1. each `# leak:` line of leaky.py is flagged, and no other; so in edge_cases.py
 2. fixed.py is silent, also of every other rule that runs by default
 3. fixing leaky.py gives fixed.py, where the rule offers a fix
-5. README.md has its headings
+4. README.md has its headings
+
+That leaky.py leaks and fixed.py does not is run in `test_rules_proved.py`.
 """
 
 import re

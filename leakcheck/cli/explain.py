@@ -137,7 +137,7 @@ def _decisions() -> str:
     from leakcheck.runtime.outlook import TABLE, Case
 
     outlooks = ((row.code, row.outlook(Case())) for row in TABLE)
-    rows = ((code, each.kind, each.wait.steps, each.then) for code, each in outlooks)
+    rows = ((code, each.kind, each.wait_steps, each.then) for code, each in outlooks)
     return table(rows)
 
 

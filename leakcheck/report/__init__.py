@@ -23,7 +23,7 @@ FORMATS = {
 }
 
 # those that show what `check` found; the others are about runs
-FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit")
+FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown")
 # those that show what was recorded; "text" is what `run` prints
 RUN_FORMATS = ("text", "html", "markdown", "json", "svg", "dot", "junit")
 

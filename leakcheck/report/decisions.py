@@ -45,17 +45,15 @@ _KINDS = {
 }
 _VERDICTS = {"look again": "looked at again"}
 _WAITS = {
-    "due-in-time": "the end of the run",
     "fills-to-a-number": "half as long again as it seems to need",
     "fills-to-a-limit": "{steps:,} steps, then twice as long",
-    "gathered": "the end of the run",
     "emptied-now-and-then": "half as long again as n, or {steps:,} steps if n is not known",
 }
 _HEAD_OF_DOUBTS = ("what is known of all that grows", "to go on for")
 _HEAD = ("what is known of it", "what is to come", "waited for", "if it goes on")
 
 
-def table(decisions: Iterable[tuple[str, str, int, str]]) -> str:
+def table(decisions: Iterable[tuple[str, str, int | None, str]]) -> str:
     """Return in Markdown what decides: of each row its code, outlook, steps and verdict."""
     rows = [_HEAD]
     rows += [
@@ -80,7 +78,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join((lines[0], f"|{rule}|", *lines[1:]))
 
 
-def _waited(code: str, steps: int) -> str:
+def _waited(code: str, steps: int | None) -> str:
+    if steps is None:
+        return "the end of the run"
     return _WAITS.get(code, "{steps:,} steps" if steps else "").format(steps=steps)
 
 

@@ -48,7 +48,7 @@ def render(report: Report, *, color: bool = False, summary: bool = True) -> str:
         for each in report.unreadable
     ]
     if summary:
-        blocks.append(style(_summary(report), bold=True))
+        blocks.append(style(summary_text(report), bold=True))
     return "\n\n".join(blocks)
 
 
@@ -91,7 +91,8 @@ def _expanded(text: str) -> str:
     return one_line(text.replace("\t", TAB).replace("\f", ""))
 
 
-def _summary(report: Report) -> str:
+def summary_text(report: Report) -> str:
+    """Say how many findings there are in how many files."""
     files = _count(report.checked_files, "file")
     if report.unreadable:
         files += f", {_count(len(report.unreadable), 'file')} not checked"

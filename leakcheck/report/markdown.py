@@ -1,4 +1,4 @@
-"""The report as Markdown for a comment on a pull request: the verdict, then a section a leak."""
+"""The report as Markdown, for a comment on a pull request or the summary of a job."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.model import Finding, Report, Suspect
+from leakcheck.report.full import summary_text
 from leakcheck.report.plain import one_line
 from leakcheck.report.reasons import said, told
 from leakcheck.report.terminal import (
@@ -23,7 +24,9 @@ from leakcheck.report.terminal import (
 
 def render(report: Report, *, color: bool = False) -> str:
     """Write the report in GitHub's flavour of Markdown."""
-    lines = [f"### {_escape(headline(report))}"]
+    checked = report.run is None and report.verdict is None
+    head = f"leakcheck: {summary_text(report)}" if checked else headline(report)
+    lines = [f"### {_escape(head)}"]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings)]
     if report.findings:

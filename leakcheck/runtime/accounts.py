@@ -27,7 +27,11 @@ KINDS: dict[str, Kind] = {
     "host.heap": "native",
     "host.rss-heap": "fragmentation",
 }
-KINDS_OF_DEVICES: dict[str, Kind] = {"reserved-allocated": "fragmentation", "outside": "external"}
+KINDS_OF_DEVICES: dict[str, Kind] = {
+    "allocated": "device",
+    "reserved-allocated": "fragmentation",
+    "outside": "external",
+}
 MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
 MANY_BLOCKS = 100  # a step: an arena of 1 MiB lasts for a few hundred steps
@@ -74,7 +78,7 @@ def _leading(rates: dict[str, float]) -> Kind:
 
 
 def _kind_of(resource: str) -> Kind:
-    return KINDS.get(resource) or KINDS_OF_DEVICES.get(resource.rpartition(".")[2], "device")
+    return KINDS.get(resource) or KINDS_OF_DEVICES[resource.rpartition(".")[2]]
 
 
 def _worth_telling(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[Suspect, ...]:

@@ -1,8 +1,8 @@
 """Will what grows stop? One table from a case to its outlook: the first row that fits decides.
 
-Pure, and the only place that knows: what was measured comes first, what live objects say next, and
-the source last, which never acquits: it says for how long to wait, and for what. Waits are counted
-in steps and turns, so that a slow machine gets the same verdict.
+Pure, and asked about each thing that grows: what was measured comes first, what live objects say
+next, and the source last, which never acquits: it says for how long to wait, and for what. Waits
+are counted in steps and turns, so that a slow machine gets the same verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from leakcheck.source.guards import MOST_HELD, GuardKind
 from leakcheck.source.uses import RELIEVES, Use
 
 OutlookKind = Literal["leak", "fills", "emptied", "memo", "unsure"]
-Until = Literal["now", "limit", "turn", "slows", "end"]
 Course = Literal["unknown", "rises", "stands", "falls"]
 Then = Literal["growing", "steady", "unclear", "look again"]
 
@@ -33,25 +32,23 @@ TURN_STEPS = 50_000  # for a loop to turn that takes it away: an epoch may take 
 MEMO_STEPS = 700  # for what is only kept where it is new, until every key was seen
 UNSURE_STEPS = 200  # for what nothing known holds
 SHAPES_STEPS = 1100  # for a library's cache by shape: oneDNN keeps 1,024 primitives
+Says = tuple[OutlookKind, int | None, Then]
 Numbers = tuple[tuple[str, int | float | None], ...]
 _ENDS: frozenset[GuardKind] = frozenset(["new", "missing", "first", "flag"])
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """For how many steps at most, 0 for as long as the run takes, and until what."""
-
-    until: Until = "now"
-    steps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is to come of growth, for how long to wait for it, and what it is if it grows on."""
+    """What is to come of growth, for how many steps to wait for it, and what it is if it grows on.
+
+    `wait_steps`: at most, None for as long as the run takes. For what may be emptied
+    `stages.growth` waits, for what fills up `judgement.harmless`, and `judgement.confirmation` for
+    what slows down.
+    """
 
     kind: OutlookKind
     reason: Reason
-    wait: Wait = Wait()
+    wait_steps: int | None = 0
     then: Then = "growing"
 
 
@@ -162,17 +159,17 @@ class OutlookRow:
 
     code: str
     fits: Callable[[Case], bool]
-    says: Callable[[Case], tuple[OutlookKind, Wait, Then]]
+    says: Callable[[Case], Says]
     tells: Callable[[Case], Use | None] = lambda case: None
     numbers: Callable[[Case], Numbers] = lambda e: (("most", e.most), ("length", e.length))
 
     def outlook(self, case: Case) -> Outlook:
         """Return the outlook, with the use that it rests on."""
-        kind, wait, then = self.says(case)
+        kind, wait_steps, then = self.says(case)
         known = [(name, each) for name, each in self.numbers(case) if each is not None]
         use = self.tells(case)
         where = () if use is None else _fields(use)
-        return Outlook(kind, Reason(self.code, (*known, *where)), wait, then)
+        return Outlook(kind, Reason(self.code, (*known, *where)), wait_steps, then)
 
 
 def _fields(use: Use) -> tuple[tuple[str, Field], ...]:
@@ -199,15 +196,11 @@ def _is_lasting_graph(case: Case) -> bool:
     return case.graph and case.goes_on and not (case.awaited or lets_go)
 
 
-def _hoped(case: Case, wait: Wait, then: Then) -> tuple[OutlookKind, Wait, Then]:
+def _hoped(case: Case, wait_steps: int, then: Then) -> Says:
     """Return what is emptied, some day: of a graph that nobody means to keep, soon."""
     if not case.graph or case.awaited:
-        return "emptied", wait, then
-    return (
-        "emptied",
-        Wait(wait.until, min(wait.steps or GRAPH_LIMIT_STEPS, GRAPH_LIMIT_STEPS)),
-        "growing",
-    )
+        return "emptied", wait_steps, then
+    return "emptied", min(wait_steps, GRAPH_LIMIT_STEPS), "growing"
 
 
 def _vain(case: Case) -> Use | None:
@@ -251,12 +244,10 @@ def _recurring(case: Case) -> Use | None:
     return next((use for use in steps if use.guard.kind == "every"), None)
 
 
-def _for_the_next(case: Case) -> Wait:
+def _steps_to_the_next(case: Case) -> int:
     use = _recurring(case)
     every = use.guard.n if use is not None else None
-    return Wait(
-        "turn", TURN_STEPS if every is None else max(LOOP_STEPS, round(FILLS_WITHIN * every))
-    )
+    return TURN_STEPS if every is None else max(LOOP_STEPS, round(FILLS_WITHIN * every))
 
 
 def _relieving(case: Case) -> Use | None:
@@ -288,25 +279,23 @@ def _is_memo(case: Case) -> bool:
     return bool(adds) and all(use.guard.kind in _ENDS for use in adds)
 
 
-def _filled_within(case: Case) -> Wait:
+def _steps_to_be_full(case: Case) -> int:
     most, length = case.most or 0, case.length or 0
     missing = max(FILLS_WITHIN * (most - length), PASSED * most - length)
     steps = missing / max(case.per_step, LEAST_PER_STEP)
-    return Wait("limit", max(1, round(steps)))
+    return max(1, round(steps))
 
 
-def _for_a_limit(case: Case) -> Wait:
-    return Wait("limit", GRAPH_LIMIT_STEPS if case.graph else LIMIT_STEPS)
+def _steps_to_a_limit(case: Case) -> int:
+    return GRAPH_LIMIT_STEPS if case.graph else LIMIT_STEPS
 
 
 def _unsure_steps(case: Case) -> int:
     return SHAPES_STEPS if case.shapes_vary else UNSURE_STEPS
 
 
-def _always(
-    kind: OutlookKind, wait: Wait, then: Then
-) -> Callable[[Case], tuple[OutlookKind, Wait, Then]]:
-    return lambda case: (kind, wait, then)
+def _always(kind: OutlookKind, wait_steps: int | None, then: Then) -> Callable[[Case], Says]:
+    return lambda case: (kind, wait_steps, then)
 
 
 def _of_memory(beyond: Beyond) -> Numbers:
@@ -317,9 +306,9 @@ def _of_memory(beyond: Beyond) -> Numbers:
     )
 
 
-_LEAK = _always("leak", Wait(), "growing")
+_LEAK = _always("leak", 0, "growing")
 TABLE = (
-    OutlookRow("due-in-time", lambda e: e.due, _always("emptied", Wait("end"), "unclear")),
+    OutlookRow("due-in-time", lambda e: e.due, _always("emptied", None, "unclear")),
     OutlookRow("lasting-graph", _is_lasting_graph, _LEAK),
     OutlookRow(
         "over-its-limit",
@@ -330,53 +319,51 @@ TABLE = (
     ),
     OutlookRow("taken-in-vain", _is_in_vain, _LEAK, _vain),
     OutlookRow("left-by-some-requests", _is_left_by_some, _LEAK, _own),
-    OutlookRow("came-down", lambda e: e.course == "falls", _always("emptied", Wait(), "steady")),
-    OutlookRow("stands", lambda e: e.course == "stands", _always("fills", Wait(), "steady")),
+    OutlookRow("came-down", lambda e: e.course == "falls", _always("emptied", 0, "steady")),
+    OutlookRow("stands", lambda e: e.course == "stands", _always("fills", 0, "steady")),
     OutlookRow("published", _is_published, _LEAK, _first_add),
     OutlookRow(
         "fills-to-a-number",
         _is_below_its_limit,
-        lambda e: ("fills", _filled_within(e), "growing"),
+        lambda e: ("fills", _steps_to_be_full(e), "growing"),
         _limiting,
     ),
     OutlookRow(
         "fills-to-a-limit",
         lambda e: bool(e.limits),
-        lambda e: ("fills", _for_a_limit(e), "look again"),
+        lambda e: ("fills", _steps_to_a_limit(e), "look again"),
         _limiting,
     ),
     OutlookRow(
         "gathered",
         lambda e: _gathering(e) is not None,
-        _always("emptied", Wait("end"), "steady"),
+        _always("emptied", None, "steady"),
         _gathering,
     ),
     OutlookRow(
         "emptied-now-and-then",
         lambda e: _recurring(e) is not None,
-        lambda e: _hoped(e, _for_the_next(e), "look again"),
+        lambda e: _hoped(e, _steps_to_the_next(e), "look again"),
         _recurring,
     ),
     OutlookRow(
         "emptied-at-a-turn",
         lambda e: _turning(e) is not None,
-        lambda e: _hoped(e, Wait("turn", TURN_STEPS), "growing"),
+        lambda e: _hoped(e, TURN_STEPS, "growing"),
         _turning,
     ),
     OutlookRow(
         "emptied-elsewhere",
         lambda e: bool(e.relief),
-        lambda e: _hoped(e, Wait("end", ELSEWHERE_STEPS), "growing"),
+        lambda e: _hoped(e, ELSEWHERE_STEPS, "growing"),
         _relieving,
     ),
-    OutlookRow("memo", _is_memo, _always("memo", Wait("slows", MEMO_STEPS), "growing"), _first_add),
-    OutlookRow(
-        "keyed", lambda e: e.keyed, _always("memo", Wait("turn", ELSEWHERE_STEPS), "growing")
-    ),
+    OutlookRow("memo", _is_memo, _always("memo", MEMO_STEPS, "growing"), _first_add),
+    OutlookRow("keyed", lambda e: e.keyed, _always("memo", ELSEWHERE_STEPS, "growing")),
     OutlookRow(
         "held-by-nothing-known",
         lambda e: not e.held or e.shapes_vary or e.per_training,
-        lambda e: ("unsure", Wait("slows", _unsure_steps(e)), "unclear"),
+        lambda e: ("unsure", _unsure_steps(e), "unclear"),
     ),
     OutlookRow(
         "does-not-fit",

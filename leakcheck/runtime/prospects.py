@@ -12,7 +12,7 @@ from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
-from leakcheck.runtime.outlook import Case, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import Case, Outlook, outlook_of
 from leakcheck.runtime.readings.meters import is_in_use
 from leakcheck.source.guards import NONE
 from leakcheck.source.uses import RELIEVES, Use
@@ -124,10 +124,17 @@ class Prospects:
         return Removal(outlook.reason, any(use.ran or use.asked for use in uses))
 
     @property
+    def graph_wait_steps(self) -> int:
+        """For how many steps it is waited that a line takes a graph which nobody means to keep."""
+        known = self.outlook
+        emptied = known is not None and known.kind == "emptied" and self.removal is None
+        return self.wait_steps if emptied else 0
+
+    @property
     def waits_for_end(self) -> bool:
         """Whether only the end tells: it is gathered, or due in time, however long it grows."""
         known = self.outlook
-        return known is not None and known.kind == "emptied" and known.wait == Wait("end")
+        return known is not None and known.kind == "emptied" and known.wait_steps is None
 
     @property
     def gathered(self) -> Prospects:
@@ -177,7 +184,7 @@ class Prospects:
     def wait_steps(self) -> int:
         """For how many steps it is waited that what grows is emptied, 0 if nothing may do so."""
         emptied = (one.outlook for one in self.each if one.outlook.kind == "emptied")
-        return max((one.wait.steps for one in emptied), default=0)
+        return max((one.wait_steps or 0 for one in emptied), default=0)
 
     @property
     def in_vain(self) -> tuple[Holder, ...]:

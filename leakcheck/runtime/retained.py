@@ -152,7 +152,7 @@ def _by(chain: Chain, told: Told) -> RetainedBy:
         return "closure"
     if chain.root is not None and chain.root.kind == "local" and chain.root.kept:
         return "suspended"
-    return _ROOTS[told.holder.start.kind]
+    return _ROOTS.get(told.holder.start.kind, "outside")
 
 
 class _Above:

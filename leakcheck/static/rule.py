@@ -1,6 +1,7 @@
 """What a rule is: one class in `rules/<slug>/rule.py` that looks at a module and yields hits.
 
-A rule that can say what it looks for by `module.facts` should: that needs no LibCST tree.
+What asks who adds, keeps, clears or closes asks `module.facts`, as `rules/written-never-read` does:
+that needs no LibCST tree. What asks how a call is written uses the tree:
 
     class PerStepTimer(Rule):
         code = "LK699"

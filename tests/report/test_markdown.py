@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from leakcheck.model import Report
 from leakcheck.report import render
 
 EXPECTED = """\
@@ -50,3 +51,14 @@ def test_a_program_that_failed_is_told_in_every_form(growing_run, form):
 
     assert "failed (exit status 3)" in render(replace(growing_run, run=run), form)
     assert "failed (exit status" not in render(growing_run, form)
+
+
+def test_what_a_check_found_is_told_with_its_summary(growing_run):
+    (finding,) = growing_run.findings
+    report = Report(findings=(replace(finding, proved=False),), checked_files=3)
+
+    assert render(report, "markdown") == (
+        "### leakcheck: 1 finding in 1 of 3 files\n\n"
+        "| place | rule | finding |\n|---|---|---|\n"
+        f"| `train.py:26` | undetached-accumulator | {finding.message} |"
+    )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
 
 from leakcheck.model import Suspect
+from leakcheck.report.charts import _EVIDENCE
 from leakcheck.runtime.accounts import (
+    KINDS,
+    MOST_TELLING,
     TENSOR_BYTES,
     _bytes_per_step,
     _counts_blocks,
@@ -17,7 +21,7 @@ from leakcheck.runtime.accounts import (
     _with_rest,
     _worth_telling,
 )
-from leakcheck.runtime.judgement.judge import read
+from leakcheck.runtime.judgement.judge import JUDGES, read
 from leakcheck.runtime.readings.series import Series
 from tests.holders import held_by
 
@@ -100,3 +104,9 @@ def test_of_what_is_large_and_comes_seldom_the_heap_tells_the_rate(objects, in_b
     suspect = Suspect("object", "dict of bytes", objects, in_bytes)
 
     assert _seldom_bytes(suspect, {"host.heap": heap}) == told
+
+
+@pytest.mark.parametrize("resource", JUDGES)
+def test_what_is_judged_shows_a_kind_of_leak_and_has_a_chart(resource):
+    assert KINDS[resource] in MOST_TELLING
+    assert resource == "hooks" or resource in chain(*_EVIDENCE.values())

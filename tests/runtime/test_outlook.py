@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leakcheck.report import decisions, reasons
 from leakcheck.runtime import outlook
-from leakcheck.runtime.outlook import TABLE, Beyond, Case, Outlook, Wait, outlook_of
+from leakcheck.runtime.outlook import TABLE, Beyond, Case, Outlook, outlook_of
 from leakcheck.source.acts import Role
 from leakcheck.source.calls import Reach
 from leakcheck.source.guards import Guard, GuardKind
@@ -35,21 +35,21 @@ GATHERS = Use("read", Guard(), "once", "train.py", 9, "torch.cat(rows)", gathers
 ROWS = {
     "due-in-time": (
         Case((ADD, CLEAR), due=True),
-        ("emptied", Wait("end"), "unclear", "the event loop lets go of it when its time comes"),
+        ("emptied", None, "unclear", "the event loop lets go of it when its time comes"),
     ),
     "lasting-graph": (
         Case((ADD, use("replace", reach="when a loop turns")), graph=True),
-        ("leak", Wait(), "growing", "a graph of past steps is kept, and no backward is to free it"),
+        ("leak", 0, "growing", "a graph of past steps is kept, and no backward is to free it"),
     ),
     "over-its-limit": (
         Case((replace(ADD, guard=BELOW),), length=380, course="rises"),
-        ("leak", Wait(), "growing", "it has 380 elements, more than the 300 that it is to hold"),
+        ("leak", 0, "growing", "it has 380 elements, more than the 300 that it is to hold"),
     ),
     "taken-in-vain": (
         Case((ADD, replace(CLEAR, ran=2)), course="rises"),
         (
             "leak",
-            Wait(),
+            0,
             "growing",
             "`rows.clear()` (train.py:7) ran again and again, and it went on growing",
         ),
@@ -58,7 +58,7 @@ ROWS = {
         Case((ADD, OWN), course="rises", per_request=True),
         (
             "leak",
-            Wait(),
+            0,
             "growing",
             "`rows.clear()` (train.py:7) takes a request's own entry away, and not every request "
             "comes to it",
@@ -66,25 +66,25 @@ ROWS = {
     ),
     "came-down": (
         Case((ADD, replace(CLEAR, ran=9)), course="falls"),
-        ("emptied", Wait(), "steady", "it was emptied, and may be again"),
+        ("emptied", 0, "steady", "it was emptied, and may be again"),
     ),
     "stands": (
         Case((ADD,), course="stands"),
-        ("fills", Wait(), "steady", "it is full: it no longer grows"),
+        ("fills", 0, "steady", "it is full: it no longer grows"),
     ),
     "published": (
         Case((ADD, use("take", reach="elsewhere")), published=True),
-        ("leak", Wait(), "growing", "a leak of the installed version that is known"),
+        ("leak", 0, "growing", "a leak of the installed version that is known"),
     ),
     "fills-to-a-number": (
         Case((ADD,), capacity=500, length=100, per_step=2.0),
-        ("fills", Wait("limit", 300), "growing", "it fills to at most 500 elements"),
+        ("fills", 300, "growing", "it fills to at most 500 elements"),
     ),
     "fills-to-a-limit": (
         Case((ADD, use("take", SOME))),
         (
             "fills",
-            Wait("limit", 1000),
+            1000,
             "look again",
             "it fills to a limit: len(rows) > n (train.py:6)",
         ),
@@ -93,7 +93,7 @@ ROWS = {
         Case((ADD, use("take", reach="elsewhere"), LATER), trains=False),
         (
             "emptied",
-            Wait("end"),
+            None,
             "steady",
             "`plot(rows)` (train.py:9) uses it after the loop: it may be gathered on purpose",
         ),
@@ -102,7 +102,7 @@ ROWS = {
         Case((ADD, use("replace", EVERY))),
         (
             "emptied",
-            Wait("turn", 1000),
+            1000,
             "look again",
             "`rows.clear()` (train.py:7) is to empty it now and then",
         ),
@@ -111,7 +111,7 @@ ROWS = {
         Case((ADD, use("take", reach="when a loop turns"))),
         (
             "emptied",
-            Wait("turn", 50_000),
+            50_000,
             "growing",
             "`rows.clear()` (train.py:7) is to empty it when the loop turns",
         ),
@@ -120,7 +120,7 @@ ROWS = {
         Case((ADD, use("escape", reach="elsewhere"))),
         (
             "emptied",
-            Wait("end", 5000),
+            5000,
             "growing",
             "`rows.clear()` (train.py:7) may still take it away",
         ),
@@ -129,7 +129,7 @@ ROWS = {
         Case((replace(ADD, guard=NEW),)),
         (
             "memo",
-            Wait("slows", 700),
+            700,
             "growing",
             "`rows.append(x)` (train.py:4) adds only what is new",
         ),
@@ -138,27 +138,27 @@ ROWS = {
         Case((ADD,), keyed=True),
         (
             "memo",
-            Wait("turn", 5000),
+            5000,
             "growing",
             "it finds things by key, and may be a cache that fills up",
         ),
     ),
     "held-by-nothing-known": (
         Case(held=False, shapes_vary=True),
-        ("unsure", Wait("slows", 1100), "unclear", "nothing that is known holds it"),
+        ("unsure", 1100, "unclear", "nothing that is known holds it"),
     ),
     "does-not-fit": (
         Case((ADD,), beyond=Beyond(10**9, 4e12, 20 << 30)),
         (
             "leak",
-            Wait(),
+            0,
             "growing",
             "its limit is 1,000,000,000 elements, 3.6 TiB, and there is room for 20.0 GiB",
         ),
     ),
     "grows": (
         Case((ADD,)),
-        ("leak", Wait(), "growing", "nothing takes it away"),
+        ("leak", 0, "growing", "nothing takes it away"),
     ),
 }
 
@@ -179,7 +179,7 @@ def test_the_whole_table():
 
     assert {code: one.reason.code for code, one in found.items()} == {code: code for code in ROWS}
     told = {
-        code: (one.kind, one.wait, one.then, reasons.said(one.reason))
+        code: (one.kind, one.wait_steps, one.then, reasons.said(one.reason))
         for code, one in found.items()
     }
     assert told == {code: expected for code, (_, expected) in ROWS.items()}
@@ -233,7 +233,7 @@ def test_any_evidence_has_an_outlook_that_can_be_said(case):
 def test_a_leak_is_told_at_once_and_everything_else_is_waited_for_or_over(case):
     found = outlook_of(case)
 
-    assert (found.wait == Wait()) is (found.kind == "leak" or found.then == "steady")
+    assert (found.wait_steps == 0) is (found.kind == "leak" or found.then == "steady")
 
 
 @given(evidences)
@@ -289,7 +289,7 @@ def test_a_graph_is_let_go_soon_or_is_kept(limited, kind):
 
     assert found.kind == kind
     assert found.then in ("growing", "look again")
-    assert found.wait.steps <= outlook.GRAPH_LIMIT_STEPS
+    assert (found.wait_steps or 0) <= outlook.GRAPH_LIMIT_STEPS
 
 
 @pytest.mark.parametrize(("detached", "kind"), [(False, "leak"), (True, "fills")])

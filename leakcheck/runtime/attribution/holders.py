@@ -41,7 +41,10 @@ CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be l
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where a chain begins: a local name, a module's global or a class attribute."""
+    """Where a chain begins: a local, a module's globals, a class's attributes, a context variable.
+
+    `name` is the local's; `owner` is its function, or the module, class or variable itself.
+    """
 
     kind: Literal["local", "module", "class", "context variable"]
     name: str

@@ -246,6 +246,11 @@ def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
         argument = _default_name(function, following[1])
         known = Holder("default", argument, "", name)
         return _Hop(f"default argument {argument}", known, at + 2, False)
+    named: Any = function.__kwdefaults__
+    if following[0] is named and len(following) > 1:
+        argument = key_of(named, following[1])
+        known = Holder("default", argument, "", name)
+        return _Hop(f"default argument {argument}", known, at + 2, False)
     if type(following[0]) is dict and following[0] is not function.__globals__:
         key = key_of(following[0], following[1]) if len(following) > 1 else "?"
         known = Holder("attribute", key, name)

@@ -9,8 +9,9 @@ SHORT_PHASE_STEPS = 30  # phases such as the words of a line come too often to l
 EVEN_STEPS = 30  # to confirm a heap that gains the same on every step
 FINE_STEPS = 300  # to confirm blocks where all count: of one object in ten steps thirty are new
 EARLY_STEPS = 200  # before them what may fill up is not yet called a leak
-# that something grows evenly while a statement which may take away from it has not run
-IN_VAIN_STEPS = 5000
+# that something grows evenly while what may take away from it does not come, in a loop of which no
+# turn is waited for
+NEVER_CAME_STEPS = 5000
 # that it goes on growing beside a statement which ran and took nothing from it: ten lists that are
 # emptied by turns, one every thirty steps
 DISPUTED_STEPS = 300

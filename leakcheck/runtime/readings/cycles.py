@@ -26,7 +26,7 @@ _Raw = tuple[str, str, int]  # a type's name, and the first file and line of its
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class GarbageKind:
     """A type by name, with a line of its code if it is the program's."""
 
     name: str
@@ -53,7 +53,7 @@ def population(*, named: bool) -> Population:
     return found
 
 
-def freed(before: Population, after: Population) -> tuple[Kind, ...]:
+def freed(before: Population, after: Population) -> tuple[GarbageKind, ...]:
     """Return the types that lost most between two counts, the most telling first."""
     lost = before.counts - after.counts
     found = [(_kind(*before.kinds[key]), n) for key, n in lost.items() if n >= FEWEST_FREED]
@@ -62,9 +62,9 @@ def freed(before: Population, after: Population) -> tuple[Kind, ...]:
     return tuple((telling or [kind for kind, _ in found])[:MOST_NAMED])
 
 
-def _kind(name: str, path: str, line: int) -> Kind:
+def _kind(name: str, path: str, line: int) -> GarbageKind:
     # only of what was freed: `is_own` remembers each path it is asked for
-    return Kind(name, Site(path, line) if path and is_own(path) else None)
+    return GarbageKind(name, Site(path, line) if path and is_own(path) else None)
 
 
 def _raw(kind: type) -> _Raw:

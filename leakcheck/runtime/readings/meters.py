@@ -1,4 +1,4 @@
-"""One integer a reading: what the process holds right now, and the names of all resources.
+"""One integer a reading: what the process holds right now.
 
 Quick readings are taken on every step (about 5 us together), some of them every few steps; slow
 ones at checkpoints. What devices hold is read in `devices.py`.
@@ -9,7 +9,8 @@ host.children, python.blocks, descriptors, threads, processes, host.pinned (page
 from), and for each device such as cuda:0 `<device>.allocated`, `<device>.reserved`,
 `<device>.reserved-allocated` (reserved beyond the most that was ever allocated),
 `<device>.external` (used on the device, not by torch's allocator, other processes included) and
-`<device>.outside` (that part of this process alone, where NVML tells it).
+`<device>.outside` (that part of this process alone, where NVML tells it). What a walk over the heap
+counts, graph.nodes, tensors and hooks, is read in `census.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import psutil
 
 from leakcheck.runtime.guard import ErrorGuard, is_of_program
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
-from leakcheck.runtime.readings.cycles import Kind, Population, freed, population
+from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.series import Series
 
@@ -38,6 +39,7 @@ MOST_EXAMINED = 3  # collections that are asked which types they free
 OLDEST = 2  # generation
 USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
+# each is a thing that the program made for itself, and its own unit: no noise moves their number
 COUNTED = ("hooks", "descriptors", "threads", "processes")
 NEWEST_NODES = "graph.newest"  # of the newest step: a number to confirm others by, not judged
 COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
@@ -154,7 +156,7 @@ class GarbageMeter:
         self._origin = self.step
         self._examined = 0
         self._population: Population | None = None
-        self.kinds: tuple[Kind, ...] = ()  # that one of these collections freed
+        self.kinds: tuple[GarbageKind, ...] = ()  # that one of these collections freed
 
     def in_use(self) -> Garbage:
         """Read what is in use, of which a collection may free some."""

@@ -1,4 +1,4 @@
-"""Stage one, paid on every run: readings into two series, quick ones each step, slow ones rarely.
+"""What every run pays for: readings into two series, quick ones each step, slow ones rarely.
 
 Slow readings (a census costs tens of milliseconds once torch is loaded) are taken at steps that
 grow by a third each time, within a budget of a twentieth of the time the program has run. While no
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.cycles import Kind
+from leakcheck.runtime.readings.cycles import GarbageKind
 from leakcheck.runtime.readings.devices import DeviceMeter, devices_reader
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.meters import (
@@ -282,7 +282,7 @@ class Watch:
         return self._garbage.freed
 
     @property
-    def garbage_kinds(self) -> tuple[Kind, ...]:
+    def garbage_kinds(self) -> tuple[GarbageKind, ...]:
         """The types of which such collections free most, the program's own first."""
         return self._garbage.kinds
 

@@ -21,7 +21,7 @@ from leakcheck.runtime.stages.attribution import (
 )
 from leakcheck.runtime.stages.episode import NOTHING_FOUND, Episode, Found
 from leakcheck.runtime.stages.loop import LoopWatch
-from leakcheck.runtime.stages.moves import Move, Wait, WatchAgain, attribute, confirm_for_longer
+from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm_for_longer
 from leakcheck.runtime.stages.stage import Stage
 
 
@@ -87,7 +87,7 @@ class Attributing(Stage):
         """Take what was found before for established, as it was confirmed twice; or look now."""
         if self.episode.held.suspects:
             self.abandon()
-            return Wait(self.episode.held, self.episode)
+            return Await(self.episode.held, self.episode)
         return self._finish(step, at_end=True)
 
     def leave(self) -> None:
@@ -107,7 +107,7 @@ class Attributing(Stage):
             raise error
         told = f"{type(error).__name__}: {error}"
         self._loop.tell(Notice("note", Reason.of("no-holder", error=told)), step=step)
-        return Wait(NOTHING_FOUND, self.episode)
+        return Await(NOTHING_FOUND, self.episode)
 
     def _finish(self, step: int, *, at_end: bool = False) -> Move:
         loop = self._loop
@@ -179,7 +179,7 @@ class Attributing(Stage):
         if steps and not episode.doubted:
             firm = replace(found, suspects=findings.firm)
             return confirm_for_longer(episode, step, steps, firm)
-        return Wait(found, episode)
+        return Await(found, episode)
 
     def _excused(self, step: int, until: float = inf) -> Move:
         self._loop.excuse(self.grown, until)

@@ -10,7 +10,7 @@ from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED
 from leakcheck.runtime.stages.episode import Episode
 from leakcheck.runtime.stages.loop import LoopWatch
-from leakcheck.runtime.stages.moves import Move, Wait, WatchAgain, attribute, confirm
+from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm
 from leakcheck.runtime.stages.stage import Stage
 
 
@@ -78,4 +78,4 @@ class Confirming(Stage):
         if cut_short or not held.suspects or self._loop.excuses.has_slowed(held.suspects):
             return None
         grown = tuple(self._confirmation.so_far(exhausted=exhausted))
-        return Wait(held, replace(self.episode, grown=grown)) if grown else None
+        return Await(held, replace(self.episode, grown=grown)) if grown else None

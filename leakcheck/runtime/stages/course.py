@@ -16,7 +16,7 @@ from leakcheck.runtime.stages.attributing import Attributing
 from leakcheck.runtime.stages.confirming import Confirming
 from leakcheck.runtime.stages.growth import Growth
 from leakcheck.runtime.stages.loop import LoopWatch
-from leakcheck.runtime.stages.moves import Attribute, Confirm, Move, Settle, Wait, WatchAgain
+from leakcheck.runtime.stages.moves import Attribute, Await, Confirm, Move, Settle, WatchAgain
 from leakcheck.runtime.stages.settled import Growing, Steady
 from leakcheck.runtime.stages.stage import Stage
 from leakcheck.runtime.stages.waiting import Waiting
@@ -73,7 +73,7 @@ class Course:
                 return Confirming(loop, confirmation, episode)
             case Attribute(grown, episode, least_steps):
                 return Attributing(loop, grown, episode, least_steps)
-            case Wait(found, episode):
+            case Await(found, episode):
                 waits = loop.waits != "nothing"
                 return Waiting(loop, Growth(found, episode, step, waits=waits))
             case Settle(growth):

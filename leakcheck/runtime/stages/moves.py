@@ -48,7 +48,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Await:
     """It is known who holds it, or that nobody can tell: may it yet be released?"""
 
     found: Found
@@ -62,7 +62,7 @@ class Settle:
     growth: Growth | None
 
 
-Move = WatchAgain | Confirm | Attribute | Wait | Settle
+Move = WatchAgain | Confirm | Attribute | Await | Settle
 
 
 def confirm(

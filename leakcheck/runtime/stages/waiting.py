@@ -36,7 +36,7 @@ class Waiting(GrowthStage):
             growth.settle_dispute()
         if growth.is_disputed and not long:
             return None
-        over = (long or self._in_vain) and loop.trusted
+        over = (long or self._never_came) and loop.trusted
         over = over and not (seldom or prospects.waits_for_end)
         if over or release.is_due(step, overdue=long):
             loop.checkpoint(step)
@@ -63,16 +63,17 @@ class Waiting(GrowthStage):
         return confirm_for_longer(late, step, steps, self.found)
 
     @property
-    def _in_vain(self) -> bool:
+    def _never_came(self) -> bool:
         """Whether what might take away has been waited for, and nothing was taken."""
         waits = self._loop.waits != "nothing" or self._growth.waits_long
-        return not waits and self._growth.rose_for(patience.IN_VAIN_STEPS)
+        return not waits and self._growth.rose_for(patience.NEVER_CAME_STEPS)
 
     def _may_be_released(self, step: int) -> bool:
         loop = self._loop
         graph = any(reading.resource == "graph.nodes" for reading in self.grown)
         if graph and not self.found.removal and (loop.waits != "all" or loop.by_phase):
-            return loop.span.seen(step) < loop.graph_patience_steps
+            waits = self._growth.waits_for_graph(step)
+            return waits or loop.span.seen(step) < loop.graph_patience_steps
         return self._growth.release.emptied or (loop.waits != "nothing" and not loop.by_phase)
 
     def turn(self, step: int, depth: int) -> Move | None:

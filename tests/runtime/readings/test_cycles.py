@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from leakcheck.runtime.introspection.frames import Site
-from leakcheck.runtime.readings.cycles import Kind, freed, population
+from leakcheck.runtime.readings.cycles import GarbageKind, freed, population
 
 
 class Link:
@@ -27,7 +27,7 @@ class Square(torch.autograd.Function):
         return gradient * 2 * ctx.y.sqrt()
 
 
-def named(make_garbage: Callable[[], object]) -> tuple[Kind, ...]:
+def named(make_garbage: Callable[[], object]) -> tuple[GarbageKind, ...]:
     gc.collect()
     gc.disable()
     try:
@@ -45,7 +45,7 @@ def line_of(function: Callable[..., object]) -> int:
 
 
 def test_a_class_of_the_program_is_named_with_its_first_line_of_code():
-    assert named(Link) == (Kind("Link", Site(__file__, line_of(Link.__init__))),)
+    assert named(Link) == (GarbageKind("Link", Site(__file__, line_of(Link.__init__))),)
 
 
 def test_the_node_of_an_autograd_function_is_named_by_the_function_s_class():
@@ -53,8 +53,8 @@ def test_the_node_of_an_autograd_function_is_named_by_the_function_s_class():
         Square.apply(torch.ones(3, requires_grad=True) * 2).sum().backward()
 
     found = named(step)
-    assert found[0] == Kind("Square", Site(__file__, line_of(Square.forward)))
-    assert Kind("Tensor") in found
+    assert found[0] == GarbageKind("Square", Site(__file__, line_of(Square.forward)))
+    assert GarbageKind("Tensor") in found
 
 
 def test_lists_and_dicts_are_named_only_if_nothing_else_was_freed():
@@ -62,7 +62,7 @@ def test_lists_and_dicts_are_named_only_if_nothing_else_was_freed():
         knot: list[object] = []
         knot.append(knot)
 
-    assert named(tie) == (Kind("list"),)
+    assert named(tie) == (GarbageKind("list"),)
 
 
 def test_nothing_is_named_when_nothing_was_freed():
