@@ -6,6 +6,10 @@ from leakcheck.runtime.readings.series import Series
 
 CAME_DOWN = 0.5  # of its greatest length, for a container to have been emptied
 EVEN = 0.8  # of its rate over all, in the last third of the steps
+# elements in two thirds of the steps: half as many are due in the last, and by chance none comes in
+# one of 150
+GAINED = 10
+LITTLE = 0.1  # of what it gained, that it may have gained since, for it to stand
 _LENGTH = "length"
 
 
@@ -16,6 +20,7 @@ class LengthCurve:
         self._series = Series(128, (_LENGTH,))
         self._first: tuple[int, int] | None = None  # the rows are thinned
         self._greatest, self._newest = 0, 0
+        self._peak = (0, 0)  # the last step at which it had become much longer, and how long
         self._fell = self._lost = False
 
     def read(self, step: int, length: int | None) -> None:
@@ -26,6 +31,8 @@ class LengthCurve:
         self._fell |= length < self._newest
         self._greatest, self._newest = max(self._greatest, length), length
         self._first = self._first or (step, length)
+        if length > self._peak[1] + LITTLE * (self._peak[1] - self._first[1]):
+            self._peak = (step, length)
         if step > self._series.last_step:
             self._series.append(step, 0.0, {_LENGTH: length})
 
@@ -33,6 +40,20 @@ class LengthCurve:
     def came_down(self) -> bool:
         """Whether most of what it held is gone."""
         return not self._lost and self._newest < CAME_DOWN * self._greatest
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was hardly longer in the last third of the steps than in those before.
+
+        As far as it gained enough in those: what is added seldom may by chance not come for long.
+        """
+        if self._lost or self._first is None:
+            return False
+        begin, length = self._first
+        step, peak = self._peak
+        return peak - length >= GAINED and 3 * (self._series.last_step - step) >= (
+            self._series.last_step - begin
+        )
 
     def rose_evenly(self, least_steps: int) -> bool:
         """Say whether it never fell in so many steps, and gained as much in the last third."""

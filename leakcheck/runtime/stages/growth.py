@@ -63,6 +63,11 @@ class Growth:
         return [holder for holder, curve in self._curves.items() if curve.came_down]
 
     @property
+    def full(self) -> list[Holder]:
+        """Who holds what was measured to gain no more."""
+        return [holder for holder, curve in self._curves.items() if curve.stands]
+
+    @property
     def is_disputed(self) -> bool:
         """Whether a statement that took nothing from it yet is to have some more chances."""
         known = self._disputed and bool(self._curves)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from leakcheck.model import Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import stopped
+from leakcheck.runtime.judgement.release import GONE
 from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm_for_longer
 from leakcheck.runtime.stages.stage import GrowthStage
 
@@ -48,8 +49,15 @@ class Waiting(GrowthStage):
             return WatchAgain(step)
         if over and prospects.looks_again and not self.episode.looked_late:
             return self._look_late(step)
-        waits = seldom or not loop.trusted or self._may_be_released(step)
-        return Settle(growth) if over or not waits else None
+        if not over and (seldom or not loop.trusted or self._may_be_released(step)):
+            return None
+        return self._full(step) or Settle(growth)
+
+    def _full(self, step: int) -> Move | None:
+        full = self._growth.full
+        if not full or self._growth.goes_on_without(full):
+            return None
+        return self._gone(step, stopped((one.resource for one in self.grown), GONE))
 
     def _gone(self, step: int, notice: Notice) -> Move:
         self._loop.tell(notice, step=step)
@@ -111,15 +119,16 @@ class Waiting(GrowthStage):
         if gone := growth.release.gone(loop.watch.sources, at_end=True):
             loop.tell(gone, step=step)
             return WatchAgain(step)
+        if full := self._full(step):
+            return full
         seldom = bool(growth.release.too_seldom(loop.watch.quick, step))  # to be sure
-        hoped = seldom or (self._is_hoped_for and not exhausted)
+        hoped = seldom or (self._is_hoped_for(step) and not exhausted)
         return Settle(growth) if (loop.trusted or not cut_short) and not hoped else None
 
-    @property
-    def _is_hoped_for(self) -> bool:
+    def _is_hoped_for(self, step: int) -> bool:
         growth = self._growth
         waits = growth.is_disputed or self.found.prospects.waits_for_end
-        return growth.release.hoped_for or waits
+        return growth.release.hoped_for or growth.waits_for_graph(step) or waits
 
     def _settle_gathered(self, step: int) -> Move | None:
         """Acquit what a loop that is over gathered for what comes after it."""

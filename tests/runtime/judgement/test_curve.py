@@ -44,6 +44,23 @@ def test_what_is_emptied_full_slow_or_lost_does_not(length, came_down):
     assert curve.came_down is came_down
 
 
+@pytest.mark.parametrize(
+    ("length", "stands"),
+    [
+        (lambda step: min(step, 900), True),  # a window that is full
+        (lambda step: 300 + step % 400, True),  # halved at its limit
+        (lambda step: step - 15 * (step // 100), False),  # some of it is taken now and then
+        (lambda step: step // 400, False),  # seldom: the next may be on its way
+        (lambda step: min(step, 2900), False),  # full, but for how long?
+        (lambda step: None if step > 3000 else min(step, 900), False),  # not found again
+    ],
+    ids=["window", "halved", "taken from", "seldom", "just now", "lost"],
+)
+def test_what_was_longest_long_ago_stands(length, stands):
+    assert curve_of(length).stands is stands
+
+
 def test_nothing_is_said_of_a_container_that_was_never_read():
     assert not LengthCurve().rose_evenly(0)
     assert not LengthCurve().came_down
+    assert not LengthCurve().stands
