@@ -55,8 +55,9 @@ class Server:
 
     def __init__(self, place: str) -> None:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listening.bind(place)
+        self._listening.bind(f"{place}.new")
         self._listening.listen()
+        os.rename(f"{place}.new", place)  # who waits for it may connect at once
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ)
         self._selector.register(0, selectors.EVENT_READ)  # its end is ours

@@ -155,6 +155,8 @@ class Calls:
         handed = all((file.path, at) in self._handed_on for at in here)
         if shared is not None:
             return "when a loop turns" if handed else _in_loop(shared, here)
+        if any(isinstance(each, ast.Lambda) for each in file.around(node)):
+            return "elsewhere"  # by whoever has the function: its line says nothing
         here = set() if handed else here
         if here and (self._loops_of(file, here) or self._is_around(file, here)):
             return self._beside_the_loop(file, function)

@@ -44,6 +44,21 @@ def test_so_does_what_it_calls(place, reach):
     assert [use.reach for use in found if use.role == "take"] == [reach]
 
 
+def test_a_function_without_a_name_runs_when_whoever_has_it_says():
+    text = """
+        kept = []
+        callbacks = [lambda: kept.clear()]
+        for x in xs:
+            kept.append(x)  # adds
+            for callback in callbacks:
+                callback()
+        """
+
+    found = uses(program_of(text), "kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
+
+
 METER = """
 class Meter:
     def __init__(self):

@@ -351,7 +351,7 @@ CLEAN = {
                 meter.reset()
         main()
         """,
-        ("emptied", "emptied-at-a-turn", "turn"),
+        ("emptied", "emptied-at-a-turn"),
     ),
     "a local made anew in each epoch": (
         "buf in main()",
@@ -363,7 +363,7 @@ CLEAN = {
                     buf.append(x)  # adds
         main()
         """,
-        ("emptied", "emptied-at-a-turn", "turn"),
+        ("emptied", "emptied-at-a-turn"),
     ),
     "a local of what trains one epoch": (
         "buf in epoch()",
@@ -375,7 +375,7 @@ CLEAN = {
         for _ in range(9):
             epoch()
         """,
-        ("emptied", "emptied-at-a-turn", "turn"),
+        ("emptied", "emptied-at-a-turn"),
     ),
     "cut to a window": (
         "buf",
@@ -385,7 +385,7 @@ CLEAN = {
             buf.append(x)  # adds
             buf = buf[-400:]
         """,
-        ("fills", "fills-to-a-number", "limit"),
+        ("fills", "fills-to-a-number"),
     ),
     "a window by a length": (
         "buf",
@@ -396,7 +396,7 @@ CLEAN = {
             if len(buf) > most:
                 buf.pop(0)
         """,
-        ("fills", "fills-to-a-limit", "limit"),
+        ("fills", "fills-to-a-limit"),
     ),
     "a ring": (
         "Ring.buf",
@@ -415,7 +415,7 @@ CLEAN = {
         for x in range(9999):
             ring.push(x)
         """,
-        ("fills", "fills-to-a-number", "limit"),
+        ("fills", "fills-to-a-number"),
     ),
     "drained by another function": (
         "Log.buf",
@@ -434,7 +434,7 @@ CLEAN = {
             if x % 200 == 199:
                 log.flush()
         """,
-        ("emptied", "emptied-now-and-then", "turn"),
+        ("emptied", "emptied-now-and-then"),
     ),
     "a limit where it is added": (
         "buf",
@@ -448,7 +448,7 @@ CLEAN = {
         for x in range(9999):
             note(x)
         """,
-        ("fills", "fills-to-a-number", "limit"),
+        ("fills", "fills-to-a-number"),
     ),
     "a loop that ends": (
         "buf",
@@ -459,7 +459,7 @@ CLEAN = {
             if len(buf) > 900:
                 break
         """,
-        ("fills", "fills-to-a-number", "limit"),
+        ("fills", "fills-to-a-number"),
     ),
     "a memo": (
         "Memo.buf",
@@ -476,7 +476,7 @@ CLEAN = {
         for x in range(9999):
             memo.get(x % 37)
         """,
-        ("memo", "memo", "slows"),
+        ("memo", "memo"),
     ),
     "a queue that is read": (
         "buf",
@@ -488,7 +488,7 @@ CLEAN = {
             if x > 300:
                 old = buf.get()
         """,
-        ("emptied", "emptied-elsewhere", "end"),
+        ("emptied", "emptied-elsewhere"),
     ),
     "handed to what cuts it": (
         "buf",
@@ -501,7 +501,7 @@ CLEAN = {
             buf.append(x)  # adds
             trim(buf, 250)
         """,
-        ("fills", "fills-to-a-number", "limit"),
+        ("fills", "fills-to-a-number"),
     ),
     "a hook that empties it": (
         "Model.buf",
@@ -514,7 +514,7 @@ CLEAN = {
             def on_train_epoch_end(self):
                 self.buf = []
         """,
-        ("emptied", "emptied-at-a-turn", "turn"),
+        ("emptied", "emptied-at-a-turn"),
     ),
 }
 DISTRACTING = """
@@ -536,4 +536,4 @@ def test_what_is_emptied_cut_back_or_limited_is_waited_for(clean, distracting):
     holder, text, expected = clean
     found = outlook(program_of(text, distracting), holder)
 
-    assert (found.kind, found.reason.code, found.wait.until) == expected
+    assert (found.kind, found.reason.code) == expected
