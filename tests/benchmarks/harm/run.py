@@ -36,6 +36,7 @@ DIFFERENT_BY_NATURE = {
     "p_gc_debug": "counts the collector's callbacks, of which one is leakcheck's",
     "p_gc_state": "counts what was made since the last collection",
     "p_introspect": "shows the names that count turns of loops, and leakcheck's callback",
+    "p_threads": "three threads step one optimizer: alone, too, it crashes in three of eight runs",
     "p_sigdfl": "shows the handler by which a run that SIGTERM ends is reported",
     "q_mt_settrace": "counts the events of a tracer, which sees the calls that count loops' turns",
     "q_trace_slow": "prints the time of a loop whose turns are counted, at 26 ns each",
