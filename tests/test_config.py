@@ -90,7 +90,7 @@ def test_a_broken_pyproject_that_does_not_name_us_is_not_our_business():
         ("extend_select = []",
          "[tool.leakcheck] has no setting `extend_select`; did you mean `extend-select`?"),
         ("output-format = 'xml'", "[tool.leakcheck] output-format must be one of full, concise, "
-                                  'json, sarif, github, gitlab, junit, not "xml"'),
+                                  'json, sarif, github, gitlab, junit, markdown, not "xml"'),
         ("select = [", "is not TOML: "),
     ],
 )  # fmt: skip
