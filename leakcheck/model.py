@@ -550,9 +550,14 @@ class Report:
     load: Load | None = None
 
     @property
+    def is_of_source(self) -> bool:
+        """Whether nothing was run: it says what a check found."""
+        return self.run is None and self.verdict is None
+
+    @property
     def exit_code(self) -> int:
         """1 when something leaks, 2 when leakcheck could not tell or could not read, else 0."""
-        if self.run is None and self.verdict is None:
+        if self.is_of_source:
             if self.findings:
                 return EXIT_FOUND
             return EXIT_UNCLEAR if self.unreadable else EXIT_CLEAN

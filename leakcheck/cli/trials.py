@@ -110,8 +110,8 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     results = Results(stdout, losses, notes.weights, notes.modules, files)
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
-    trial = Trial(report, results, notes.status, raised, notes.peak_bytes, notes.step_s)
-    trial = replace(trial, turns=notes.turns)
+    measured = (notes.peak_bytes, notes.step_s)
+    trial = Trial(report, results, notes.status, raised, *measured, turns=notes.turns)
     return trial, notes
 
 

@@ -24,9 +24,8 @@ from leakcheck.report.terminal import (
 
 def render(report: Report, *, color: bool = False) -> str:
     """Write the report in GitHub's flavour of Markdown."""
-    checked = report.run is None and report.verdict is None
-    head = f"leakcheck: {summary_text(report)}" if checked else headline(report)
-    lines = [f"### {_escape(head)}"]
+    checked = f"leakcheck: {summary_text(report)}" if report.is_of_source else ""
+    lines = [f"### {_escape(checked or headline(report))}"]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings)]
     if report.findings:

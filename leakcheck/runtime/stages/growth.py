@@ -22,7 +22,8 @@ class Growth:
         # a statement that took nothing from it yet is to have some more chances
         self._disputed = bool(found.prospects.in_vain)
         self.release = Release(episode.grown, step, self._hope)
-        may_come_down = found.removal is not None or self._disputed or self._graph_wait_steps > 0
+        graph_waits = found.prospects.graph_wait_steps > 0
+        may_come_down = found.removal is not None or self._disputed or graph_waits
         wanted = found.suspects if may_come_down else ()
         known = (one.holder for one in wanted if one.holder in found.way_by_holder)
         self._curves = {holder: LengthCurve() for holder in known}
@@ -44,13 +45,9 @@ class Growth:
         at_any_step = removal is not None and removal.reached
         return Hope(steps, emptied, at_any_step, doubt, self.found.per_training)
 
-    @property
-    def _graph_wait_steps(self) -> int:
-        return self.found.prospects.graph_wait_steps
-
     def waits_for_graph(self, step: int) -> bool:
         """Whether a line may yet take a graph that nobody means to keep."""
-        return step - self.release.since_step < self._graph_wait_steps
+        return step - self.release.since_step < self.found.prospects.graph_wait_steps
 
     def measure(self, step: int) -> None:
         """Read the length of each container that something may take from."""
