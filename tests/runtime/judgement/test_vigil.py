@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,6 @@ from leakcheck.runtime.judgement.judge import Reading, Recurring
 from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.judgement.vigil import LEAST_BYTES, Vigil
 from leakcheck.runtime.readings.series import Series
-from leakcheck.runtime.sentinel import Sentinel
 
 
 def steady(**levels: int) -> Vigil:
@@ -111,9 +112,12 @@ def test_growth_is_recurring_once_it_was_suspected_at_all_of_the_last_looks():
     assert answers == [[], [], [nodes], []]
 
 
-@pytest.mark.parametrize("let_go", [0, 250, 2500])
-def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found(let_go: int):
-    kept: list[bytearray] = []
+LATE_LEAK = """
+import sys
+from leakcheck.runtime.sentinel import Sentinel
+
+def main(let_go):
+    kept = []
     with Sentinel(steps=300) as sentinel:
         for step in range(1800):
             if step == 150:
@@ -130,3 +134,15 @@ def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found(let_go: int
     told = [(each.resource, each.steps, round(each.total)) for each in report.trends]
     assert report.verdict == "growing", (report.reason, sentinel.state, told)
     assert str(report.suspects[0].holder).startswith("local `kept`")
+
+main(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("let_go", [0, 250, 2500])
+def test_a_leak_that_begins_after_the_loop_was_found_steady_is_found(let_go: int, forked):
+    # in a process of its own: of what other tests left some goes meanwhile, as much as it gains
+    command = [forked.python, "-c", LATE_LEAK, str(let_go)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
