@@ -49,6 +49,8 @@ _OF_VERDICTS = {
     "nothing-judged": "nothing that can be judged was recorded",
     "cut-off": "{resources: and } grew, and the run was cut off before that was confirmed",
     "unconfirmed": "{resources} seemed to grow{held}; the run ended before that was confirmed",
+    "new-shapes": "{resources:grow} {per_step:B} a step{at} as tensors of new shapes come, and "
+    "libraries keep memory for each shape: oneDNN for up to {most:,}, so {full_bytes:B} in all",
     "cycles-pile-up": "reference cycles pile up: gc.disable() was called, and without leakcheck "
     "nothing would collect them",
     "not-full-yet": "{limit}, and the run ended before it was full",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import told_suspects
+from leakcheck.runtime.doubts import NEW_SHAPES
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
@@ -21,6 +22,7 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read_known,
 )
+from leakcheck.runtime.outlook import SHAPES_KEPT
 from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
@@ -156,10 +158,7 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
     if course.loop.watch.garbage_stays and _garbage_notices(course, steps):
         return Reason("cycles-pile-up")
     if course.stage.pending:
-        names = _names(course.stage.pending)
-        return Reason.of(
-            "unconfirmed", resources=names, held=_held_by(course.stage.episode.held.suspects)
-        )
+        return _unconfirmed(course)
     if course.stage.name != "steady" and (doubt := _rises(course, steps)) is not None:
         return doubt
     if children is not None:
@@ -169,6 +168,27 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
         if gained_bytes > course.loop.tolerance.total_bytes:
             return Reason.of("crept", gained_bytes=gained_bytes)
     return None
+
+
+def _unconfirmed(course: Course) -> Reason:
+    pending, held = course.stage.pending, course.stage.episode.held
+    names = _names(pending)
+    if held.doubt.code == NEW_SHAPES:
+        per_step = max(one.line.per_step for one in pending)
+        return Reason.of(
+            "new-shapes",
+            resources=names,
+            per_step=per_step,
+            at=_first_line(held.suspects),
+            most=SHAPES_KEPT,
+            full_bytes=round(SHAPES_KEPT * per_step),
+        )
+    return Reason.of("unconfirmed", resources=names, held=_held_by(held.suspects))
+
+
+def _first_line(suspects: Iterable[Suspect]) -> Reason | None:
+    at = next((one.locations[0] for one in suspects if one.locations), None)
+    return None if at is None else Reason.of("at", path=at.path, line=at.line)
 
 
 def _rises(course: Course, steps: int) -> Reason | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 
+NEW_SHAPES = "new-shapes"
 FOUND_BY_KEY_STEPS = 150  # as caches are: most are full after a turn
 FOUND_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 
@@ -36,25 +37,30 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """One row: its code, when it fits, and for how many steps growth must then go on."""
+    """One row: its code, when it fits, and for how many steps growth must then go on.
+
+    `settles`: a run that ends before that, and in which it went on so far, settles it.
+    """
 
     code: str
     fits: Callable[[Doubt], bool]
     steps: int
+    settles: bool = True
 
 
+NO_DOUBT = DoubtRow("no-doubt", lambda d: True, 0)
 DOUBTS = (
-    DoubtRow("new-shapes", lambda d: d.of_shapes, SHAPES_STEPS),
-    DoubtRow("mostly-found", lambda d: d.mostly_found, FOUND_STEPS),
+    DoubtRow(NEW_SHAPES, lambda d: d.of_shapes, SHAPES_STEPS, settles=False),
+    DoubtRow("mostly-found", lambda d: d.mostly_found, FOUND_STEPS, settles=False),
     DoubtRow("only-what-is-new", lambda d: d.memo, MEMO_STEPS),
     DoubtRow("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),
     DoubtRow("nothing-found", lambda d: not d.found, UNSURE_STEPS),
     DoubtRow("held-by-nothing-known", lambda d: d.held_by_nothing, UNSURE_STEPS),
     DoubtRow("found-by-key", lambda d: d.may_fill, FOUND_BY_KEY_STEPS),
-    DoubtRow("no-doubt", lambda d: True, 0),
+    NO_DOUBT,
 )
 
 
-def longer_steps(doubt: Doubt) -> int:
-    """Return for how many more steps growth must go on; 0 if it is no longer in doubt."""
-    return next(row.steps for row in DOUBTS if row.fits(doubt))
+def row_for(doubt: Doubt) -> DoubtRow:
+    """Return the row that decides for how many more steps growth must go on; 0 without doubt."""
+    return next(row for row in DOUBTS if row.fits(doubt))

@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import median
 
 from leakcheck.model import Notice, Reason
-from leakcheck.runtime import doubts, outlook
+from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import rare
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.judge import (
@@ -184,13 +184,10 @@ class Confirmation:
     def so_far(self, *, exhausted: bool = False) -> list[Reading]:
         """Return what grew at every reading yet, for a run that ends before the last of them.
 
-        What had grown and did not stop before memory was `exhausted` needs no second reading. A
-        cache that has most of what it is asked for may be full at any time.
+        What had grown and did not stop before memory was `exhausted` needs no second reading.
         """
         if exhausted and len(self.taken) < 2:
             return self.suspected
-        if self.length >= doubts.FOUND_STEPS and not exhausted:
-            return []
         return [one for one in self.suspected if self._has_grown(one)]
 
     def _has_grown(self, reading: Reading) -> bool:

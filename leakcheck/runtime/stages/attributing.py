@@ -8,7 +8,7 @@ from math import inf
 
 from leakcheck.model import Notice, Reason
 from leakcheck.runtime import outlook
-from leakcheck.runtime.doubts import longer_steps
+from leakcheck.runtime.doubts import row_for
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.judgement import judge
 from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
@@ -165,7 +165,8 @@ class Attributing(Stage):
             loop.tell(stopped(one.resource for one in episode.grown), step=step)  # it is full now
             return WatchAgain(step)
         grown, seen = list(episode.grown), loop.span.seen(step)
-        steps = longer_steps(findings.doubt(grown, seen, soon=episode.soon))
+        row = row_for(findings.doubt(grown, seen, soon=episode.soon))
+        steps = row.steps
         if at_end and any(one.stairs for one in grown):
             steps = 0  # of more steps there are none, and it did rise
         found = Found(
@@ -174,6 +175,7 @@ class Attributing(Stage):
             findings.way_by_holder,
             per_training=findings.come_with(loop.rounds.trainings, grown[0].steps[0]),
             may_fill_up=steps > 0 or findings.keyed,
+            doubt=row,
             fills_beside=findings.fills_beside,
         )
         if steps and not episode.doubted:

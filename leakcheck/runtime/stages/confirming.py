@@ -73,8 +73,14 @@ class Confirming(Stage):
         return [one for one in went_on if self._loop.per_request or one.resource in COUNTED]
 
     def close(self, step: int, *, cut_short: bool, exhausted: bool) -> Move | None:
-        """Take what was found before for established, if it went on at every reading since."""
+        """Take what was found before for established, if it went on at every reading since.
+
+        But not a cache of new shapes, or one that has most of what it is asked for: it may be full
+        at any time.
+        """
         held = self.episode.held
+        if not (held.doubt.settles or exhausted):
+            return None
         if cut_short or not held.suspects or self._loop.excuses.has_slowed(held.suspects):
             return None
         grown = tuple(self._confirmation.so_far(exhausted=exhausted))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from leakcheck.model import Holder, Suspect
 from leakcheck.runtime.attribution.way import Way
+from leakcheck.runtime.doubts import NO_DOUBT, DoubtRow
 from leakcheck.runtime.judgement.confirmation import Confirmation
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
@@ -22,6 +23,7 @@ class Found:
     way_by_holder: Mapping[Holder, Way] = field(default_factory=dict)  # to the containers
     per_training: bool = False  # it comes once in each
     may_fill_up: bool = False  # as a cache does
+    doubt: DoubtRow = NO_DOUBT  # for which it is looked at for longer
     fills_beside: float | None = None  # bytes a step, gained by what fills up beside the suspects
 
     @property

@@ -10,7 +10,7 @@ from leakcheck.model import Notice, Place, Reason, Suspect
 from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution import window
 from leakcheck.runtime.attribution.sources import Sources
-from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, longer_steps
+from leakcheck.runtime.doubts import FOUND_BY_KEY_STEPS, row_for
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import fit
@@ -68,7 +68,7 @@ def test_what_each_training_leaves_may_be_its_result_but_for_graphs_and_files(
 
 
 def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
-    return longer_steps(found.doubt(list(grown), 100 if early else 1000, soon=soon))
+    return row_for(found.doubt(list(grown), 100 if early else 1000, soon=soon)).steps
 
 
 def test_what_somebody_holds_is_in_no_doubt():

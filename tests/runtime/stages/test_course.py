@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 
 from leakcheck import Sentinel
@@ -40,3 +42,28 @@ def test_what_keeps_its_size_is_steady_and_watched_on():
     seen, verdict = stages(600, keep)
 
     assert (seen, verdict) == (["watching", "steady"], "steady")
+
+
+@pytest.mark.parametrize(
+    ("steps", "longer", "ends"),
+    [
+        (400, True, ("unclear", "new-shapes", ())),
+        (1500, True, ("growing", "", ("native",))),
+        (400, False, ("growing", "", ("native",))),
+    ],
+)
+def test_memory_gained_with_new_shapes_may_be_a_librarys_until_that_must_be_full(
+    steps, longer, ends
+):
+    """LSTMs and convolutions gain 177 KiB of oneDNN's memory for each new shape, very evenly."""
+    allocate = ctypes.CDLL(None).malloc
+    allocate.argtypes, allocate.restype = [ctypes.c_size_t], ctypes.c_void_p
+    with Sentinel(steps=200) as sentinel:
+        for step in range(steps):
+            _batch = torch.zeros(4, 10 + longer * step)
+            allocate(KEPT_BYTES)
+            sentinel.step()
+
+    report = sentinel.report()
+    code = report.reason.code if report.reason else ""
+    assert (report.verdict, code, tuple(one.kind for one in report.suspects)) == ends
