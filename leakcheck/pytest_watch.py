@@ -131,7 +131,7 @@ class WatchedTest:
             self._counting = LeakSentinel(self._settings)
             sentinel = self._counting._sentinel
             self._clock = StepClock(sentinel, lambda: None, sentinel.guard)
-        self._clock.guard.guarded(self._clock.optimizer_stepped)(*arguments)
+        self._clock.guard.hidden(self._clock.optimizer_stepped)(*arguments)
 
     def end(self, *, cut_short: bool, goes_on: bool = False) -> Report | None:
         """Return what was seen, None without a step.

@@ -151,8 +151,8 @@ class Session:
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         if self.settings.every_seconds is not None:
             return TimeClock(self._sentinel, self.settings.every_seconds)
-        hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
-        ticks.listen(clock.guard.guarded(clock.ticked))
+        hook_optimizers(clock.guard.hidden(clock.optimizer_stepped))
+        ticks.listen(clock.guard.hidden(clock.ticked))
         loaders.listen(clock)
         engine.listen(clock)
         self._requests = requests.Requests(self._sentinel, self._after_request, clock.stop)
@@ -317,7 +317,7 @@ class Session:
             self._stderr.tell(f"leakcheck: {error}")
 
     def _joined(self, report: Report) -> Report:
-        if report.run is not None and report.run.steps == 0:
+        if report.reason is not None and report.reason.code == "no-steps":
             code = "steps-in-children" if _children_did_the_work() else "no-steps-in"
             return replace(report, reason=Reason.of(code, program=self.program.path.name))
         return proved(report) if report.verdict == "growing" else report
@@ -326,7 +326,8 @@ class Session:
         from leakcheck.report.reasons import said
         from leakcheck.report.terminal import failure_text, render
 
-        if report.run is not None and report.run.steps == 0:
+        failed = report.reason is not None and report.reason.code == "stopped-watching"
+        if report.run is not None and report.run.steps == 0 and not failed:
             self._stderr.tell(f"leakcheck: {failure_text(report.run) or said(report.reason)}")
         else:
             self._stderr.tell(render(report, color=self._stderr.on_terminal))

@@ -5,7 +5,6 @@ Nothing is kept that grows: each loss goes to a file as it is made, as a hash an
 
 from __future__ import annotations
 
-import gc
 import math
 import random
 import resource
@@ -21,6 +20,7 @@ from statistics import median
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from leakcheck import tracked
 from leakcheck.runtime.clock.imports import when_loaded
 from leakcheck.runtime.clock.optimizers import hook_optimizers
 
@@ -87,7 +87,7 @@ class Witness:
         nn: Any = sys.modules.get("torch.nn")
         if nn is None:
             return []
-        alive = (each for each in gc.get_objects() if issubclass(type(each), nn.Module))
+        alive = tracked.instances(nn.Module)
         named = (part for each in alive for part in (each._parameters, each._buffers))
         held = {id(tensor): tensor for part in named for tensor in part.values()}
         hashed = (_hash_if_plain(tensor) for tensor in held.values() if tensor is not None)

@@ -8,15 +8,25 @@ not ours to keep.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import TracebackType
 from typing import Any, TypeVar
 
 Act = TypeVar("Act", bound=Callable[..., Any])
+_raised_anew = 0  # id of an error; the error itself would keep the frames of its traceback
+
+
+# from Python 3.11 on; `sys.settrace(None)` in place of them makes debuggers warn
+_enter_tracing: Any = getattr(ctypes.pythonapi, "PyThreadState_EnterTracing", None)
+_leave_tracing: Any = getattr(ctypes.pythonapi, "PyThreadState_LeaveTracing", None)
+_this_thread: Any = ctypes.pythonapi.PyThreadState_Get
+_this_thread.restype = ctypes.c_void_p
 
 
 class ErrorGuard:
@@ -53,11 +63,49 @@ class ErrorGuard:
 
         return run  # type: ignore[return-value]
 
+    def hidden(self, act: Act) -> Act:
+        """Return `act` guarded, so that the program's tracer or profiler does not see what it does.
+
+        That it is called they see. A tracer of our own sees it no more than the program's.
+        """
+        if _enter_tracing is None:
+            return self.guarded(act)
+
+        def run(*args: Any) -> Any:
+            if self.broken:
+                return None
+            seen = sys.gettrace() is not None or sys.getprofile() is not None
+            thread = ctypes.c_void_p(_this_thread()) if seen else None
+            if thread:
+                _enter_tracing(thread)
+            try:
+                return act(*args)
+            except Exception as error:
+                self.keep(error)
+            finally:
+                if thread:
+                    _leave_tracing(thread)
+
+        return run  # type: ignore[return-value]
+
+
+def raised_by_handler(error: BaseException) -> BaseException:
+    """Return an error with the part of its traceback that is its handler's, to be raised anew."""
+    global _raised_anew
+    _raised_anew = id(error)
+    return error.with_traceback(_handler_s(error))
+
 
 def is_of_program(error: BaseException) -> bool:
     """Say whether the handler of a signal that came meanwhile raised an error."""
-    handlers = set(map(id, _handler_codes()))
-    return any(id(frame.f_code) in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
+    return id(error) == _raised_anew or _handler_s(error) is not None
+
+
+def _handler_s(error: BaseException) -> TracebackType | None:
+    handlers, trace = set(map(id, _handler_codes())), error.__traceback__
+    while trace is not None and id(trace.tb_frame.f_code) not in handlers:
+        trace = trace.tb_next
+    return trace
 
 
 def _handler_codes() -> Iterator[Any]:

@@ -60,8 +60,8 @@ class Requests:
         self._entries = Series(2048, (FINISHED, ABORTED))
         self._is_sure = False
         self._anew = True
-        self.begin = self._guard.guarded(self._begin)
-        self.end = self._guard.guarded(self._end)
+        self.begin = self._guard.hidden(self._begin)
+        self.end = self._guard.hidden(self._end)
 
     def _begin(self) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ from leakcheck.runtime.attribution.hidden import storage_start
 from leakcheck.runtime.attribution.holders import DEEPEST, Chain, Roots
 from leakcheck.runtime.attribution.trace import OUTSIDE, TABLE_OF_HOOKS, Told, describe, tell
 from leakcheck.runtime.introspection import frames, hooks, objects
-from leakcheck.runtime.introspection.kinds import derives_from, is_of, name_of
+from leakcheck.runtime.introspection.kinds import attributes_of, derives_from, is_of, name_of
 from leakcheck.runtime.introspection.saved import Saver, saver_where, savers
 
 SEARCH_S = 2.0  # of processor time for each object
@@ -46,7 +46,7 @@ def parts_of(thing: Any) -> Iterator[Any]:
         return
     waiting, seen = [thing], set[int]()
     while waiting:
-        attributes = objects.attributes_of(waiting.pop())
+        attributes = attributes_of(waiting.pop())
         for table in (attributes.get(name) for name in _MODULE_TABLES):
             yield from (each for each in _values(table) if each is not None)
         inner = [each for each in _values(attributes.get("_modules")) if id(each) not in seen]

@@ -1,4 +1,4 @@
-"""What threads do while leakcheck looks closer comes out as it does alone.
+"""What threads and handlers of signals do beside leakcheck comes out as it does alone.
 
 A handful of the programs and a short form of the stress of tests/benchmarks/harm, which has both
 at full length. A failure by chance is a failure: none is repeated.
@@ -24,6 +24,9 @@ RISKIEST = (
     "collector_off",
     "own_tracers",
     "trainer_thread",
+    "alarms_in_collections",
+    "interrupts_caught",
+    "failing_imports",
 )
 
 pytestmark = pytest.mark.slow
@@ -43,7 +46,9 @@ def alone(python: str, *command: str, folder: Path) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize("name", RISKIEST)
-def test_threads_do_beside_a_closer_look_what_they_do_alone(forked, leakcheck_run, tmp_path, name):
+def test_a_program_does_beside_a_closer_look_what_it_does_alone(
+    forked, leakcheck_run, tmp_path, name
+):
     pytest.importorskip("torch")
     program = str(HARM / "programs" / f"{name}.py")
 

@@ -27,6 +27,7 @@ from leakcheck.runtime.attribution import hidden
 from leakcheck.runtime.attribution.holders import Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.kinds import (
+    attributes_of,
     bases_of,
     entries_of,
     is_exactly,
@@ -340,7 +341,7 @@ def _suspended(holder: Any, child: Any) -> Holder:
 
 def attribute_of(holder: Any, child: Any) -> str:
     """Return the attribute or slot by which an object holds `child`, "" if there is none."""
-    for name, value in entries_of(_namespace(holder)):
+    for name, value in entries_of(attributes_of(holder)):
         if value is child:
             return name
     for base in bases_of(type(holder)):
@@ -357,21 +358,13 @@ def _part_of_exception(holder: Any, child: Any) -> str:
     return next((name for name, value in parts if value is child), "")
 
 
-def _namespace(thing: Any) -> dict[str, Any]:
-    try:
-        found = object.__getattribute__(thing, "__dict__")
-    except Exception:  # no dictionary, or a descriptor of the program's own
-        return {}
-    return found if type(found) is dict else {}
-
-
 def is_namespace_of(namespace: Any, thing: Any) -> bool:
     """Say whether a dictionary holds the attributes of an object, class or module."""
     if not issubclass(type(namespace), dict):
         return False
     if issubclass(type(thing), (type, ModuleType)):
         return True
-    return not issubclass(type(thing), dict) and _namespace(thing) is namespace
+    return not issubclass(type(thing), dict) and attributes_of(thing) is namespace
 
 
 def _slot_holds(slot: Any, holder: Any, child: Any) -> bool:

@@ -108,8 +108,8 @@ class ChildWatch:
         from multiprocessing.util import Finalize
 
         clock = self._clock
-        hook_optimizers(clock.guard.guarded(clock.optimizer_stepped))
-        ticks.listen(clock.guard.guarded(clock.ticked))
+        hook_optimizers(clock.guard.hidden(clock.optimizer_stepped))
+        ticks.listen(clock.guard.hidden(clock.ticked))
         loaders.listen(clock)
         engine.listen(clock)
         os.register_at_fork(after_in_child=clock.stop)

@@ -42,7 +42,7 @@ class _Engine:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if _runs_it(sys._getframe(1).f_code):
             for listener in _tap.listeners:
-                listener.guard.guarded(listener.began_backward)()
+                listener.guard.hidden(listener.began_backward)()
         return self.engine
 
 

@@ -41,7 +41,7 @@ class _Count:
         names[_COUNT] = count
         told = (names.get("_index_sampler"), names.get("_dataset"), count)
         for listener in _tap.listeners:
-            listener.guard.guarded(listener.gave)(*told)
+            listener.guard.hidden(listener.gave)(*told)
 
 
 def _install(kind: type) -> None:

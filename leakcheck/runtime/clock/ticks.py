@@ -160,24 +160,49 @@ class OwnFiles(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the usual spec with our loader, or None when the module is not the user's."""
+        """Return the usual spec with our loader, or None when the module is not the user's.
+
+        None, too, if it cannot be compiled: the usual loader says so without a frame of ours.
+        """
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
             return None
         if not is_own(spec.origin, self._folder):
             return None
-        spec.loader = _TickingLoader(name, spec.origin)
+        loader = _TickingLoader(name, spec.origin)
+        try:
+            loader.get_code(name)
+        except Exception:
+            return None
+        spec.loader = loader
         return spec
 
 
 class _TickingLoader(SourceFileLoader):
+    """Compiles with ticks, and gives the names before the module runs.
+
+    Python leaves its own frames out of the traceback of an import that fails, but only where none
+    of ours lies between: so `exec_module` is its own.
+    """
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = ModuleType(spec.name)
+        give_names(module.__dict__)
+        return module
+
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return compile_with_ticks(self.get_data(path), path)  # never from or into __pycache__
+        return _compiled_once(self.get_data(path), path)  # never from or into __pycache__
 
-    def exec_module(self, module: ModuleType) -> None:
-        give_names(module.__dict__)
-        super().exec_module(module)
+
+_compiled: dict[str, tuple[bytes, CodeType]] = {}  # by path: a module may be asked for again
+
+
+def _compiled_once(source: bytes, path: str) -> CodeType:
+    known = _compiled.get(path)
+    if known is None or known[0] != source:
+        known = _compiled[path] = source, compile_with_ticks(source, path)
+    return known[1]
 
 
 class _Ticking(ast.NodeTransformer):

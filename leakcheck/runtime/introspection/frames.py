@@ -163,12 +163,18 @@ def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def suspended_frame(thing: Any) -> FrameType | None:
-    """Return the frame of a generator, coroutine or async generator, None when it has ended."""
+    """Return the frame of a generator, coroutine or async generator.
+
+    None when it has ended, and while it runs: here that is no news, and in another thread its
+    locals are not ours to read.
+    """
     if type(thing) is GeneratorType:
-        return thing.gi_frame
+        return None if thing.gi_running else thing.gi_frame
     if type(thing) is CoroutineType:
-        return thing.cr_frame
-    return thing.ag_frame if type(thing) is AsyncGeneratorType else None
+        return None if thing.cr_running else thing.cr_frame
+    if type(thing) is AsyncGeneratorType:
+        return None if thing.ag_running else thing.ag_frame
+    return None
 
 
 def local_values(suspended: Iterable[Any]) -> Iterator[Any]:

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import entries_of, is_of
-from leakcheck.runtime.introspection.objects import attributes_of
+from leakcheck.runtime.introspection.kinds import attributes_of, entries_of, is_of
 
 OF_TENSORS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 _OF_MODULES = (

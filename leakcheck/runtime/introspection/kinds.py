@@ -7,9 +7,16 @@ by the descriptors of `type`.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Iterator, Mapping
-from types import FunctionType, MappingProxyType, ModuleType
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -18,6 +25,10 @@ Value = TypeVar("Value")
 _NAME = type.__dict__["__name__"].__get__
 _BASES = type.__dict__["__mro__"].__get__
 _NAMESPACE = type.__dict__["__dict__"].__get__
+_OF_PYTHON = (GetSetDescriptorType, MemberDescriptorType)
+_generic_dictionary = ctypes.PyDLL(None)["PyObject_GenericGetDict"]
+_generic_dictionary.argtypes = [ctypes.py_object, ctypes.c_void_p]
+_generic_dictionary.restype = ctypes.py_object
 _OF_MODULE: Any = type.__dict__["__dict__"].__get__(ModuleType)["__dict__"].__get__
 
 
@@ -54,6 +65,24 @@ def attribute_of_class(kind: type, name: str) -> Any:
     """Return an attribute of a class as it or the nearest of its bases has it, None if none has."""
     having = (namespace_of(base) for base in bases_of(kind))
     return next((names[name] for names in having if name in names), None)
+
+
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """Return the dictionary of an object, {} if it has none.
+
+    Past a `__getattribute__` and a `__dict__` of its class: those are the program's code.
+    """
+    descriptor = attribute_of_class(type(thing), "__dict__")
+    if descriptor is None:
+        return {}
+    if type(descriptor) in _OF_PYTHON:
+        found = descriptor.__get__(thing)
+    else:
+        try:
+            found = _generic_dictionary(thing, None)
+        except AttributeError:  # it has slots alone
+            return {}
+    return found if type(found) is dict else {}
 
 
 def module_of(kind: type) -> str:

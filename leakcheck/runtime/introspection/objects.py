@@ -23,6 +23,7 @@ from leakcheck.runtime.introspection.buffers import Buffers, large, resized_in_p
 from leakcheck.runtime.introspection.kinds import (
     ByKind,
     attribute_of_class,
+    attributes_of,
     bases_of,
     derives_from,
     entries_of,
@@ -263,12 +264,6 @@ def length_of(container: Any) -> int:
 def content_reader(kind: type) -> Callable[[Any], int] | None:
     """Return how to read how much is in a container or a buffer, None for other objects."""
     return ByKind(size_readers()).get(kind) or length_reader(kind)
-
-
-def attributes_of(thing: Any) -> dict[str, Any]:
-    """Return the dictionary of an object that has one, past any `__getattribute__` of its own."""
-    attributes: dict[str, Any] = object.__getattribute__(thing, "__dict__")
-    return attributes
 
 
 def is_tensor(kind: type) -> bool:

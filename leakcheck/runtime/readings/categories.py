@@ -16,7 +16,8 @@ from leakcheck.memory.ledger import CATEGORY_MARK
 from leakcheck.memory.rounding import ALIGN_BYTES
 from leakcheck.model import Category
 from leakcheck.runtime.introspection.gradients import gradients_of
-from leakcheck.runtime.introspection.objects import attributes_of, is_tensor
+from leakcheck.runtime.introspection.kinds import attributes_of
+from leakcheck.runtime.introspection.objects import is_tensor
 from leakcheck.runtime.readings.meters import HOST
 
 MOST_TENSORS = 20_000  # 3 us each; a program that keeps more is told by its tensors alone

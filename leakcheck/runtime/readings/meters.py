@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 import psutil
 
-from leakcheck.runtime.guard import ErrorGuard, is_of_program
+from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
+from leakcheck.runtime.readings.collector import CollectorListener
 from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.series import Series
@@ -142,8 +143,7 @@ class GarbageMeter:
         self._before = Garbage(0, 0)
         self.listens = heap is None  # nothing to hear then
         self.start_over()
-        self._listener = self._called
-        self._owed: BaseException | None = None
+        self._listener = CollectorListener(self._collecting, self.guard)
 
     def start_over(self) -> None:
         """Forget what was freed so far."""
@@ -177,32 +177,14 @@ class GarbageMeter:
         return self._freed_so_far if recurs else Garbage(0, 0)
 
     def listen(self) -> None:
-        """Listen to the collector from now on.
-
-        What a signal's handler raises during a collection comes up in the first function that runs
-        then, ours, and Python drops it. So not while a program imports: much of that is collecting,
-        and Ctrl-C was lost in every second try. What comes later is raised at the next step.
-        """
+        """Listen to the collector from now on: not while a program imports, which is collecting."""
         if not self.listens:
             self.listens = True
-            gc.callbacks.append(self._listener)
-        if self._owed is not None:
-            owed, self._owed = self._owed, None
-            raise owed
+            self._listener.begin()
 
     def close(self) -> None:
         """Listen to the collector no more."""
-        gc.callbacks[:] = [each for each in gc.callbacks if each is not self._listener]
-
-    def _called(self, phase: str, info: dict[str, int]) -> None:
-        try:
-            if not self.guard.broken:
-                self._collecting(phase, info)
-        except BaseException as error:
-            if isinstance(error, Exception) and not is_of_program(error):
-                self.guard.keep(error)
-            else:  # the program's, which the interpreter would drop here
-                self._owed = error
+        self._listener.end()
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if self.ours:

@@ -150,7 +150,18 @@ def _tensor(kept, loss):
     kept.append(loss.as_subclass(Tensor))
 
 
+class Unlisted:
+    __dict__ = _property("__dict__")  # type: ignore[assignment]
+
+
+def _in_unlisted_attribute(kept, loss):
+    thing = Unlisted()
+    thing.loss = loss
+    kept.append(thing)
+
+
 WAYS = {
+    "attribute of what hides its dictionary": _in_unlisted_attribute,
     "tensors of a class": _tensor,
     "attribute": _in_attribute,
     "list in an attribute": _add_to_attribute,
