@@ -191,8 +191,12 @@ class Cure:
     @property
     def exit_code(self) -> int:
         """0 when an edit is proved or nothing leaks, 1 when the leak stays, 2 if none can tell."""
-        verdict = self.before.report.verdict if self.before.report else None
-        if verdict == "steady" or (self.chosen and self.chosen.outcome == "proved"):
+        report = self.before.report
+        verdict = report.verdict if report else None
+        failed = report is not None and report.run is not None and report.run.ended == "failed"
+        if (verdict == "steady" and not failed) or (
+            self.chosen and self.chosen.outcome == "proved"
+        ):
             return EXIT_CLEAN
         untold = verdict != "growing" or any(each.outcome == "unclear" for each in self.attempts)
         return EXIT_UNCLEAR if untold and not self.chosen else EXIT_FOUND

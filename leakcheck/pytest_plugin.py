@@ -176,12 +176,23 @@ def pytest_runtest_makereport(
             add_section("leakcheck", told, "-")
         else:  # what has no traceback, as of pytest.fail
             report.longrepr = f"{report.longrepr}\n\n{told}"
+    if own and hasattr(report, "wasxfail") and phases.leaked:
+        _tell_of_expected_failure(report, "\n\n".join(phases.told))
     if report.failed and phases.leaked and item.config.getoption("--leakcheck-fix"):
         from leakcheck.pytest_fix import proved_edit
 
         told = proved_edit(item, _settings_of_item(item).steps)
         report.sections.append(("leakcheck fix", told))
     return report
+
+
+def _tell_of_expected_failure(report: pytest.TestReport, told: str) -> None:
+    """Warn of the leak of a test that failed as was expected; where warnings are errors, fail."""
+    try:
+        warnings.warn(LeakcheckWarning(f"an expected failure leaks:\n{told}"), stacklevel=1)
+    except LeakcheckWarning as warning:
+        report.outcome, report.longrepr = "failed", str(warning)
+        del report.wasxfail
 
 
 def _check_released(item: pytest.Item) -> None:

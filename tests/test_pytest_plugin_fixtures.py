@@ -178,6 +178,34 @@ def test_the_sentinel_of_the_test_watches_the_loops_of_its_fixtures(pytester, ru
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "outcomes"), [((), {"xfailed": 2, "warnings": 1}), (("-W", "error"), None)]
+)
+def test_a_test_that_is_expected_to_fail_is_told_its_leak_too(
+    pytester, runpytest, options, outcomes
+):
+    pytester.makepyfile(
+        TRAINING
+        + """
+    @pytest.mark.xfail(reason="one day")
+    def test_leaky():
+        gathered.extend(train(leak))
+        assert 1 == 2
+
+    @pytest.mark.xfail(reason="one day")
+    def test_fine():
+        train(clean)
+        assert 3 == 4
+    """
+    )
+
+    result = runpytest("--leakcheck", *options)
+
+    result.assert_outcomes(**(outcomes or {"xfailed": 1, "failed": 1}))
+    assert "an expected failure leaks:" in result.stdout.str()
+    result.stdout.fnmatch_lines(["*leakcheck: growing: 1 leak in * steps of *::test_leaky"])
+
+
 @pytest.mark.parametrize("option", ["--tb=long", "--show-capture=no"])
 def test_a_test_that_fails_for_itself_is_told_its_leak_too(pytester, runpytest, option):
     pytester.makepyfile(

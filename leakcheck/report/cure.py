@@ -13,7 +13,7 @@ from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Rev
 from leakcheck.model import Report, Trend
 from leakcheck.report.json import reason_as_json
 from leakcheck.report.reasons import said
-from leakcheck.report.terminal import what_text
+from leakcheck.report.terminal import failure_text, what_text
 from leakcheck.units import format_bytes, format_count
 
 FORMAT = 1
@@ -91,6 +91,8 @@ def _head(cure: Cure) -> Iterator[str]:
     report = cure.before.report
     if report is None:
         yield f"could not tell: {said(cure.before.failure)}"
+    elif report.verdict != "growing" and report.run is not None and failure_text(report.run):
+        yield f"could not tell: {cure.command}: {failure_text(report.run)}"
     elif report.verdict != "growing":
         told = said(report.reason) if report.verdict != "steady" else "there is nothing to fix"
         yield f"{report.verdict}: {cure.command}: {told}"

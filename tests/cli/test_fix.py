@@ -82,6 +82,13 @@ def test_a_total_is_fixed_in_memory_and_offered_as_a_patch_that_git_takes(fix, t
     assert "total += loss.detach()  # the sum\n" in (tmp_path / "train.py").read_text()
 
 
+def test_a_program_that_fails_and_leaks_nothing_is_not_said_to_need_no_fix(fix):
+    ended, _ = fix("for step in range(100):\n    pass\nraise ValueError('boom')\n")
+
+    assert ended.returncode == 2
+    assert ended.stdout == "could not tell: train.py: the program failed (exit status 1)\n"
+
+
 def test_write_puts_the_proved_edit_into_the_file_and_then_nothing_is_left_to_fix(fix, tmp_path):
     source = training(before="log = []", after="log.append(loss)", told="len(log)")
 
