@@ -23,7 +23,7 @@ from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
 from leakcheck.runtime.isolation.experiment import AS_IT_IS
 from leakcheck.runtime.isolation.silence import without_logging
-from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
+from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script, stop_run
 
 CHANGES_BY_STEP = 200  # a stage that has changed nothing by then does not apply
 MOST_DRAINED = 10  # times --steps: what is unclear by then stays so
@@ -111,9 +111,9 @@ class StagedSession(SilentSession):
         self._stops += 1
         stop_run()
 
-    def _finish(self, outcome: Outcome) -> int:
+    def _finish(self, outcome: ProgramEnd) -> int:
         if self._stops and outcome.ended == "error":
-            outcome = Outcome(0, "stopped")  # it failed on our way out of it
+            outcome = ProgramEnd(0, "stopped")  # it failed on our way out of it
         if self.report is None:
             status = super()._finish(outcome)
             notes = Notes(

@@ -45,8 +45,8 @@ from leakcheck.runtime.merge import with_children
 from leakcheck.runtime.readings.limits import Limits
 from leakcheck.runtime.recording import Recorder
 from leakcheck.runtime.script import (
-    Outcome,
     Program,
+    ProgramEnd,
     before_os_exit,
     end_as_python_does,
     run_program,
@@ -128,8 +128,8 @@ class Session:
         os.register_at_fork(after_in_child=self._sentinel.leave)
         self._reach_children()
         os.register_at_fork(after_in_child=self._stderr.forget)
-        before_os_exit(lambda status: self._finish(Outcome(status, "exit")))
-        _on_sigterm(lambda: self._finish(Outcome(128 + signal.SIGTERM, "terminated")))
+        before_os_exit(lambda status: self._finish(ProgramEnd(status, "exit")))
+        _on_sigterm(lambda: self._finish(ProgramEnd(128 + signal.SIGTERM, "terminated")))
         outcome = run_program(self.program)
         if timer is not None:
             timer.stop()
@@ -181,7 +181,7 @@ class Session:
             self._reach = Reach(order)
             self._reach.install()
 
-    def _wait_for_children(self, outcome: Outcome) -> None:
+    def _wait_for_children(self, outcome: ProgramEnd) -> None:
         """Have children that run on end as they do without us: joined, or terminated, at exit.
 
         Python does that after the program's last line, in what it calls at exit; where a child is
@@ -236,7 +236,7 @@ class Session:
             self._told = True
             self._stderr.tell(SERVES_ON.format(told=summary(self._sentinel.report())))
 
-    def _finish(self, outcome: Outcome) -> int:
+    def _finish(self, outcome: ProgramEnd) -> int:
         if self.report is not None or os.getpid() != self._pid:
             return outcome.status
         self._live.clear()
@@ -332,7 +332,7 @@ class Session:
         else:
             self._stderr.tell(render(report, color=self._stderr.on_terminal))
 
-    def _stopped_by(self, outcome: Outcome) -> str:
+    def _stopped_by(self, outcome: ProgramEnd) -> str:
         if outcome.ended == "stopped":
             return self._sentinel.hit_limit or "the verdict is certain"
         told = {
@@ -343,7 +343,7 @@ class Session:
         }
         return told.get(outcome.ended, "")
 
-    def _status(self, report: Report, outcome: Outcome) -> int:
+    def _status(self, report: Report, outcome: ProgramEnd) -> int:
         if self.settings.bisect and outcome.ended != "interrupted":  # Ctrl-C ends the bisection
             known = {"growing": EXIT_FOUND, "steady": EXIT_CLEAN}
             verdict = known.get(report.verdict or "", EXIT_BISECT_SKIP)
@@ -373,7 +373,7 @@ class Session:
         )
 
 
-def _ended(outcome: Outcome) -> Ended:
+def _ended(outcome: ProgramEnd) -> Ended:
     match outcome.ended:
         case "stopped" | "interrupted" | "terminated":
             return outcome.ended

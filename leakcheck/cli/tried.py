@@ -23,7 +23,7 @@ from leakcheck.errors import LeakcheckError
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
-from leakcheck.runtime.script import Outcome, Program, find_module, find_script, stop_run
+from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script, stop_run
 
 
 class TrialOrder(msgspec.Struct, frozen=True):
@@ -105,7 +105,7 @@ class TrialSession(SilentSession):
         self._certain_s = time.monotonic()
         return {each.fingerprint for each in self._sentinel.report().suspects}
 
-    def _finish(self, outcome: Outcome) -> int:
+    def _finish(self, outcome: ProgramEnd) -> int:
         if self.report is not None or os.getpid() != self._pid:
             return super()._finish(outcome)
         peak, weights = peak_bytes(), tuple(self._witness.weights())

@@ -54,7 +54,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramEnd:
     """How the program ended: its exit status, and "stopped" when it was us who ended it.
 
     What interrupted it is kept: it is shown once the report is out.
@@ -93,7 +93,7 @@ def find_module(name: str, args: tuple[str, ...]) -> Program:
     return Program(Path(spec.origin), (spec.origin, *args), spec)
 
 
-def run_program(program: Program) -> Outcome:
+def run_program(program: Program) -> ProgramEnd:
     """Run the program to its end, and wait for the threads it leaves behind."""
     main = _main_module(program)
     sys.argv[:] = program.argv
@@ -106,17 +106,17 @@ def run_program(program: Program) -> Outcome:
         exec(_code(program), main.__dict__)
         _join_threads()
     except StopRun:
-        return Outcome(0, "stopped")
+        return ProgramEnd(0, "stopped")
     except SystemExit as exit:
-        return Outcome(0, "stopped") if _by_our_stop(exit) else Outcome(_status(exit), "exit")
+        return ProgramEnd(0, "stopped") if _by_our_stop(exit) else ProgramEnd(_status(exit), "exit")
     except KeyboardInterrupt as error:
         caught = error.with_traceback(_until_ours(_theirs(error.__traceback__)))
-        return Outcome(128 + signal.SIGINT, "interrupted", caught)
+        return ProgramEnd(128 + signal.SIGINT, "interrupted", caught)
     except BaseException as error:
         if _by_our_stop(error):
-            return Outcome(0, "stopped")
-        return Outcome(_show(error), "out of memory" if _is_out_of_memory(error) else "error")
-    return Outcome(0, "exit")
+            return ProgramEnd(0, "stopped")
+        return ProgramEnd(_show(error), "out of memory" if _is_out_of_memory(error) else "error")
+    return ProgramEnd(0, "exit")
 
 
 def end_as_python_does() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leakcheck.runtime.attribution import elsewhere
-from leakcheck.runtime.attribution.following import Found
+from leakcheck.runtime.attribution.following import Retention
 from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.lines import culprit
 from leakcheck.runtime.introspection import frames
@@ -24,7 +24,7 @@ class Credits:
         self._grower_ids = {id(grower.container) for grower in growers}
         self._codes_elsewhere = frames.own_codes_elsewhere()
 
-    def of(self, container: Any, found: Found) -> Counter[Site]:
+    def of(self, container: Any, found: Retention) -> Counter[Site]:
         """Return the lines that add to a container, of which `found` tells who holds it."""
         lines = self._added_to(container) or self._added_beside(container, found)
         codes, told = self._codes_elsewhere, found.told
@@ -41,7 +41,7 @@ class Credits:
         """What lines were credited with, beside the containers that were seen to grow."""
         return [key for key in self._credited if not key.isdecimal()]
 
-    def added_alike(self, found: Found) -> set[int]:
+    def added_alike(self, found: Retention) -> set[int]:
         """Return the ids of what is in containers that the same line adds to: a list of each hook.
 
         To search for who holds each takes longer than there is.
@@ -54,7 +54,7 @@ class Credits:
     def _added_to(self, container: Any) -> Counter[Site]:
         return self._credited.get(str(id(container)), Counter())
 
-    def _added_beside(self, container: Any, found: Found) -> Counter[Site]:
+    def _added_beside(self, container: Any, found: Retention) -> Counter[Site]:
         """Return the lines that add to another in the same container: few of fifty are watched."""
         at = (i for i, owner in enumerate(found.owners) if owner is container)
         above = found.owners[: next(at, len(found.owners))][-1:]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from leakcheck.model import Holder, Notice, Reason, Suspect
-from leakcheck.runtime.attribution.following import Found, each_bytes, fits
+from leakcheck.runtime.attribution.following import Retention, each_bytes, fits
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
@@ -39,7 +39,7 @@ class Filling:
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps, self._sources = rates, steps, sources
 
-    def note(self, found: Found, made: Mapping[int, int], per_step: float = 0.0) -> None:
+    def note(self, found: Retention, made: Mapping[int, int], per_step: float = 0.0) -> None:
         """Note what `found` tells of a container with a limit.
 
         `made`: how many more objects there are of each type, by its id; `per_step`: what it gains,
@@ -60,7 +60,7 @@ class Filling:
             self.notices.append(notice)
             self.full_in_steps = max(self.full_in_steps, steps)
 
-    def note_table(self, table: Table, found: Found) -> None:
+    def note_table(self, table: Table, found: Retention) -> None:
         """Note a table that is filled, and who holds it."""
         if found.outside or found.told.library:
             self._told.add(id(table.container))
@@ -70,7 +70,7 @@ class Filling:
     def _note(
         self,
         container: Any,
-        found: Found,
+        found: Retention,
         length: int,
         limit: int,
         per_step: float,
@@ -119,7 +119,7 @@ class Filling:
         self.notices[:] = [each for each in self.notices if each not in same]
         self.notices.append(nearest)
 
-    def limit_of(self, container: Any, found: Found) -> int | None:
+    def limit_of(self, container: Any, found: Retention) -> int | None:
         """Return the limit that the source sets to a container, or its keys, if it has room for it.
 
         `found` is told if that is only about right.
@@ -135,11 +135,11 @@ class Filling:
             found.about = limit is not None
         return limit if limit is not None and fits(container, limit) else None
 
-    def _note_beyond(self, container: Any, found: Found, most: int) -> None:
+    def _note_beyond(self, container: Any, found: Retention, most: int) -> None:
         full_bytes = most * each_bytes(container)
         self.beyond[found.told.holder] = Beyond(most, full_bytes, host_room_bytes())
 
-    def _stated(self, container: Any, found: Found) -> int | None:
+    def _stated(self, container: Any, found: Retention) -> int | None:
         """Return the most that the source lets a container hold, if that is not passed yet."""
         named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
         read = objects.length_reader(type(container))
@@ -178,7 +178,7 @@ def _limitless(use: Use) -> Use:
     return replace(use, guard=replace(use.guard, n=MOST_HELD + 1))
 
 
-def _is_inner(container: Any, found: Found) -> bool:
+def _is_inner(container: Any, found: Retention) -> bool:
     """Say whether another container is what the holder is named after: a deque a prompt."""
     at = next((i for i, owner in enumerate(found.owners) if owner is container), 0)
     around = found.owners[at - 1] if at else None

@@ -24,7 +24,7 @@ NEWEST = 8  # elements weighed to estimate what one costs
 
 
 @dataclass(slots=True)
-class Found:
+class Retention:
     """Who holds something, and what the containers on the way tell."""
 
     told: Told
@@ -89,15 +89,17 @@ class Follower:
         self._roots = roots
         self._tables = tables or {}
         self._growing = growing
-        self._siblings: list[tuple[set[int], Found]] = []  # ids in one container, who holds them
+        self._siblings: list[
+            tuple[set[int], Retention]
+        ] = []  # ids in one container, who holds them
 
-    def follow(self, target: Any) -> Found:
+    def follow(self, target: Any) -> Retention:
         """Return who holds an object, and what its holders tell."""
         for beside, known in self._siblings:
             if id(target) in beside:
                 return replace(known)
         chain = self._roots.chain_to(target, self.until_s, self._growing)
-        found = Found(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
+        found = Retention(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.owners = chain.objects[:-1]
         found.own_limit = _limit_of(target, chain)
         growing = [at for at, each in enumerate(chain.objects) if id(each) in self._growing]
@@ -118,7 +120,7 @@ class Follower:
         """Return the ids of what the container holds that holds an object followed before."""
         return next((beside for beside, _ in self._siblings if id(target) in beside), set())
 
-    def pile_up(self, alike: Sequence[Any], target: Any, found: Found) -> bool:
+    def pile_up(self, alike: Sequence[Any], target: Any, found: Retention) -> bool:
         """Say whether no container keeps these to a number, `found` of the `target` among them.
 
         Each may be in a small dictionary of its own, which others hold. What locals alone hold may
@@ -130,7 +132,7 @@ class Follower:
         apart = (found.fixed.isdisjoint(self.follow(other).fixed) for other in others)
         return bool(others) and all(apart)
 
-    def _note_siblings(self, chain: Chain, found: Found) -> None:
+    def _note_siblings(self, chain: Chain, found: Retention) -> None:
         # of fifty lists in one dictionary each took a search
         if len(chain.objects) < 2 or found.told.edges[-1] != POSITION:
             return
@@ -139,7 +141,7 @@ class Follower:
             beside = {id(part) for part in gc.get_referents(holder)}
             self._siblings.append((beside, replace(found)))
 
-    def _note_container(self, found: Found, chain: Chain, holder: Any) -> None:
+    def _note_container(self, found: Retention, chain: Chain, holder: Any) -> None:
         if objects.length_reader(type(holder)) is None:
             return
         limit = self._tables.get(id(holder)) or _limit_of(holder, chain)

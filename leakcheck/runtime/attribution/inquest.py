@@ -17,7 +17,7 @@ from typing import Any
 from leakcheck.model import Holder, Kind, Link, Reason
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
-from leakcheck.runtime.attribution.following import Follower, Found, weighed
+from leakcheck.runtime.attribution.following import Follower, Retention, weighed
 from leakcheck.runtime.attribution.growth import Grower, HeapGrowth, Longer, inside, referred_to
 from leakcheck.runtime.attribution.hidden import seen_through_views
 from leakcheck.runtime.attribution.holders import Roots
@@ -178,7 +178,7 @@ class Inquest:
                 found.append((kind, grown, objects.first_held(self._heap.pick({id(kind)}))))
         return found
 
-    def _follow(self, target: Any) -> Found:
+    def _follow(self, target: Any) -> Retention:
         found = self._follower.follow(target)
         if (grower := self._grower_by_id.get(found.measured)) is not None:
             gained = round(grower.per_step * self._growth.steps)
@@ -271,7 +271,7 @@ class Inquest:
         span_steps = self._growth.survivors_span_steps
         return span_steps < FEWEST_ADDITIONS * self._apart_steps
 
-    def _telling(self, tensors: list[Any]) -> tuple[Any, Found]:
+    def _telling(self, tensors: list[Any]) -> tuple[Any, Retention]:
         """Follow tensors that are alike until one leads to a container that grows or has a limit.
 
         What a batch was sampled from holds it too, further away than the batch does.
@@ -355,7 +355,7 @@ class Inquest:
         self.leads.append(replace(lead, resources=resources_in([newest])))
 
     def _lead(
-        self, kind: Kind, what: str, found: Found, per_step: float | None, bytes_per_step: float
+        self, kind: Kind, what: str, found: Retention, per_step: float | None, bytes_per_step: float
     ) -> Lead:
         made_at = Counter[Site]()
         if not found.lines and found.rebound_at is not None and not found.outside:

@@ -17,10 +17,10 @@ from leakcheck.runtime.stages.attribution import (
     LONGEST_WINDOW_STEPS,
     WINDOW_STEPS,
     Attribution,
-    Findings,
+    WindowResult,
 )
-from leakcheck.runtime.stages.episode import NOTHING_FOUND, Episode, Found
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.episode import NOTHING_FOUND, Attributed, Episode
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm_for_longer
 from leakcheck.runtime.stages.stage import Stage
 
@@ -31,14 +31,14 @@ class Attributing(Stage):
     name = "attributing"
 
     def __init__(
-        self, loop: LoopWatch, grown: Sequence[Reading], episode: Episode, least_steps: int = 0
+        self, loop: LoopCourse, grown: Sequence[Reading], episode: Episode, least_steps: int = 0
     ) -> None:
         super().__init__(loop, replace(episode, grown=tuple(grown)))
         self._least_steps = least_steps
         self._attribution: Attribution | None = None
 
     @property
-    def found(self) -> Found:
+    def found(self) -> Attributed:
         """What an earlier window found."""
         return self.episode.held
 
@@ -125,7 +125,7 @@ class Attributing(Stage):
             return move
         return self._limited(step, findings) or self._held(step, findings, at_end=at_end)
 
-    def _findings(self, step: int) -> Findings:
+    def _findings(self, step: int) -> WindowResult:
         loop, attribution, self._attribution = self._loop, self._attribution, None
         assert attribution is not None
         with loop.watch.our_garbage():
@@ -135,7 +135,7 @@ class Attributing(Stage):
         since = loop.span.seen(loop.waiting_since_step)
         return findings.since(loop.suspects, since, loop.span.seen(step))
 
-    def _look_again(self, findings: Findings) -> Move | None:
+    def _look_again(self, findings: WindowResult) -> Move | None:
         """Look once over a whole period of what may take away, if a window can be as long."""
         loop, episode = self._loop, self.episode
         period_steps = findings.prospects.period_steps
@@ -148,7 +148,7 @@ class Attributing(Stage):
         loop.looked_again = True
         return attribute(episode.grown, episode, period_steps + 2)
 
-    def _limited(self, step: int, findings: Findings) -> Move | None:
+    def _limited(self, step: int, findings: WindowResult) -> Move | None:
         """Excuse what the program itself limits, for as long as that may take."""
         loop = self._loop
         limits = findings.limits(self.episode.confirmation, loop.tolerance_bytes)
@@ -159,7 +159,7 @@ class Attributing(Stage):
         loop.tell(Notice("bounded", limits), step=step)
         return self._excused(step, until)
 
-    def _held(self, step: int, findings: Findings, *, at_end: bool) -> Move:
+    def _held(self, step: int, findings: WindowResult, *, at_end: bool) -> Move:
         loop, episode = self._loop, self.episode
         if any(one.holder for one in episode.held.suspects) and not findings.found:
             loop.tell(stopped(one.resource for one in episode.grown), step=step)  # it is full now
@@ -169,7 +169,7 @@ class Attributing(Stage):
         steps = row.steps
         if at_end and any(one.stairs for one in grown):
             steps = 0  # of more steps there are none, and it did rise
-        found = Found(
+        found = Attributed(
             findings.suspects,
             findings.prospects,
             findings.way_by_holder,

@@ -91,7 +91,7 @@ def _is_of_nobody(suspect: Suspect) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class WindowResult:
     """What an attribution window found."""
 
     suspects: tuple[Suspect, ...]
@@ -125,7 +125,7 @@ class Findings:
         share = nodes / nodes_per_step
         return self.suspects[0].kind == "graph" and LEAST_EXPLAINED <= share <= MOST_EXPLAINED
 
-    def tolerating(self, tolerance_bytes: int, numbers_bytes: int) -> Findings:
+    def tolerating(self, tolerance_bytes: int, numbers_bytes: int) -> WindowResult:
         """Return them without libraries' logs of numbers, which become notices.
 
         Nor the program's own, where they gain less than `numbers_bytes` a step and what else gains
@@ -138,7 +138,7 @@ class Findings:
             return self._without(own, "log", numbers_bytes)
         return self._without(logs, "library-log", numbers_bytes) if logs else self
 
-    def _without(self, logs: Sequence[Suspect], code: str, tolerance_bytes: int) -> Findings:
+    def _without(self, logs: Sequence[Suspect], code: str, tolerance_bytes: int) -> WindowResult:
         holders = tuple(str(log.holder) for log in logs)
         told = Reason.of(code, holders=holders, tolerance_bytes=tolerance_bytes)
         return replace(
@@ -148,7 +148,7 @@ class Findings:
             tolerated_bytes=sum(one.bytes_per_step or 0.0 for one in logs),
         )
 
-    def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> Findings:
+    def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> WindowResult:
         """Return them without what was emptied since an earlier window, if others explain it."""
         kept = turnover.kept(before, self.suspects, seen_before, seen)
         if kept == self.suspects or (not kept and self.fills_beside is None):
@@ -255,7 +255,7 @@ class Attribution:
         self._first_step = step
         self._rates = rates = {reading.resource: reading.line.per_step for reading in growing}
         self._brief = any(one.resource == "graph.nodes" and one.line.straight for one in growing)
-        self._found: Findings | None = None
+        self._found: WindowResult | None = None
         self.spent_s = 0.0  # of the thread's processor time, once it is closed
         self._apart_steps = apart
         exact = [each for each in growing if each.resource in COUNTED_EXACTLY]
@@ -277,7 +277,7 @@ class Attribution:
             return self._is_explained_at(step)
         return step >= self._last_step
 
-    def close(self) -> Findings:
+    def close(self) -> WindowResult:
         """Close the window and return what it found."""
         memory = self._devices.close()
         began_s = thread_time()
@@ -302,7 +302,7 @@ class Attribution:
         self._window.open()
         return False
 
-    def _look_back(self) -> Findings:
+    def _look_back(self) -> WindowResult:
         window = self._window
         suspects, notices = window.close()
         suspects = tuple(one for one in suspects if self._accounts(one))
@@ -313,7 +313,7 @@ class Attribution:
         places = (place for one in suspects for place in one.locations)
         # what is kept with its graph is never a cache
         cached = bool(suspects) and all(suspect.kind != "graph" for suspect in suspects)
-        return Findings(
+        return WindowResult(
             suspects,
             (*notices, *beyond.passed, *beyond.too_large),
             (),

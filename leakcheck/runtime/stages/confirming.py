@@ -9,7 +9,7 @@ from leakcheck.runtime.judgement.harmless import excuse
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.meters import COUNTED
 from leakcheck.runtime.stages.episode import Episode
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Await, Move, WatchAgain, attribute, confirm
 from leakcheck.runtime.stages.stage import Stage
 
@@ -19,7 +19,7 @@ class Confirming(Stage):
 
     name = "confirming"
 
-    def __init__(self, loop: LoopWatch, confirmation: Confirmation, episode: Episode) -> None:
+    def __init__(self, loop: LoopCourse, confirmation: Confirmation, episode: Episode) -> None:
         super().__init__(loop, replace(episode, confirmation=confirmation))
         self._confirmation = confirmation
 

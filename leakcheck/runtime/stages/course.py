@@ -14,8 +14,8 @@ from leakcheck.runtime.judgement.tolerance import Tolerance
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.stages.attributing import Attributing
 from leakcheck.runtime.stages.confirming import Confirming
-from leakcheck.runtime.stages.growth import Growth
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.growth import EstablishedGrowth
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Attribute, Await, Confirm, Move, Settle, WatchAgain
 from leakcheck.runtime.stages.settled import Growing, Steady
 from leakcheck.runtime.stages.stage import Stage
@@ -27,7 +27,7 @@ class Course:
     """The watch of one loop after another, as the stage that it is in."""
 
     def __init__(self, watch: Watch, steps: int, tolerance: Tolerance) -> None:
-        self.loop = LoopWatch(watch, steps, tolerance)
+        self.loop = LoopCourse(watch, steps, tolerance)
         self.stage: Stage
         self._begin(0)
 
@@ -75,7 +75,7 @@ class Course:
                 return Attributing(loop, grown, episode, least_steps)
             case Await(found, episode):
                 waits = loop.waits != "nothing"
-                return Waiting(loop, Growth(found, episode, step, waits=waits))
+                return Waiting(loop, EstablishedGrowth(found, episode, step, waits=waits))
             case Settle(growth):
                 return Growing(loop, growth) if growth is not None else Steady(loop)
 

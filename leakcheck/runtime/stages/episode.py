@@ -15,7 +15,7 @@ from leakcheck.runtime.prospects import NO_PROSPECTS, Prospects
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Attributed:
     """What an attribution window found: who holds what grows, and what may become of it."""
 
     suspects: tuple[Suspect, ...] = ()
@@ -32,7 +32,7 @@ class Found:
         return self.prospects.removal
 
 
-NOTHING_FOUND = Found()
+NOTHING_FOUND = Attributed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Episode:
     grown_step: int = 0
     soon: bool = False
     doubted: bool = False
-    held: Found = NOTHING_FOUND
+    held: Attributed = NOTHING_FOUND
     looked_late: bool = False
 
 

@@ -10,13 +10,13 @@ from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.curve import LengthCurve
 from leakcheck.runtime.judgement.release import Hope, Release
-from leakcheck.runtime.stages.episode import Episode, Found
+from leakcheck.runtime.stages.episode import Attributed, Episode
 
 
-class Growth:
+class EstablishedGrowth:
     """What grows from `step` on is measured; `waits`: for the end of a loop around the steps."""
 
-    def __init__(self, found: Found, episode: Episode, step: int, *, waits: bool) -> None:
+    def __init__(self, found: Attributed, episode: Episode, step: int, *, waits: bool) -> None:
         self.found, self.episode = found, episode
         self.waits_long = waits and found.prospects.waits_long
         # a statement that took nothing from it yet is to have some more chances

@@ -25,7 +25,7 @@ from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
 
 
-class LoopWatch:
+class LoopCourse:
     """The watch of one loop; `restart` begins that of another.
 
     `waits`: what is released at the end of the loop around the steps; `per_request`: the steps are

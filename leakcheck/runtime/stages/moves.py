@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leakcheck.runtime.judgement.planned import again, confirmation
-from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode, Found
+from leakcheck.runtime.stages.episode import NEW_EPISODE, Attributed, Episode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from leakcheck.runtime.judgement.confirmation import Confirmation
     from leakcheck.runtime.judgement.judge import Reading
-    from leakcheck.runtime.stages.growth import Growth
-    from leakcheck.runtime.stages.loop import LoopWatch
+    from leakcheck.runtime.stages.growth import EstablishedGrowth
+    from leakcheck.runtime.stages.loop import LoopCourse
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Attribute:
 class Await:
     """It is known who holds it, or that nobody can tell: may it yet be released?"""
 
-    found: Found
+    found: Attributed
     episode: Episode
 
 
@@ -59,7 +59,7 @@ class Await:
 class Settle:
     """The verdict will not change: it grows, or the loop is steady."""
 
-    growth: Growth | None
+    growth: EstablishedGrowth | None
 
 
 Move = WatchAgain | Confirm | Attribute | Await | Settle
@@ -67,7 +67,7 @@ Move = WatchAgain | Confirm | Attribute | Await | Settle
 
 def confirm(
     found: list[Reading],
-    loop: LoopWatch,
+    loop: LoopCourse,
     step: int,
     length: int = 0,
     episode: Episode = NEW_EPISODE,
@@ -77,7 +77,7 @@ def confirm(
     return Confirm(planned, episode)
 
 
-def confirm_for_longer(episode: Episode, step: int, steps: int, held: Found) -> Confirm:
+def confirm_for_longer(episode: Episode, step: int, steps: int, held: Attributed) -> Confirm:
     """Confirm once more what has grown, over so many steps."""
     longer = again(list(episode.grown), step, steps)
     doubted = replace(episode, grown=(), soon=False, doubted=True, held=held)

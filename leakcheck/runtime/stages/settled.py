@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Move, WatchAgain
 from leakcheck.runtime.stages.stage import GrowthStage, Stage
 
@@ -35,7 +35,7 @@ class Steady(Stage):
 
     name = "steady"
 
-    def __init__(self, loop: LoopWatch) -> None:
+    def __init__(self, loop: LoopCourse) -> None:
         super().__init__(loop)
         self._next_lowering = 0  # of the vigil's levels, at this step
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.stages.episode import NEW_EPISODE, NOTHING_FOUND, Episode, Found
-from leakcheck.runtime.stages.growth import Growth
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.episode import NEW_EPISODE, NOTHING_FOUND, Attributed, Episode
+from leakcheck.runtime.stages.growth import EstablishedGrowth
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Move
 
 StageName = Literal["watching", "confirming", "waiting", "attributing", "growing", "steady"]
@@ -18,7 +18,7 @@ class Stage:
 
     name: ClassVar[StageName]
 
-    def __init__(self, loop: LoopWatch, episode: Episode = NEW_EPISODE) -> None:
+    def __init__(self, loop: LoopCourse, episode: Episode = NEW_EPISODE) -> None:
         self._loop, self.episode = loop, episode
 
     @property
@@ -27,7 +27,7 @@ class Stage:
         return self.episode.grown
 
     @property
-    def found(self) -> Found:
+    def found(self) -> Attributed:
         """Who holds what grows, as far as is known."""
         return NOTHING_FOUND
 
@@ -66,11 +66,11 @@ class Stage:
 class GrowthStage(Stage):
     """A stage that is about growth which is established."""
 
-    def __init__(self, loop: LoopWatch, growth: Growth) -> None:
+    def __init__(self, loop: LoopCourse, growth: EstablishedGrowth) -> None:
         super().__init__(loop, growth.episode)
         self._growth = growth
 
     @property
-    def found(self) -> Found:
+    def found(self) -> Attributed:
         """Who holds it, without what was seen to be emptied."""
         return self._growth.found

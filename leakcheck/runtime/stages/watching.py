@@ -7,7 +7,7 @@ from leakcheck.runtime.judgement.harmless import PLAIN
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode
-from leakcheck.runtime.stages.loop import LoopWatch
+from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm
 from leakcheck.runtime.stages.stage import Stage
 
@@ -21,7 +21,7 @@ class Watching(Stage):
     name = "watching"
 
     def __init__(
-        self, loop: LoopWatch, after: int, *, closely: bool = False, looked: bool = False
+        self, loop: LoopCourse, after: int, *, closely: bool = False, looked: bool = False
     ) -> None:
         super().__init__(loop)
         self._after, self._closely, self._looked = after, closely, looked

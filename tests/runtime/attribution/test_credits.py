@@ -6,7 +6,7 @@ from collections import Counter, deque
 
 from leakcheck.model import LeakTrace
 from leakcheck.runtime.attribution.credits import Credits
-from leakcheck.runtime.attribution.following import Found
+from leakcheck.runtime.attribution.following import Retention
 from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.trace import Told
 from leakcheck.runtime.introspection.frames import Site
@@ -15,11 +15,11 @@ from tests.holders import held_by
 HOOK, OTHER = Site("train.py", 3, "hook"), Site("train.py", 9, "main")
 
 
-def found_in(container, *lines: Site) -> Found:
+def found_in(container, *lines: Site) -> Retention:
     told = Told(
         LeakTrace("global `hooks`"), held_by("closure cell `kept` of hook()"), library=False
     )
-    return Found(told, grower=container, lines=Counter(lines))
+    return Retention(told, grower=container, lines=Counter(lines))
 
 
 def test_what_is_in_all_the_containers_that_a_line_adds_to():

@@ -17,7 +17,7 @@ from leakcheck.runtime.judgement.trend import fit
 from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.stages import attribution as stage
-from leakcheck.runtime.stages.attribution import Attribution, Findings, _steps_apart
+from leakcheck.runtime.stages.attribution import Attribution, WindowResult, _steps_apart
 from tests.holders import held_by
 
 STEPS = list(range(10, 70, 5))
@@ -48,8 +48,8 @@ def test_they_are_not_if_it_has_too_few_or_is_not_the_only_one_or_has_no_line():
     assert not findings().explain(8.0)
 
 
-def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> Findings:
-    return Findings(suspects, (), (), 0, keyed, memo, found=bool(suspects), rates={})
+def findings(*suspects: Suspect, keyed: bool = False, memo: bool = False) -> WindowResult:
+    return WindowResult(suspects, (), (), 0, keyed, memo, found=bool(suspects), rates={})
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_each_training_leaves_may_be_its_result_but_for_graphs_and_files(
     assert found.come_with(trainings, since=10) is result
 
 
-def longer(found: Findings, *grown: Reading, soon: bool = False, early: bool = False) -> int:
+def longer(found: WindowResult, *grown: Reading, soon: bool = False, early: bool = False) -> int:
     return row_for(found.doubt(list(grown), 100 if early else 1000, soon=soon)).steps
 
 
