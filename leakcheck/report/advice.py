@@ -51,6 +51,9 @@ ADVICE = {
     "look-outside": "look for what keeps it outside Python's view: a hook on a tensor whose "
     "function reaches that tensor, a function registered with atexit or in C++, or a variable of "
     "another thread",
+    "compile-once": "torch.compile keeps what it makes of each new shape or number: compile once, "
+    "outside of the loop, let sizes vary (dynamic=True, torch._dynamo.mark_dynamic), and leave "
+    "torch._dynamo.config.recompile_limit as low as it is by default",
     "end-threads": "let each thread end (a stop flag and .join()), or use a pool of a fixed size",
     "close-each": "close each when it has been used: a with block, or .close()",
     "wait-for-children": "wait for each child to end (.wait() or .join()), or use a pool of a "

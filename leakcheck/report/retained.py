@@ -74,7 +74,7 @@ def _keeper(one: Retained) -> str:
     if one.by == "graph hook":
         return f"the hook {one.holder.name}" + (f", on {one.node}" if one.node else "")
     if one.by == "memory":
-        return f"{one.holder}: a {one.node} shares its memory"
+        return f"{one.holder or 'something'}: a {one.node} shares its memory"
     if one.by == "outside":
         return "something outside Python"
     named = str(one.holder) or "something outside Python"

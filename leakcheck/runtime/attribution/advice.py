@@ -34,6 +34,8 @@ _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 LOOK_OUTSIDE = Reason("look-outside")
 NO_CREATE_GRAPH = Reason("no-create-graph")
 
+_OF_COMPILERS = ("torch._dynamo", "torch._inductor")  # modules
+
 
 def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> Reason | None:
     """Return the line rewritten so that it keeps no graph, or general advice.
@@ -93,6 +95,8 @@ def _for_root(holder: Holder, kind: Kind) -> Reason | None:
     root = holder if holder.kind == "outside" else holder.start
     if root.kind == "context variable" and kind != "graph":  # that is to be cut off first
         return Reason.of("reset-the-variable", name=root.name)
+    if root.kind == "global" and root.owner.startswith(_OF_COMPILERS):
+        return Reason("compile-once")
     return _OF_ROOTS.get(root)
 
 

@@ -10,7 +10,7 @@ from leakcheck.model import LeakTrace
 from leakcheck.runtime.attribution.advice import EXIT_FUNCTIONS
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.suspects import Lead
-from leakcheck.runtime.attribution.trace import OUTSIDE, Told
+from leakcheck.runtime.attribution.trace import NO_ROOTS, Told
 from leakcheck.runtime.introspection.frames import Site
 
 FEWEST_REGISTERED = 2  # in a window: a program may register one at any time
@@ -36,4 +36,4 @@ def _by_exits(lead: Lead, registered: Counter[Site]) -> Lead:
 
 
 def _is_unheld(lead: Lead) -> bool:
-    return lead.told.trace.root in ("", OUTSIDE)
+    return lead.told.trace.root in NO_ROOTS

@@ -89,9 +89,8 @@ class Follower:
         self._roots = roots
         self._tables = tables or {}
         self._growing = growing
-        self._siblings: list[
-            tuple[set[int], Retention]
-        ] = []  # ids in one container, who holds them
+        # the ids of what is in one container, and who holds it
+        self._siblings: list[tuple[set[int], Retention]] = []
 
     def follow(self, target: Any) -> Retention:
         """Return who holds an object, and what its holders tell."""

@@ -11,7 +11,7 @@ import gc
 import sys
 from collections.abc import Container, Set
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import thread_time
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Literal
@@ -64,10 +64,14 @@ class Root:
 
 @dataclass(slots=True)
 class Chain:
-    """A root and the live objects from it to the target; drop it as soon as it is told."""
+    """A root and the live objects from it to the target; drop it as soon as it is told.
+
+    `cut_off`: the time for the search was over while there was more to follow.
+    """
 
     root: Root | None
     objects: list[Any] = field(default_factory=list)
+    cut_off: bool = False
 
 
 class Roots:
@@ -129,7 +133,12 @@ class Roots:
             # who imports a module does not hold what is in it
             level = [thing for thing in level if id(thing) not in self._modules]
             level = self._holders(level, seen, holds) if level else []
-        return best or _chain(None, _telling(seen, holds, target), seen, holds)
+        if best is not None:
+            return best
+        return replace(
+            _chain(None, _telling(seen, holds, target), seen, holds),
+            cut_off=bool(level) and levels_left > 0,
+        )
 
     def _root(self, thing: Any) -> Root | None:
         local = self._locals.get(id(thing))

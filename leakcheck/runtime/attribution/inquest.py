@@ -40,7 +40,7 @@ from leakcheck.runtime.introspection.timers import is_due_in_time
 from leakcheck.runtime.outlook import Beyond
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, is_of_device, unit_of
 
-SEARCH_S = 1.0  # of processor time, for all the searches for holders together, in a heap of
+SEARCH_S = 2.0  # of processor time, for all the searches for holders together, in a heap of
 SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
 LARGEST_FACTOR = 4.0
 MOST_LEADS = 6

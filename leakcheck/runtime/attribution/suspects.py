@@ -15,7 +15,7 @@ from leakcheck.runtime.attribution.advice import (
 from leakcheck.runtime.attribution.backward import CREATES, creating_graph
 from leakcheck.runtime.attribution.library import is_optimizer_state
 from leakcheck.runtime.attribution.names import is_stacked
-from leakcheck.runtime.attribution.trace import OUTSIDE, Told
+from leakcheck.runtime.attribution.trace import NO_ROOTS, OUTSIDE, Told
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.readings.devices import devices_in_use
@@ -96,7 +96,7 @@ def _to_scale(lead: Lead, blocks_per_step: float) -> Lead:
 
 
 def _rank(lead: Lead) -> tuple[int, bool, bool, float]:
-    outside = lead.told.trace.root == OUTSIDE
+    outside = lead.told.trace.root in NO_ROOTS
     follows = is_optimizer_state(lead.told.holder)
     weight = -(lead.bytes_per_step or 0.0)
     return RANKS.index(lead.kind), lead.told.library or outside, follows, weight
@@ -106,7 +106,7 @@ def _is_same_leak(known: Lead, lead: Lead) -> bool:
     if known.told.grows_at and known.told.grows_at == lead.told.grows_at:
         return True
     ours, theirs = known.told.edges, lead.told.edges
-    if ours[0] == theirs[0] == OUTSIDE:
+    if ours[0] == theirs[0] and ours[0] in NO_ROOTS:
         return known.kind == lead.kind
     if known.told.holder.kind == lead.told.holder.kind == "graph hook":
         return known.kind == lead.kind and known.told.holder == lead.told.holder
@@ -175,7 +175,7 @@ def is_minor(lead: Lead) -> bool:
 
 def is_unheld(lead: Lead) -> bool:
     """Say whether a lead is of tensors that no Python object is known to hold."""
-    return lead.kind == "tensor" and lead.told.trace.root == OUTSIDE
+    return lead.kind == "tensor" and lead.told.trace.root in NO_ROOTS
 
 
 def _suspect(lead: Lead) -> Suspect:

@@ -39,6 +39,7 @@ from leakcheck.runtime.introspection.tensors import device_of, dtype_of, shape_o
 
 OF_SCRIPT = ("__main__", "__mp_main__")  # the second in a process that multiprocessing spawned
 OUTSIDE = "held outside Python"
+NO_ROOTS = ("", OUTSIDE)  # none that the search came to in its time, none at all
 TABLE_OF_HOOKS = "hooks of a Node of the autograd graph"
 POSITION = "[x]"  # whichever: of a key or an index in a container that grows
 LONGEST_PERIOD = 3  # references from one object of a linked list to the next
@@ -103,6 +104,8 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
         name = name_of(type(hook)) if function is None else function.__code__.co_name
         links = _folded(hops, chain.objects)
         return Told(LeakTrace(TABLE_OF_HOOKS, links), Holder("graph hook", name), False)
+    if chain.root is None and chain.cut_off:
+        return Told(LeakTrace(""), Holder(), False)
     if chain.root is None:
         last = next((hop.holder for hop in reversed(hops) if hop.holder), None)
         told = Holder("outside", root=last)

@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 import torch
 
-from leakcheck.runtime.attribution import hidden
+from leakcheck.runtime.attribution import hidden, inquest
 from leakcheck.runtime.attribution.weight import own_bytes, weigh_each
 from tests.runtime.attribution.windows import through_a_window
 
@@ -32,6 +32,16 @@ def test_a_tensor_that_an_array_keeps_is_followed_through_the_array():
     assert suspect.kind == "tensor"
     assert str(suspect.holder).startswith("attribute `Kept.things`, from local `kept`")
     assert [link.edge for link in suspect.trace.links] == [".things", "[x]", "[x]", ".base"]
+
+
+def test_a_search_whose_time_is_over_does_not_say_that_nothing_in_python_holds_it(monkeypatch):
+    kept = Kept()
+    monkeypatch.setattr(inquest, "SEARCH_S", 0.0)
+
+    (suspect,), _ = through_a_window(lambda: kept.things.append(torch.rand(3)))
+
+    assert (suspect.kind, str(suspect.holder), suspect.trace.root) == ("tensor", "", "")
+    assert suspect.fix.code == "keep-a-number-or-window"
 
 
 def test_a_tensor_that_a_view_keeps_is_followed_through_the_view():
