@@ -174,7 +174,8 @@ def _unconfirmed(course: Course) -> Reason:
     pending, held = course.stage.pending, course.stage.episode.held
     names = _names(pending)
     if held.doubt.code == NEW_SHAPES:
-        per_step = max(one.line.per_step for one in pending)
+        in_bytes = [one for one in pending if unit_of(one.resource) == "B"]
+        per_step = max((one.line.per_step for one in in_bytes), default=0.0)
         return Reason.of(
             "new-shapes",
             resources=names,

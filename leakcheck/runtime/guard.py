@@ -15,18 +15,25 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import TracebackType
+from itertools import pairwise
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 Act = TypeVar("Act", bound=Callable[..., Any])
 _raised_anew = 0  # id of an error; the error itself would keep the frames of its traceback
 
 
+# objects of our own: what the program sets on those of ctypes.pythonapi is not for us
+_python = ctypes.PyDLL(None)
 # from Python 3.11 on; `sys.settrace(None)` in place of them makes debuggers warn
-_enter_tracing: Any = getattr(ctypes.pythonapi, "PyThreadState_EnterTracing", None)
-_leave_tracing: Any = getattr(ctypes.pythonapi, "PyThreadState_LeaveTracing", None)
-_this_thread: Any = ctypes.pythonapi.PyThreadState_Get
+_enter_tracing: Any = getattr(_python, "PyThreadState_EnterTracing", None)
+_leave_tracing: Any = getattr(_python, "PyThreadState_LeaveTracing", None)
+_this_thread: Any = _python.PyThreadState_Get
 _this_thread.restype = ctypes.c_void_p
+for _function in filter(None, (_enter_tracing, _leave_tracing)):
+    _function.argtypes = (ctypes.c_void_p,)
+_tool_of: Any = getattr(getattr(sys, "monitoring", None), "get_tool", None)  # from 3.12 on
+_TOOLS = range(6)
 
 
 class ErrorGuard:
@@ -74,16 +81,18 @@ class ErrorGuard:
         def run(*args: Any) -> Any:
             if self.broken:
                 return None
-            seen = sys.gettrace() is not None or sys.getprofile() is not None
-            thread = ctypes.c_void_p(_this_thread()) if seen else None
-            if thread:
-                _enter_tracing(thread)
+            entered = False
             try:
+                observed = sys.gettrace() is not None or sys.getprofile() is not None
+                if observed or (_tool_of is not None and any(map(_tool_of, _TOOLS))):
+                    # a signal's handler runs after a call: it is noted as entered before
+                    thread, entered = _this_thread(), True
+                    _enter_tracing(thread)
                 return act(*args)
             except Exception as error:
                 self.keep(error)
             finally:
-                if thread:
+                if entered:
                     _leave_tracing(thread)
 
         return run  # type: ignore[return-value]
@@ -103,9 +112,19 @@ def is_of_program(error: BaseException) -> bool:
 
 def _handler_s(error: BaseException) -> TracebackType | None:
     handlers, trace = set(map(id, _handler_codes())), error.__traceback__
-    while trace is not None and id(trace.tb_frame.f_code) not in handlers:
+    while trace is not None:
+        frame = trace.tb_frame
+        if id(frame.f_code) in handlers or _is_called_as_handler(frame):
+            return trace
         trace = trace.tb_next
-    return trace
+    return None
+
+
+def _is_called_as_handler(frame: FrameType) -> bool:
+    """Say whether a function was given a signal and a frame: it may be no handler any more."""
+    named = [frame.f_locals.get(name) for name in frame.f_code.co_varnames[:3]]
+    given = [each for one in named for each in (one if type(one) is tuple else (one,))]
+    return any(type(one) is int and type(other) is FrameType for one, other in pairwise(given))
 
 
 def _handler_codes() -> Iterator[Any]:

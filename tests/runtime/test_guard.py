@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -107,7 +108,7 @@ def test_a_listener_that_fails_leaves_the_collector_alone():
     gc.collect()
     listener.end()
 
-    assert heard == [("start", 2)]
+    assert heard == [("start", 2), ("stop", 2)]
     assert guard.broken.startswith("KeyError: 'start'")
     assert gc.callbacks == before
 
@@ -144,3 +145,39 @@ def test_what_a_handler_raises_during_a_collection_comes_up_as_it_ends(phase):
 
     assert raised.traceback[0].path == Path(__file__)
     assert "collector" not in {entry.path.stem for entry in raised.traceback}
+
+
+def test_several_handlers_that_raise_at_once_and_one_that_ends_generators_lose_nothing():
+    numbers = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM]
+    raised: list[type[BaseException]] = []
+    kinds = dict(zip(numbers, (GeneratorExit, KeyError, SystemExit), strict=True))
+
+    def ring(number, frame):
+        raise kinds[number]
+
+    def act(now, told):
+        if now == "start" and not raised:
+            raised.append(Warning)
+            signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+            for number in numbers:
+                os.kill(os.getpid(), number)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
+
+    before = {number: signal.signal(number, ring) for number in numbers}
+    others, gc.callbacks[:] = list(gc.callbacks), []  # a function there loses what comes up in it
+    listener = CollectorListener(act, ErrorGuard())
+    listener.begin()
+    try:
+        for _ in range(6):
+            try:
+                gc.collect()
+                sum(range(10))
+            except BaseException as error:  # noqa: PERF203
+                raised.append(type(error))
+    finally:
+        listener.end()
+        gc.callbacks[:] = others
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert sorted(map(str, raised[1:])) == sorted(map(str, kinds.values()))

@@ -23,6 +23,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 
+from leakcheck.runtime.guard import is_of_program
+
 SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
 _COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
 _NOT_THE_USERS = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python3[^\\/]*)[\\/]")
@@ -172,7 +174,9 @@ class OwnFiles(MetaPathFinder):
         loader = _TickingLoader(name, spec.origin)
         try:
             loader.get_code(name)
-        except Exception:
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
+            if is_of_program(error):
+                raise
             return None
         spec.loader = loader
         return spec

@@ -173,7 +173,8 @@ def suspended_frame(thing: Any) -> FrameType | None:
     if type(thing) is CoroutineType:
         return None if thing.cr_running else thing.cr_frame
     if type(thing) is AsyncGeneratorType:
-        return None if thing.ag_running else thing.ag_frame
+        # it is said to run also while it awaits
+        return None if thing.ag_running and thing.ag_await is None else thing.ag_frame
     return None
 
 

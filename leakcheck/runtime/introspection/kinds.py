@@ -75,13 +75,11 @@ def attributes_of(thing: Any) -> dict[str, Any]:
     descriptor = attribute_of_class(type(thing), "__dict__")
     if descriptor is None:
         return {}
-    if type(descriptor) in _OF_PYTHON:
-        found = descriptor.__get__(thing)
-    else:
-        try:
-            found = _generic_dictionary(thing, None)
-        except AttributeError:  # it has slots alone
-            return {}
+    its_own = type(descriptor) in _OF_PYTHON
+    try:
+        found = descriptor.__get__(thing) if its_own else _generic_dictionary(thing, None)
+    except (AttributeError, TypeError):  # it has slots alone, or another class's descriptor
+        return {}
     return found if type(found) is dict else {}
 
 

@@ -25,6 +25,7 @@ _raise_in_thread.argtypes = [ctypes.c_ulong, *[ctypes.py_object] * 3]
 Act = Callable[[str, dict[str, int]], None]
 
 
+SIGNALS_AT_ONCE = 8  # whose handlers all raise, and none is lost
 _OTHER = {"start": "stop", "stop": "start"}
 
 
@@ -33,8 +34,9 @@ class CollectorListener:
 
     def __init__(self, act: Act, guard: ErrorGuard) -> None:
         self._act, self._guard = act, guard
-        self._owed: list[BaseException] = []
+        self._owed: list[tuple[BaseException, bool]] = []  # each: did it come up while suspended?
         self._ours: list[object] = []  # in gc.callbacks: what listens, and what raises anew
+        self._phase, self._is_told, self._waits = "stop", False, False
 
     def begin(self) -> None:
         """Listen from now on."""
@@ -57,56 +59,56 @@ class CollectorListener:
             gc.callbacks[:] = [each for each in gc.callbacks if id(each) not in gone]
             del self._ours[kept:]
 
-    def _heard(self) -> Generator[int, Any, None]:
+    def _heard(self, levels: int = SIGNALS_AT_ONCE) -> Generator[int, Any, None]:
         """Take the phase and the numbers of each collection by turns, whatever comes up.
 
         Where it was suspended something may come up as it goes on, and what it was given is lost.
-        A jump back to the head of a loop is such a place too, so that a loop is around each `try`.
+        So may it at the jump to the head of the loop, which ends this level: the one around it
+        begins it anew. What is caught is noted without a call, as after a call one more may come.
         """
-        phase, is_told, waits = "stop", False, False
         while True:
             try:
-                while True:
-                    try:
-                        while True:
-                            if not is_told:
-                                waits = True
-                                phase = yield 0
-                                waits, is_told = False, True
-                                self._take_back(1)  # it has raised
-                            waits = True
-                            numbers = yield 0
-                            waits = is_told = False
-                            self._hear(phase, numbers)
-                    except GeneratorExit:  # noqa: PERF203
-                        return
-                    except BaseException as error:
-                        if waits:
-                            waits, is_told = False, not is_told
-                            phase = _OTHER[phase] if is_told else phase
-                        self._keep(error)
-                        if is_told:
-                            self._take_back(1)
-                        else:
-                            self._pay(phase)
+                if levels:
+                    yield from self._heard(levels - 1)
+                else:
+                    if not self._is_told:
+                        if self._owed and self._phase == "stop":
+                            self._pay()
+                        self._waits = True
+                        self._phase = yield 0
+                        self._waits, self._is_told = False, True
+                    self._take_back(1)  # it has raised
+                    self._waits = True
+                    numbers = yield 0
+                    self._waits = self._is_told = False
+                    if not self._guard.broken:
+                        self._act(self._phase, numbers)
             except BaseException as error:  # noqa: PERF203
-                self._keep(error)
+                trace = error.__traceback__
+                if isinstance(error, GeneratorExit) and (trace is None or trace.tb_next is None):
+                    return  # nobody holds it any more
+                self._owed += [(error, self._waits or levels > 0)]
+                if self._waits:
+                    self._waits, self._is_told = False, not self._is_told
+                    self._phase = _OTHER[self._phase] if self._is_told else self._phase
 
-    def _hear(self, phase: str, numbers: dict[str, int]) -> None:
-        if not self._guard.broken:
-            self._act(phase, numbers)
-        self._pay(phase)
+    def _pay(self) -> None:
+        """Raise the first error that is the program's, once the collection is over.
 
-    def _keep(self, error: BaseException) -> None:
-        if isinstance(error, Exception) and not is_of_program(error):
-            self._guard.keep(error)
-        else:
-            self._owed.append(error)
+        What comes up while the listener is suspended is never ours.
+        """
+        self._owed, owed = [], self._owed
+        of_program = [error for error, suspended in owed if suspended or _is_of_program(error)]
+        for error, _ in owed:
+            if not any(error is each for each in of_program):
+                self._guard.keep(error)  # type: ignore[arg-type]
+        self._owed += [(error, True) for error in of_program[1:]]
+        if of_program and len(self._ours) == 1:
+            self._register(_raiser(of_program[0]))
 
-    def _pay(self, phase: str) -> None:
-        """Raise what is owed, once the collection is over: one error after each."""
-        if phase == "stop" and self._owed and len(self._ours) == 1:
-            self._register(_raiser(self._owed.pop(0)))
+
+def _is_of_program(error: BaseException) -> bool:
+    return not isinstance(error, Exception) or is_of_program(error)
 
 
 def _raiser(error: BaseException) -> Callable[..., object]:
@@ -121,4 +123,7 @@ def _made_again(error: BaseException) -> type:
     """
     kind = type(error) if sys.version_info < (3, 11) else BaseException
     namespace = {"__new__": lambda *_: error, "__module__": type(error).__module__}
-    return type(type(error).__name__, (kind,), namespace)
+    try:
+        return type(type(error).__name__, (kind,), namespace)
+    except Exception:  # the class says how it may be derived from
+        return type(error)
