@@ -17,7 +17,6 @@ class BackReference(Rule):
     code = "LK213"
     summary = "two objects hold each other, so only the garbage collector frees them"
     help = "hold the owner by weakref.ref, or drop one side when the work is done"
-    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("self",)
 
     def check(self, module: Module) -> Iterator[Hit]:

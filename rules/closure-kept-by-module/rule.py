@@ -16,9 +16,6 @@ class ClosureKeptByModule(Rule):
     code = "LK214"
     summary = "a model is given a function that holds the model, so only the collector frees it"
     help = "close over a weakref to the model, or take the model as a parameter"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each function assigns to an attribute of a model that it was given."""

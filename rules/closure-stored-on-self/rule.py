@@ -19,9 +19,6 @@ class ClosureStoredOnSelf(Rule):
     """Closures over `self` that `self` keeps, in classes that hold tensors."""
 
     code = "LK204"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
     summary = "an object keeps a closure over itself, so only the garbage collector frees it"
     help = "make it a method, or close over a weakref to the object"
 

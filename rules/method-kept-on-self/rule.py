@@ -16,7 +16,6 @@ class MethodKeptOnSelf(Rule):
     code = "LK212"
     summary = "an object keeps one of its own bound methods, so only the collector frees it"
     help = "choose the method where it is called, or keep its name"
-    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("= self.", "(\n")
     needs_torch = True
 

@@ -23,7 +23,7 @@ class OverwrittenWhileOpen(Rule):
     code = "LK606"
     summary = "a resource is opened into an attribute whose previous one is still open"
     help = "close the old one first, or refuse a second call"
-    proof = "static only: what stays open are files and processes, not memory"
+    proof = "static only: CPython closes the file that is dropped, so one stays open"
     words = ("open(", "File(", "Writer(", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -19,7 +19,7 @@ class ResourceLeftByOwner(Rule):
     code = "LK605"
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
-    proof = "static only: the file closes when its owner is dropped, so it is late, not lost"
+    proof = "static only: CPython closes the file with its owner, so none stays open"
     words = (
         "def close",
         "open",

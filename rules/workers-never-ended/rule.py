@@ -21,7 +21,7 @@ class WorkersNeverEnded(Rule):
     code = "LK604"
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
-    proof = "static only: what stays are other processes, and a run watches its own memory"
+    proof = "static only: CPython ends the workers of a pool that is dropped, so none stays"
     words = (
         "Pool",
         "Manager",
