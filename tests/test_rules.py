@@ -40,6 +40,9 @@ def each(folders: list[Path]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("folder", folders, ids=[folder.name for folder in folders])
 
 
+EACH = each(FOLDERS)
+
+
 def marked_lines(source: str, slug: str) -> list[int]:
     mark = re.compile(rf"# leak: .*\b{re.escape(slug)}(?![\w-])")
     return [n for n, line in enumerate(source.splitlines(), 1) if mark.search(line)]
@@ -50,7 +53,7 @@ def flagged_lines(path: Path, rule) -> list[int]:
     return sorted({finding.location.line for finding in findings})
 
 
-@each(FOLDERS)
+@EACH
 def test_each_marked_line_of_the_leaky_program_is_flagged_and_no_other(folder):
     rule = registry.load_rule(folder)
     source = (folder / "leaky.py").read_text(encoding="utf-8")
@@ -59,7 +62,7 @@ def test_each_marked_line_of_the_leaky_program_is_flagged_and_no_other(folder):
     assert flagged_lines(folder / "leaky.py", rule) == marked_lines(source, rule.slug)
 
 
-@each(FOLDERS)
+@EACH
 def test_the_fixed_program_is_silent(folder):
     assert flagged_lines(folder / "fixed.py", registry.load_rule(folder)) == []
 
@@ -108,7 +111,7 @@ def test_fixing_the_leaky_program_gives_the_fixed_one(folder):
     assert fixed.left == ()
 
 
-@each(FOLDERS)
+@EACH
 def test_the_page_has_its_headings_in_order(folder):
     page = (folder / "README.md").read_text(encoding="utf-8")
 
