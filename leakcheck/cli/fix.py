@@ -19,7 +19,7 @@ from leakcheck.cli.trial_options import (
 from leakcheck.errors import LeakcheckError, UsageError
 
 if TYPE_CHECKING:
-    from leakcheck.cure.search import Run
+    from leakcheck.cure.search import RunTexts
     from leakcheck.experiments import Cure, Revision, Trial
 
 
@@ -125,7 +125,7 @@ def command(
     raise SystemExit(cure.exit_code)
 
 
-def _cured(run: Run, name: str, tries: int, size: int | None, script: str) -> Cure:
+def _cured(run: RunTexts, name: str, tries: int, size: int | None, script: str) -> Cure:
     from leakcheck.cure.search import CureSearch
 
     return CureSearch(run, _text_of, tries, size, script, _stops_at).follow(name)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.cure.sites import Loop, SourceTree
+from leakcheck.cure.sites import SourceTree
+
+if TYPE_CHECKING:
+    from leakcheck.static.module import LoopNode
 
 
 def body_of(block: cst.CSTNode) -> list[cst.BaseStatement]:
@@ -15,7 +19,7 @@ def body_of(block: cst.CSTNode) -> list[cst.BaseStatement]:
     return [*block.body] if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
 
 
-def with_body(source: SourceTree, loop: Loop, body: Sequence[cst.BaseStatement]) -> str:
+def with_body(source: SourceTree, loop: LoopNode, body: Sequence[cst.BaseStatement]) -> str:
     """Return the text with another body for a loop."""
     changed = loop.with_changes(body=loop.body.with_changes(body=body))
     return source.replaced(loop, changed)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from leakcheck.cure.blocks import beside, body_of
 from leakcheck.cure.reads import added_to
-from leakcheck.cure.sites import LeakSite, Loop
+from leakcheck.cure.sites import LeakSite
+
+if TYPE_CHECKING:
+    from leakcheck.static.module import LoopNode
 
 # what makes it -> what ends it; `{module}` is what the maker's name begins with
 _ENDS = {
@@ -76,7 +80,7 @@ def before_loop(site: LeakSite, line: cst.SimpleStatementLine) -> Iterator[str]:
         yield beside(site.source, loops[0], [before, inside])
 
 
-def _is_of(site: LeakSite, loop: Loop, line: cst.SimpleStatementLine) -> bool:
+def _is_of(site: LeakSite, loop: LoopNode, line: cst.SimpleStatementLine) -> bool:
     """Say whether a line reads a name that the loop binds elsewhere."""
     bound = {
         each.value

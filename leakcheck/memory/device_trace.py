@@ -126,7 +126,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
         if _through_cublaslt(name, args, kwargs):
             self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
 
-    def _pass_through(self, requests: scratch.Requests) -> None:
+    def _pass_through(self, requests: scratch.RequestSizes) -> None:
         """Ask for what a kernel needs for itself, and give it back, the last first."""
         keys: list[int] = []
         live: list[int] = []

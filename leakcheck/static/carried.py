@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.records import Frame, Growth
+from leakcheck.static.records import Frame, GrowingPlace
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 def note_turn(flow: Flow, frame: Frame) -> None:
     """Record what was carried from the turn before into a new value of the same name."""
     loop = id(frame.node)
-    carried: list[Growth] = []
+    carried: list[GrowingPlace] = []
     seen = {key[0] for key in flow.growths}
     for path, value in flow.env.items():
         node = flow.changed.get(path)
         if node is None or id(node) in seen:
             continue
         if loop in value.stale and loop in value.born and value.carries:
-            carried.append(Growth("carry", node, path, value, value, frozenset({loop})))
+            carried.append(GrowingPlace("carry", node, path, value, value, frozenset({loop})))
     # a loss that is computed anew in every turn only shows what the state carries
     states = [g for g in carried if _read_before_set(flow, frame, g)]
     for growth in states or [g for g in carried if _in_every_turn(flow, frame, g)]:
         flow.grow(growth)
 
 
-def _in_every_turn(flow: Flow, frame: Frame, growth: Growth) -> bool:
+def _in_every_turn(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
     """Whether the place is set whatever happens; else the old value is merely still there."""
     for above in flow.module.ancestors(growth.node):
         if above is frame.node:
@@ -40,7 +40,7 @@ def _in_every_turn(flow: Flow, frame: Frame, growth: Growth) -> bool:
     return False
 
 
-def _read_before_set(flow: Flow, frame: Frame, growth: Growth) -> bool:
+def _read_before_set(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
     """Whether a turn of the loop reads the place before it sets it."""
     for node in syntax.walk(frame.node):
         if node is growth.node:

@@ -13,9 +13,9 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
-from leakcheck.static.late import note_cut
+from leakcheck.static.late_detach import note_cut
 from leakcheck.static.outputs import is_counted
-from leakcheck.static.records import Growth, How
+from leakcheck.static.records import GrowingPlace, How
 from leakcheck.static.torch_api import words
 from leakcheck.static.values import (
     ANYTHING,
@@ -241,7 +241,7 @@ def _comprehension(flow: Flow, node: cst.ListComp | cst.SetComp | cst.GeneratorE
     kept = _kept_as(flow, node)
     if kept and inner.contents.carries:
         how: How = "sum" if kept == "the sum" else "collect"
-        flow.grow(Growth(how, node, kept, inner, inner, frozenset({id(node)})))
+        flow.grow(GrowingPlace(how, node, kept, inner, inner, frozenset({id(node)})))
     contents = inner.contents
     if contents.graph != NONE:
         inner = replace(inner, sinks=inner.sinks | {id(node)})

@@ -14,11 +14,11 @@ from leakcheck.static.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from leakcheck.static.graphs import GraphLeak, Leak
+    from leakcheck.static.graphs import GraphLeak, GraphLeakKind
     from leakcheck.static.module import Module
 
 # what must be in a file for graphs.py to find a leak of the kind in it
-_PLACES: dict[Leak, tuple[str, ...]] = {
+_PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
     "accumulator": ("on_self", "trains", "over_data", "endless", "late"),
     "collection": ("on_self", "trains", "late"),
     "meter": ("on_self", "trains", "feeds"),
@@ -37,7 +37,7 @@ TITLES = {
 class GraphRule(Rule):
     """A rule about one kind of graph leak; says what the place keeps and how to cut it."""
 
-    leak: ClassVar[Leak]
+    leak: ClassVar[GraphLeakKind]
     needs_torch: ClassVar[bool] = True
     words: ClassVar[tuple[str, ...]] = (
         "backward", "requires_grad", ".eval(", "train_step", "compute_loss",

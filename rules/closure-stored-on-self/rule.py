@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from leakcheck.static import hooks, shape, syntax
-from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
@@ -81,7 +81,7 @@ def _closure_makers(facts: FileFacts) -> Iterator[str]:
             yield f"self.{maker.name}"
 
 
-def _holds(use: Use, call: Call) -> bool:
+def _holds(use: AttributeEffect, call: Call) -> bool:
     """Whether the use gives what the call is bound to, as it is or in a tuple."""
     if use.role not in ("add", "slot", "bind"):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, Use
+from leakcheck.static.facts.model import AttributeEffect, Call
 from leakcheck.static.facts.resources import acquired, ends, left_open, runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -55,7 +55,7 @@ class WorkersNeverEnded(Rule):
                     )
 
 
-def _is_pool(use: Use) -> bool:
+def _is_pool(use: AttributeEffect) -> bool:
     """Whether processes are started, which do not end when the last reference to them is gone."""
     return use.value is not None and use.value.kind == "call" and use.value.text in api("pools")
 
