@@ -14,6 +14,7 @@ from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
+from leakcheck.memory.policies import POLICIES
 from leakcheck.report import device_page
 from leakcheck.report.device import page_lines
 from leakcheck.units import format_bytes
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
     from leakcheck.memory.trace import Trace
 
-POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 MOST_SITES = 8
 _MOST_TIMEOUT_S = 7 * 86_400
 
@@ -47,7 +47,7 @@ _MOST_TIMEOUT_S = 7 * 86_400
 )
 @click.option("--largest-batch", is_flag=True, help="Find the largest batch size that fits.")
 @click.option(
-    "--policy", type=click.Choice(POLICY_NAMES), default="native", help="Allocator policy."
+    "--policy", type=click.Choice(list(POLICIES)), default="native", help="Allocator policy."
 )
 @click.option(
     "--steps", type=click.IntRange(min=1), default=3, show_default=True, help="Optimizer steps."
