@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leakcheck.cli import device_list, estimate_formula, measured_run, questions
+from leakcheck.cli import estimate_formula, measured_run, questions
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
 from leakcheck.cli.zero_tables import Count, table
@@ -22,10 +23,16 @@ from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
+    from leakcheck.memory.profiles import DeviceProfile
     from leakcheck.memory.trace import Trace
 
 MOST_SITES = 8
 _MOST_TIMEOUT_S = 7 * 86_400
+_DEVICE_ROW = "{:<12}{:<26}{:>4}  {:<22}{:<14}{}"
+_DEVICE_FOOT = """\
+usual: what such a card usually reports; data sheet: its round number. Near the border ask the card
+itself: torch.cuda.mem_get_info(). Where no context was measured, the T4's is taken.\
+"""
 
 
 @click.command("estimate", cls=questions.Command)
@@ -125,7 +132,7 @@ def command(
     """
     question = questions.asked(context, target)
     if question == "--devices":
-        emit(device_list.table())
+        emit(_device_table())
     elif question == "--formula":
         emit(_formula(options))
     elif question in questions.CLOSED_FORMS:
@@ -268,3 +275,24 @@ def _reservations(prediction: Prediction) -> list[str]:
     if prediction.error is None:
         lines.append("  no interval: nobody measured how far this moves the peak")
     return lines
+
+
+def _device_table() -> str:
+    """Return the devices, a line each, with what their numbers rest on."""
+    return "\n".join(_device_lines())
+
+
+def _device_lines() -> Iterator[str]:
+    from leakcheck.memory.profiles import profiles
+
+    yield _DEVICE_ROW.format("device", "name", "", "memory", "context", "cuBLAS workspace").rstrip()
+    yield from map(_device_line, profiles().values())
+    yield _DEVICE_FOOT
+
+
+def _device_line(profile: DeviceProfile) -> str:
+    memory = f"{format_bytes(profile.memory_bytes)}, {profile.memory_source}"
+    context = "measured" if profile.context_measured else "not measured"
+    workspace = format_bytes(profile.workspace_bytes)
+    capability = ".".join(map(str, profile.capability))
+    return _DEVICE_ROW.format(profile.key, profile.name, capability, memory, context, workspace)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside, body_of
 from leakcheck.cure.reads import added_to
+from leakcheck.cure.rewriting import beside, body_of
 from leakcheck.cure.sites import LeakSite
 
 if TYPE_CHECKING:

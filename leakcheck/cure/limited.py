@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside
+from leakcheck.cure.rewriting import beside
 from leakcheck.cure.sites import LeakSite
 
 _LENGTHENS = ("cat", "concat", "concatenate", "append", "vstack")

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside, body_of
-from leakcheck.cure.imported import with_import
 from leakcheck.cure.reads import ADDS, is_length, names, reads, within
+from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
 
 _EMPTY = ("[]", "list()", "set()")

@@ -1,7 +1,8 @@
-"""Blocks of statements in a tree: what is in one, and the text with other statements in it."""
+"""A text rewritten: a loop with another body, statements in place of one, one more import."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -30,3 +31,26 @@ def beside(source: SourceTree, line: cst.BaseStatement, new: Sequence[cst.BaseSt
     parent = source.parents[line]
     body = [*chain.from_iterable(new if each is line else [each] for each in body_of(parent))]
     return source.replaced(parent, parent.with_changes(body=body))
+
+
+def with_import(text: str, module: str) -> str:
+    """Import a module after those that the text imports first, unless it does already."""
+    tree = ast.parse(text)
+    imports = [each for each in tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    names = [alias for each in imports if isinstance(each, ast.Import) for alias in each.names]
+    if any(alias.name == module and alias.asname is None for alias in names):
+        return text
+    plain = [
+        each
+        for each in imports
+        if not (isinstance(each, ast.ImportFrom) and each.module == "__future__")
+    ]
+    before = plain[0].lineno - 1 if plain else _first_statement(tree)
+    lines = text.splitlines(keepends=True)
+    end = "\r\n" if "\r\n" in text else "\n"
+    return "".join([*lines[:before], f"import {module}{end}", *lines[before:]])
+
+
+def _first_statement(tree: ast.Module) -> int:
+    docstring = ast.get_docstring(tree, clean=False) is not None
+    return (tree.body[0].end_lineno or 0) if docstring else 0
