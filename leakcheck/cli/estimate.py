@@ -144,8 +144,7 @@ def command(
 
 def _formula(options: dict[str, Any]) -> str:
     answer = estimate_formula.as_json if options["as_json"] else estimate_formula.table
-    names = ("params", "batch_sizes", "sequence_length", "optimizer", "element_bytes")
-    return answer(*(options[name] for name in names))
+    return answer(estimate_formula.Training.of(options))
 
 
 def _model_states(stage: int, options: dict[str, Any]) -> str:
