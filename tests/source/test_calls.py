@@ -117,6 +117,34 @@ def test_a_method_that_no_line_calls_is_no_hope_where_all_lines_are_known(method
     assert found(complete=False) == [reach if known else "elsewhere"]
 
 
+OTHERS_CALL = {
+    "a decorator may hand it on": ("    def reset", "    @registered\n    def reset"),
+    "a base may call it": ("class Meter", "import threading\nclass Meter(threading.local)"),
+    "what makes it may hand it on": ("class Meter", "@registered\nclass Meter"),
+    "a metaclass may call it": ("class Meter", "class Meter(metaclass=Registered)"),
+}
+NOBODY_CALLS = {
+    "of a module of torch's, which it calls none of": ("class Meter", "class Meter(nn.Module)"),
+    "of a class that is but data": ("class Meter", "@dataclass(slots=True)\nclass Meter"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), OTHERS_CALL.values(), ids=OTHERS_CALL)
+def test_what_is_not_the_programs_own_may_call_a_method(old, new):
+    text = METER.format(name="reset", more="").replace(old, new)
+    found = uses(program_of(text, complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
+
+
+@pytest.mark.parametrize(("old", "new"), NOBODY_CALLS.values(), ids=NOBODY_CALLS)
+def test_what_leaves_a_method_alone_calls_none(old, new):
+    text = METER.format(name="reset", more="").replace(old, new)
+    found = uses(program_of(text, complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["never called"]
+
+
 HANDLERS = {
     "except MemoryError": "only in an except handler",
     "except Exception": "only in an except handler",
