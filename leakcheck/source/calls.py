@@ -249,12 +249,8 @@ class Calls:
         once = bool(calls) or on_new or self._is_all_of_it(file, function)
         return "once" if once else "elsewhere"
 
-    def is_uncalled(self, file: File, function: Function) -> bool:
-        """Say whether nobody calls what empties, not even a library, and nothing else may."""
-        return self._is_known(file, function) and not any(self._naming(file, function))
-
     def _is_known(self, file: File, function: Function) -> bool:
-        """Say whether only the lines that are known may call what empties."""
+        """Say whether only lines that are known call what empties: no library, and no base."""
         if not self._program.complete or function.decorator_list:
             return False
         kind = file.above.get(function)
@@ -412,8 +408,15 @@ def _in_loop(loop: Loop, here: set[int]) -> Reach:
 
 
 def _is_in_maker(file: File, called: ast.expr) -> bool:
-    function = file.function(called)
-    return function is not None and function.name in words("names", "constructors")
+    """Say whether a constructor calls it: what it hands on, or a lambda calls, comes later."""
+    if not _is_called(file, called):
+        return False
+    for each in file.around(called):
+        if isinstance(each, ast.Lambda):
+            return False
+        if isinstance(each, FUNCTIONS):
+            return each.name in words("names", "constructors")
+    return False
 
 
 def _is_on_new(called: ast.expr) -> bool:

@@ -75,6 +75,7 @@ for x in xs:
 """
 UNCALLED = {
     ("reset", ""): "never called",
+    ("clear", ""): "never called",  # though its own line calls the clear() of a list
     ("flush", ""): "elsewhere",  # libraries call that by themselves
     ("on_epoch_end", ""): "when a loop turns",
     ("reset", "def end():\n    meter.reset()"): "elsewhere",
@@ -122,6 +123,8 @@ OTHERS_CALL = {
     "a base may call it": ("class Meter", "import threading\nclass Meter(threading.local)"),
     "what makes it may hand it on": ("class Meter", "@registered\nclass Meter"),
     "a metaclass may call it": ("class Meter", "class Meter(metaclass=Registered)"),
+    "a lambda may call it later": ("self.reset()", "self.later = lambda: self.reset()"),
+    "whoever it is handed on to may": ("self.reset()", "at_end.append(self.reset)"),
 }
 NOBODY_CALLS = {
     "of a module of torch's, which it calls none of": ("class Meter", "class Meter(nn.Module)"),
@@ -133,6 +136,13 @@ NOBODY_CALLS = {
 def test_what_is_not_the_programs_own_may_call_a_method(old, new):
     text = METER.format(name="reset", more="").replace(old, new)
     found = uses(program_of(text, complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
+
+
+def test_another_file_may_call_a_method():
+    text = METER.format(name="reset", more="")
+    found = uses(program_of(text, "def finish(m):\n    m.reset()\n", complete=True), "Meter.kept")
 
     assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
 
