@@ -186,7 +186,7 @@ def _write(
     compared = measured_run.compared(recorded, last) if recorded is not None else None
     pictures = measured_run.pictures(last, compared) if svg or html else ()
     if svg is not None:
-        replace_file(svg, measured_run.one(pictures))
+        replace_file(svg, measured_run.stacked(pictures))
     text = "\n\n".join(_text(each) for each in predictions)
     if compared is not None:
         text += "\n\n" + measured_run.text(compared)

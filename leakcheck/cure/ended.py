@@ -26,7 +26,7 @@ _OS_OPEN = "os.close({name})"
 
 
 def closed(site: LeakSite, size: str) -> Iterator[str]:
-    """End it as the block is left in which it is made."""
+    """Close what a line opens where its block ends."""
     for line in site.lines():
         for part in line.body:
             match part:
@@ -57,7 +57,7 @@ def _closed(site: LeakSite, line: cst.SimpleStatementLine, end: str) -> str:
 
 
 def made_once(site: LeakSite, size: str) -> Iterator[str]:
-    """Move a line before its loop, where nothing in it is of the loop.
+    """Move a line before its loop, if it reads nothing that the loop sets.
 
     What is put into a list is of the loop: another one each time.
     """

@@ -31,7 +31,7 @@ _LATER: Mapping[Lost, Callable[[LeakSite, str], Reason | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """Texts to run, by which row of the table, and what may need later what they lose."""
+    """Texts to run, their row of the table, and what may later need what they drop."""
 
     candidate: Candidate
     texts: Texts

@@ -77,7 +77,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
         return self.allocator
 
     def _follow_peaks(self) -> None:
-        """More is allocated than a moment ago."""
+        """Raise the peaks: more is allocated than a moment ago."""
 
     def _place(self, key: int, size: int, site: int = -1) -> None:
         """Give a storage its block; that of a sum of gradients waits, as it may be the old one."""

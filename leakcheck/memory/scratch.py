@@ -36,7 +36,7 @@ RequestSizes = Sequence[int]
 
 
 class _Shape(NamedTuple):
-    """Of an attention: `rows` of queries over all batches and heads, one float each."""
+    """The sizes of an attention; `rows` are its queries over all batches and heads."""
 
     heads: int
     queries: int
