@@ -38,7 +38,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class BaselineDifference:
     """The findings a baseline does not know, and the entries of it that nothing matches."""
 
     new: tuple[Finding, ...]
@@ -83,7 +83,7 @@ def compare(
     entries: Sequence[AcceptedFinding],
     folder: Path,
     judged: Collection[str],
-) -> Compared:
+) -> BaselineDifference:
     """Take away the accepted findings; the paths in `judged`, and absent files, can be stale."""
     left = Counter({(each.path, each.rule, each.fingerprint): each.count for each in entries})
     new = []
@@ -98,7 +98,7 @@ def compare(
         for identity, count in sorted(left.items())
         if count > 0 and (identity[0] in judged or not (folder / identity[0]).exists())
     ]
-    return Compared(tuple(new), tuple(stale))
+    return BaselineDifference(tuple(new), tuple(stale))
 
 
 def relative_path(path: Path | str, folder: Path) -> str:

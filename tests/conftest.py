@@ -25,7 +25,7 @@ hypothesis.settings.load_profile("suite")
 # tests run beside each other, and their programs are tiny
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# why a test may be skipped where all that can be installed is: the machine's nature, or a rule's
+# why a test may be skipped where all that can be installed is: the machine's nature
 EXPECTED_SKIPS = (
     "no CUDA device",
     "one device only",
@@ -38,8 +38,6 @@ EXPECTED_SKIPS = (
     "the file system takes only names in UTF-8",
     "this torch does not shard on the CPU",
     "this torch has no fully_shard there",
-    "no edge cases",
-    "the rule offers no edits",
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli.program_options import module_option, program_command, program_named
 from leakcheck.cli.trial_options import (
     clear_progress,
     end_trial_at_sigterm,
@@ -25,12 +26,8 @@ if TYPE_CHECKING:
     from leakcheck.experiments import Comparison
 
 
-@click.command(
-    "compare",
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
-)
-@click.option("-m", "as_module", is_flag=True, help="Programs are modules, as of `python -m`.")
+@program_command("compare")
+@module_option("Programs are modules, as of `python -m`.")
 @click.option(
     "--commits",
     metavar="A..B",
@@ -111,13 +108,12 @@ def _sides_of(
             raise UsageError(f"{told}{late}")
         yield side_of(sides[0], module=module), side_of(sides[1], module=module)
         return
-    if not sides:
-        raise UsageError("name a script to run, or a module with -m")
+    named = program_named(sides)
     if baseline is not None:
-        yield read(baseline), program(sides, module=module)
+        yield read(baseline), program(named, module=module)
         return
     assert commits is not None
-    with at_commits(commits, sides, folder, module=module) as both:
+    with at_commits(commits, named, folder, module=module) as both:
         yield both
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leakcheck.cli import device_list, estimate_formula, measured_run, questions
+from leakcheck.cli import estimate_formula, measured_run, questions
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
 from leakcheck.cli.zero_tables import Count, table
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, UsageError
+from leakcheck.memory.policies import POLICIES
 from leakcheck.report import device_page
 from leakcheck.report.device import page_lines
 from leakcheck.units import format_bytes
@@ -21,11 +23,16 @@ from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
     from leakcheck.memory.prediction import Prediction, Request
+    from leakcheck.memory.profiles import DeviceProfile
     from leakcheck.memory.trace import Trace
 
-POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 MOST_SITES = 8
 _MOST_TIMEOUT_S = 7 * 86_400
+_DEVICE_ROW = "{:<12}{:<26}{:>4}  {:<22}{:<14}{}"
+_DEVICE_FOOT = """\
+usual: what such a card usually reports; data sheet: its round number. Near the border ask the card
+itself: torch.cuda.mem_get_info(). Where no context was measured, the T4's is taken.\
+"""
 
 
 @click.command("estimate", cls=questions.Command)
@@ -47,7 +54,7 @@ _MOST_TIMEOUT_S = 7 * 86_400
 )
 @click.option("--largest-batch", is_flag=True, help="Find the largest batch size that fits.")
 @click.option(
-    "--policy", type=click.Choice(POLICY_NAMES), default="native", help="Allocator policy."
+    "--policy", type=click.Choice(list(POLICIES)), default="native", help="Allocator policy."
 )
 @click.option(
     "--steps", type=click.IntRange(min=1), default=3, show_default=True, help="Optimizer steps."
@@ -125,7 +132,7 @@ def command(
     """
     question = questions.asked(context, target)
     if question == "--devices":
-        emit(device_list.table())
+        emit(_device_table())
     elif question == "--formula":
         emit(_formula(options))
     elif question in questions.CLOSED_FORMS:
@@ -137,8 +144,7 @@ def command(
 
 def _formula(options: dict[str, Any]) -> str:
     answer = estimate_formula.as_json if options["as_json"] else estimate_formula.table
-    names = ("params", "batch_sizes", "sequence_length", "optimizer", "element_bytes")
-    return answer(*(options[name] for name in names))
+    return answer(estimate_formula.Training.of(options))
 
 
 def _model_states(stage: int, options: dict[str, Any]) -> str:
@@ -180,7 +186,7 @@ def _write(
     compared = measured_run.compared(recorded, last) if recorded is not None else None
     pictures = measured_run.pictures(last, compared) if svg or html else ()
     if svg is not None:
-        replace_file(svg, measured_run.one(pictures))
+        replace_file(svg, measured_run.stacked(pictures))
     text = "\n\n".join(_text(each) for each in predictions)
     if compared is not None:
         text += "\n\n" + measured_run.text(compared)
@@ -268,3 +274,24 @@ def _reservations(prediction: Prediction) -> list[str]:
     if prediction.error is None:
         lines.append("  no interval: nobody measured how far this moves the peak")
     return lines
+
+
+def _device_table() -> str:
+    """Return the devices, a line each, with what their numbers rest on."""
+    return "\n".join(_device_lines())
+
+
+def _device_lines() -> Iterator[str]:
+    from leakcheck.memory.profiles import profiles
+
+    yield _DEVICE_ROW.format("device", "name", "", "memory", "context", "cuBLAS workspace").rstrip()
+    yield from map(_device_line, profiles().values())
+    yield _DEVICE_FOOT
+
+
+def _device_line(profile: DeviceProfile) -> str:
+    memory = f"{format_bytes(profile.memory_bytes)}, {profile.memory_source}"
+    context = "measured" if profile.context_measured else "not measured"
+    workspace = format_bytes(profile.workspace_bytes)
+    capability = ".".join(map(str, profile.capability))
+    return _DEVICE_ROW.format(profile.key, profile.name, capability, memory, context, workspace)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leakcheck.errors import UsageError
 from leakcheck.units import format_bytes
@@ -21,76 +21,93 @@ USUAL_OPTIMIZER = "AdamW"
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """What the formula is asked: the model, its optimizer, and each size of batch."""
+
+    params: int
+    sequence_length: int
+    batch_sizes: tuple[int, ...]
+    optimizer: str
+    element_bytes: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Training:
+        """Take it from the command's options. Raises UsageError when a size is missing."""
+        if options["params"] is None or options["sequence_length"] is None:
+            raise UsageError(
+                "--formula needs --params and --sequence-length, e.g. --params 124e6 "
+                "--sequence-length 1024"
+            )
+        return cls(
+            options["params"],
+            options["sequence_length"],
+            options["batch_sizes"] or (1,),
+            options["optimizer"],
+            options["element_bytes"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Estimate:
     """The formula for one batch size: corrected, as published, and its peak by optimizer."""
 
+    batch_size: int
     found: TrainingMemory
     published: TrainingMemory
     peaks: dict[str, int]
 
 
-def table(
-    params: int | None,
-    batch_sizes: tuple[int, ...],
-    length: int | None,
-    optimizer: str,
-    element_bytes: int,
-) -> str:
+def table(asked: Training) -> str:
     """Return the parts of the formula, its peak under every optimizer, and its measured error."""
-    params, length = _needed(params, length)
     blocks = []
-    for batch, each in _estimates(params, batch_sizes, length, optimizer, element_bytes):
-        tokens = f"{batch:,} x {length:,} tokens, {element_bytes} bytes an element"
-        head = f"{params:,} parameters, {optimizer}, {tokens}"
-        lines = [head, *_parts(each.found, optimizer), *_optimizers(each.peaks)]
+    for each in _estimates(asked):
+        tokens = f"{each.batch_size:,} x {asked.sequence_length:,} tokens"
+        size = f"{asked.element_bytes} bytes an element"
+        head = f"{asked.params:,} parameters, {asked.optimizer}, {tokens}, {size}"
+        lines = [head, *_parts(each.found, asked.optimizer), *_optimizers(each.peaks)]
         blocks.append("\n".join([*lines, _error(each.published)]))
     return "\n\n".join(blocks)
 
 
-def as_json(
-    params: int | None,
-    batch_sizes: tuple[int, ...],
-    length: int | None,
-    optimizer: str,
-    element_bytes: int,
-) -> str:
+def as_json(asked: Training) -> str:
     """Return the same as one JSON object."""
-    params, length = _needed(params, length)
-    told = []
-    for batch, each in _estimates(params, batch_sizes, length, optimizer, element_bytes):
-        size = {"params": params, "batch_size": batch, "sequence_length": length}
-        told.append(size | {"optimizer": optimizer} | _told(each))
+    told = [
+        {
+            "params": asked.params,
+            "batch_size": each.batch_size,
+            "sequence_length": asked.sequence_length,
+            "optimizer": asked.optimizer,
+            **_told(each),
+        }
+        for each in _estimates(asked)
+    ]
     return json.dumps({"format": 1, "formulas": told}, indent=2)
 
 
-def _estimates(
-    params: int, batch_sizes: tuple[int, ...], length: int, optimizer: str, element_bytes: int
-) -> Iterator[tuple[int, _Estimate]]:
-    for batch in batch_sizes or (1,):
-        yield batch, _estimate((params, batch, length), optimizer, element_bytes)
+def _estimates(asked: Training) -> Iterator[_Estimate]:
+    from leakcheck.memory.estimators import OPTIMIZERS
 
-
-def _needed(params: int | None, length: int | None) -> tuple[int, int]:
-    if params is None or length is None:
-        raise UsageError(
-            "--formula needs --params and --sequence-length, e.g. --params 124e6 "
-            "--sequence-length 1024"
-        )
-    return params, length
-
-
-def _estimate(size: tuple[int, int, int], optimizer: str, element_bytes: int) -> _Estimate:
-    from leakcheck.memory.estimators import OPTIMIZERS, training_memory
-
-    def memory(name: str, *, as_published: bool = False) -> TrainingMemory:
-        return training_memory(
-            *size, bytes_per_element=element_bytes, optimizer=name, as_published=as_published
+    for batch_size in asked.batch_sizes:
+        yield _Estimate(
+            batch_size,
+            _memory(asked, batch_size, asked.optimizer),
+            _memory(asked, batch_size, asked.optimizer, as_published=True),
+            {name: _memory(asked, batch_size, name).total_bytes for name in OPTIMIZERS},
         )
 
-    return _Estimate(
-        memory(optimizer),
-        memory(optimizer, as_published=True),
-        {name: memory(name).total_bytes for name in OPTIMIZERS},
+
+def _memory(
+    asked: Training, batch_size: int, optimizer: str, *, as_published: bool = False
+) -> TrainingMemory:
+    from leakcheck.memory.estimators import training_memory
+
+    return training_memory(
+        asked.params,
+        batch_size,
+        asked.sequence_length,
+        bytes_per_element=asked.element_bytes,
+        optimizer=optimizer,
+        as_published=as_published,
     )
 
 

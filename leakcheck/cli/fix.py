@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli.program_options import (
+    file_option,
+    module_and_arguments,
+    module_option,
+    program_argument,
+    program_command,
+)
 from leakcheck.cli.trial_options import (
     clear_progress,
     end_trial_at_sigterm,
@@ -19,16 +26,12 @@ from leakcheck.cli.trial_options import (
 from leakcheck.errors import LeakcheckError, UsageError
 
 if TYPE_CHECKING:
-    from leakcheck.cure.search import Run
+    from leakcheck.cure.search import RunTexts
     from leakcheck.experiments import Cure, Revision, Trial
 
 
-@click.command(
-    "fix",
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
-)
-@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
+@program_command("fix")
+@module_option()
 @trial_options("there is nothing to fix", "a run")
 @click.option(
     "--tries",
@@ -51,20 +54,10 @@ if TYPE_CHECKING:
     help="Seconds for the program to end once its verdict is certain: its last output is compared.",
 )
 @click.option("--write", is_flag=True, help="Write the proved edit to the program's files.")
-@click.option(
-    "--patch",
-    "patch_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the proved edit as a patch that `git apply` takes in this folder.",
-)
-@click.option(
-    "--html",
-    "html_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page with before and after side by side.",
-)
+@file_option("--patch", "Write the proved edit as a patch that `git apply` takes in this folder.")
+@file_option("--html", "Write a page with before and after side by side.")
 @click.option("--name", hidden=True, help="What to call the program.")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+@program_argument()
 def command(
     as_module: bool,
     program: tuple[str, ...],
@@ -94,15 +87,10 @@ def command(
     from leakcheck.cli.session import writable
     from leakcheck.cli.trials import Trials
     from leakcheck.report.cure_page import render_page
-    from leakcheck.runtime.script import find_script
     from leakcheck.writing import replace_file
 
-    if not program:
-        raise UsageError("name a script to run, or a module with -m")
     one_process("fix")
-    module, arguments = (program[0], program[1:]) if as_module else (None, program)
-    if module is None:
-        find_script(program[0], program[1:])
+    module, arguments = module_and_arguments(program, as_module=as_module)
     patch_path = writable("--patch", patch_path)
     json_path, html_path = writable("--json", json_path), writable("--html", html_path)
     end_trial_at_sigterm()
@@ -125,7 +113,7 @@ def command(
     raise SystemExit(cure.exit_code)
 
 
-def _cured(run: Run, name: str, tries: int, size: int | None, script: str) -> Cure:
+def _cured(run: RunTexts, name: str, tries: int, size: int | None, script: str) -> Cure:
     from leakcheck.cure.search import CureSearch
 
     return CureSearch(run, _text_of, tries, size, script, _stops_at).follow(name)

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from leakcheck.cli import tried
-from leakcheck.cure.beginning import Act, Imported, beginning
+from leakcheck.cure.beginning import BeginningAct, Imported, beginning
 from leakcheck.cure.witness import Witness
 from leakcheck.errors import LeakcheckError
 from leakcheck.runtime.clock.ticks import is_own
@@ -89,7 +89,7 @@ def _redirect(number: int, path: str, flags: int) -> None:
     os.close(opened)
 
 
-def _acts(opening: Opening, folder: str) -> list[Act]:
+def _acts(opening: Opening, folder: str) -> list[BeginningAct]:
     """Return what the program does first, nothing where its text cannot be read."""
     texts = _own_texts(opening.module, folder) if opening.module is not None else []
     if not texts:  # an installed module, such as pytest, loads the file that it is given
@@ -125,7 +125,7 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _load(acts: list[Act]) -> str:
+def _load(acts: list[BeginningAct]) -> str:
     """Do what the program does first; say what went wrong, "" if nothing did."""
     for act in acts:
         if not isinstance(act, Imported):

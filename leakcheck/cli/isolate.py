@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from leakcheck.cli.program_options import (
+    module_and_arguments,
+    module_option,
+    program_argument,
+    program_command,
+)
 from leakcheck.cli.trial_options import (
     clear_progress,
     end_trial_at_sigterm,
@@ -16,7 +22,7 @@ from leakcheck.cli.trial_options import (
     show_progress,
     trial_options,
 )
-from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR, UsageError
+from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR
 from leakcheck.writing import replace_file
 
 if TYPE_CHECKING:
@@ -26,12 +32,8 @@ if TYPE_CHECKING:
 CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
 
 
-@click.command(
-    "isolate",
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
-)
-@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
+@program_command("isolate")
+@module_option()
 @trial_options("a stage is called steady", "a stage")
 @click.option(
     "--stage",
@@ -41,7 +43,7 @@ CHOSEN = ("data-only", "fixed-batch", "no-backward", "no-logging")
     help="Run this stage only, after the unchanged run; may be repeated.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever the verdict.")
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+@program_argument()
 def command(
     as_module: bool,
     program: tuple[str, ...],
@@ -68,14 +70,9 @@ def command(
     """
     from leakcheck.cli.isolate_stages import Plan
     from leakcheck.cli.session import writable
-    from leakcheck.runtime.script import find_script
 
-    if not program:
-        raise UsageError("name a script to run, or a module with -m")
     one_process("isolate")
-    module, arguments = (program[0], program[1:]) if as_module else (None, program)
-    if module is None:
-        find_script(program[0], program[1:])
+    module, arguments = module_and_arguments(program, as_module=as_module)
     path = writable("--json", json_path)
     chosen = tuple(stage for stage in CHOSEN if not stages or stage in stages)
     with tempfile.TemporaryDirectory(prefix="leakcheck-", ignore_cleanup_errors=True) as folder:

@@ -47,8 +47,8 @@ def pictures(prediction: Prediction, comparison: PeakComparison | None) -> Seque
     return picture.comparison_svgs(comparison, prediction)
 
 
-def one(drawn: Sequence[str]) -> str:
-    """The pictures as one."""
+def stacked(drawn: Sequence[str]) -> str:
+    """Return one picture with all of these below each other."""
     from leakcheck.report.picture import below_each_other
 
     return below_each_other(drawn)

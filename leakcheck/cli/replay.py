@@ -13,6 +13,7 @@ from leakcheck.cli.bounded import bounded_memory
 from leakcheck.cli.finite import FiniteRange
 from leakcheck.cli.output import emit
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR, UsageError
+from leakcheck.memory.policies import POLICIES, policies_with
 from leakcheck.report import device_page
 from leakcheck.units import format_bytes, format_count, parse_size_bytes
 from leakcheck.writing import replace_file
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from leakcheck.memory.rounding import NativeConfig
     from leakcheck.memory.trace import Trace
     from leakcheck.memory.verdict import TraceReport
-
-POLICY_NAMES = ("native", "expandable", "autogrowth", "ideal")
 
 
 def _size(_: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -36,7 +35,7 @@ def _size(_: click.Context, param: click.Parameter, value: str | None) -> int | 
 @click.command(name="replay")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--policy", "policies", multiple=True, type=click.Choice(POLICY_NAMES), help="Only these."
+    "--policy", "policies", multiple=True, type=click.Choice(list(POLICIES)), help="Only these."
 )
 @click.option(
     "--limit", callback=_size, metavar="SIZE", help="Does it fit under this many reserved bytes?"
@@ -99,13 +98,11 @@ def _limit(options: dict[str, Any]) -> int | None:
 
 def _policies(options: dict[str, Any]) -> dict[str, Policy] | None:
     """The policies asked for, or None for every policy with the recorded settings."""
-    from leakcheck.memory.policies import POLICIES, expandable, native
-
     config = _config(options)
     if config is None and not options["policies"]:
         return None
-    settled = dict(POLICIES) | {"native": native(config), "expandable": expandable(config)}
-    return {name: settled[name] for name in options["policies"] or POLICY_NAMES}
+    settled = policies_with(config)
+    return {name: settled[name] for name in options["policies"] or settled}
 
 
 def _config(options: dict[str, Any]) -> NativeConfig | None:

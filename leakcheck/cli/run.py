@@ -2,57 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from leakcheck.cli.program_options import (
+    Size,
+    file_option,
+    module_option,
+    program_argument,
+    program_command,
+    program_named,
+    steps_option,
+    tolerance_option,
+)
 from leakcheck.errors import EXIT_BISECT_SKIP, ConfigError, RuleError, UsageError
-from leakcheck.units import parse_size_bytes
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 SETTINGS = ("leakcheck.toml", ".leakcheck.toml", "pyproject.toml")
-TOLERANCE_HELP = "Growth of plain Python objects a step that is no leak."
 
 
-class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
-    """A size in bytes, written as "512 B", "4 KiB" or "1.5 GiB"."""
-
-    name = "size"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Read the size; a usage error when it is none."""
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_size_bytes(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def tolerance_option(name: str, default: str, told: str) -> Callable[[_Command], _Command]:
-    """Return an option that takes a size, of what may grow."""
-    return click.option(name, default=default, show_default=True, type=Size(), help=told)
-
-
-@click.command(
-    "run",
-    context_settings={"allow_interspersed_args": False},
-    options_metavar="[OPTIONS]",
-)
-@click.option("-m", "as_module", is_flag=True, help="SCRIPT is a module, run as `python -m` does.")
-@click.option(
-    "--steps",
-    default=1000,
-    show_default=True,
-    type=click.IntRange(min=30),
-    help="Settled steps without growth after which the program counts as steady.",
-)
+@program_command("run")
+@module_option()
+@steps_option("the program counts as steady")
 @click.option("--to-end", is_flag=True, help="Let the program finish after the verdict.")
-@tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP)
+@tolerance_option()
 @tolerance_option(
     "--tolerance-hourly",
     "64 MiB",
@@ -70,23 +43,10 @@ def tolerance_option(name: str, default: str, told: str) -> Callable[[_Command],
     type=click.FloatRange(min=0.01),
     help="Count time instead of steps: one every so many seconds.",
 )
-@click.option(
-    "--json",
-    "json_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report as JSON too.",
-)
-@click.option(
-    "--html",
-    "html_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report as one HTML page too.",
-)
-@click.option(
-    "--refs",
-    "refs_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw who holds the worst leaks: FILE.dot, or FILE.svg, .png or .pdf by Graphviz.",
+@file_option("--json", "Write the report as JSON too.")
+@file_option("--html", "Write the report as one HTML page too.")
+@file_option(
+    "--refs", "Draw who holds the worst leaks: FILE.dot, or FILE.svg, .png or .pdf by Graphviz."
 )
 @click.option(
     "--record",
@@ -108,7 +68,7 @@ def tolerance_option(name: str, default: str, told: str) -> Callable[[_Command],
     help="Exit 0 (steady), 1 (growing), 125 (cannot tell) or 128 (wrong options), as `git bisect "
     "run` counts.",
 )
-@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT] [ARGS]...")
+@program_argument()
 def command(as_module: bool, program: tuple[str, ...], **options: object) -> None:
     """Run SCRIPT (or -m MODULE) unmodified and say whether it leaks, where and who holds it.
 
@@ -120,11 +80,10 @@ def command(as_module: bool, program: tuple[str, ...], **options: object) -> Non
     from leakcheck.cli.session import RunSettings, Session
     from leakcheck.runtime.script import find_module, find_script
 
-    if not program:
-        raise UsageError("name a script to run, or a module with -m")
+    name, *arguments = program_named(program)
     try:
         find = find_module if as_module else find_script
-        target = find(program[0], program[1:])
+        target = find(name, tuple(arguments))
         _heed(options.pop("known_leaks"))  # type: ignore[arg-type]
     except (UsageError, ConfigError, RuleError) as error:
         if options["bisect"]:  # other commits have it; status 2 would call this one bad

@@ -6,13 +6,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import click
 
-from leakcheck.cli.run import TOLERANCE_HELP, tolerance_option
+from leakcheck.cli.program_options import file_option, steps_option, tolerance_option
 from leakcheck.errors import UsageError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -24,13 +23,7 @@ def trial_options(steady: str, stopped: str) -> Callable[[_Command], _Command]:
     `steady` says what is told after --steps settled steps, `stopped` what --timeout stops.
     """
     options = (
-        click.option(
-            "--steps",
-            default=1000,
-            show_default=True,
-            type=click.IntRange(min=30),
-            help=f"Settled steps without growth after which {steady}.",
-        ),
+        steps_option(steady),
         click.option(
             "--timeout",
             default=600.0,
@@ -38,13 +31,8 @@ def trial_options(steady: str, stopped: str) -> Callable[[_Command], _Command]:
             type=click.FloatRange(min=1.0),
             help=f"Seconds after which {stopped} is stopped.",
         ),
-        tolerance_option("--tolerance", "1 KiB", TOLERANCE_HELP),
-        click.option(
-            "--json",
-            "json_path",
-            type=click.Path(path_type=Path, dir_okay=False),
-            help="Write the result as JSON too.",
-        ),
+        tolerance_option(),
+        file_option("--json", "Write the result as JSON too."),
     )
 
     def decorated(command: _Command) -> _Command:

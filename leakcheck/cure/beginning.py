@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-Texts = Callable[[str], "list[str]"]  # of the user's own files that an import loads
+ImportedTexts = Callable[[str], "list[str]"]  # of the user's own files that an import loads
 # what imports another module later: the first optimizer that a program makes does (0.9 s)
 _LATER = {"torch": "torch._dynamo"}
 _NEVER_EARLIER = ("environ", "putenv", "dynamo")  # a text with one of these may change how it loads
@@ -33,12 +33,12 @@ class SetInEnvironment:
     default: bool
 
 
-Act = Imported | SetInEnvironment
+BeginningAct = Imported | SetInEnvironment
 
 
-def beginning(text: str, own: Texts) -> list[Act]:
+def beginning(text: str, own: ImportedTexts) -> list[BeginningAct]:
     """Return what a script with this text does first; `own` tells which imports are the user's."""
-    reader = _Reader(own)
+    reader = _BeginningReader(own)
     acts = list(reader.acts(text))
     loaded = {each.name.partition(".")[0] for each in acts if isinstance(each, Imported)}
     makes_optimizer = any("optim" in each for each in reader.texts)
@@ -49,13 +49,13 @@ def beginning(text: str, own: Texts) -> list[Act]:
 
 
 @dataclass(slots=True)
-class _Reader:
-    own: Texts
+class _BeginningReader:
+    own: ImportedTexts
     texts: list[str] = field(default_factory=list)
     over: bool = False
     seen: set[str] = field(default_factory=set)
 
-    def acts(self, text: str) -> Iterator[Act]:
+    def acts(self, text: str) -> Iterator[BeginningAct]:
         self.texts.append(text)
         try:
             body = ast.parse(text).body
@@ -66,7 +66,7 @@ class _Reader:
             if self.over:
                 return
 
-    def _of(self, statement: ast.stmt) -> Iterator[Act]:
+    def _of(self, statement: ast.stmt) -> Iterator[BeginningAct]:
         match statement:
             case ast.Import(names=names):
                 for alias in names:
@@ -79,7 +79,7 @@ class _Reader:
                 elif not _only_defines(statement):
                     self.over = True
 
-    def _imported(self, name: str) -> Iterator[Act]:
+    def _imported(self, name: str) -> Iterator[BeginningAct]:
         if self.over or name in self.seen:
             return
         self.seen.add(name)

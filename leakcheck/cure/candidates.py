@@ -14,11 +14,10 @@ from typing import Literal
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside, body_of, with_body
 from leakcheck.cure.ended import before_loop, closed, made_once
-from leakcheck.cure.imported import with_import
 from leakcheck.cure.limited import sliced, trimmed, windowed
 from leakcheck.cure.reads import ADDS, within
+from leakcheck.cure.rewriting import beside, body_of, with_body, with_import
 from leakcheck.cure.sites import LeakSite
 from leakcheck.cure.unkept import (
     as_text,

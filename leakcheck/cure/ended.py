@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside, body_of
 from leakcheck.cure.reads import added_to
-from leakcheck.cure.sites import LeakSite, Loop
+from leakcheck.cure.rewriting import beside, body_of
+from leakcheck.cure.sites import LeakSite
+
+if TYPE_CHECKING:
+    from leakcheck.static.module import LoopNode
 
 # what makes it -> what ends it; `{module}` is what the maker's name begins with
 _ENDS = {
@@ -22,7 +26,7 @@ _OS_OPEN = "os.close({name})"
 
 
 def closed(site: LeakSite, size: str) -> Iterator[str]:
-    """End it as the block is left in which it is made."""
+    """Close what a line opens where its block ends."""
     for line in site.lines():
         for part in line.body:
             match part:
@@ -53,7 +57,7 @@ def _closed(site: LeakSite, line: cst.SimpleStatementLine, end: str) -> str:
 
 
 def made_once(site: LeakSite, size: str) -> Iterator[str]:
-    """Move a line before its loop, where nothing in it is of the loop.
+    """Move a line before its loop, if it reads nothing that the loop sets.
 
     What is put into a list is of the loop: another one each time.
     """
@@ -76,7 +80,7 @@ def before_loop(site: LeakSite, line: cst.SimpleStatementLine) -> Iterator[str]:
         yield beside(site.source, loops[0], [before, inside])
 
 
-def _is_of(site: LeakSite, loop: Loop, line: cst.SimpleStatementLine) -> bool:
+def _is_of(site: LeakSite, loop: LoopNode, line: cst.SimpleStatementLine) -> bool:
     """Say whether a line reads a name that the loop binds elsewhere."""
     bound = {
         each.value

@@ -1,7 +1,4 @@
-"""Edits that keep the newest only: of a list, of a dict, of what is made longer.
-
-How many, the owner chooses.
-"""
+"""Edits that bound a container to its newest entries; its owner chooses how many."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside
+from leakcheck.cure.rewriting import beside
 from leakcheck.cure.sites import LeakSite
 
 _LENGTHENS = ("cat", "concat", "concatenate", "append", "vstack")
@@ -17,7 +14,7 @@ _UNSAID = "..."  # the size, where the owner has not chosen
 
 
 def windowed(site: LeakSite, size: str) -> Iterator[str]:
-    """Drop the oldest of a list that stays one: a deque has no slices, and cannot be stacked."""
+    """Delete the oldest entries, and keep a list: a deque has no slices, and cannot be stacked."""
     for line in site.lines():
         lists = [each for part in line.body for each in _lengthened(part)]
         cuts = [site.source.statement(f"del {site.text(each)}[:{_last(size)}]") for each in lists]
@@ -37,7 +34,7 @@ def _lengthened(part: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 
 
 def sliced(site: LeakSite, size: str) -> Iterator[str]:
-    """Keep the newest rows of what `cat` and the like make longer, of a text its end."""
+    """Keep the last rows of a tensor that `cat` makes longer, the end of a string."""
     for part in site.parts():
         match part:
             case cst.Assign(

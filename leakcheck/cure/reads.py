@@ -19,7 +19,7 @@ def names(site: LeakSite) -> list[cst.Name]:
 
 
 def reads(site: LeakSite) -> Iterator[cst.Name]:
-    """Yield where the holder's name is, but on the site's line and where it is made."""
+    """Yield the mentions of the holder's name, except on the site's line and where it is made."""
     lines = site.lines()
     for each in names(site):
         if not any(within(site, each, line) for line in lines) and not _is_made(site, each):

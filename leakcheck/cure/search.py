@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
-from leakcheck.cure.later import later_backward, later_read
 from leakcheck.cure.outcome import best, compared, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
+from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Suspect
 
@@ -19,19 +19,19 @@ ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
 Texts = Mapping[str, str]
-Run = Callable[[Texts, "int | None", str, bool], Trial]
+RunTexts = Callable[[Texts, "int | None", str, bool], Trial]
 
 
 _LATER: Mapping[Lost, Callable[[LeakSite, str], Reason | None]] = {
     "": lambda site, path: None,
-    "graph": later_backward,
-    "value": later_read,
+    "graph": unreached_backward,
+    "value": unreached_read,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """Texts to run, by which row of the table, and what may need later what they lose."""
+    """Texts to run, their row of the table, and what may later need what they drop."""
 
     candidate: Candidate
     texts: Texts
@@ -48,7 +48,7 @@ class CureSearch:
     `script` the path of the program's own file.
     """
 
-    run: Run
+    run: RunTexts
     text_of: Callable[[str], str | None]
     tries: int
     size: int | None = None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from leakcheck.model import Holder, Suspect
 
+if TYPE_CHECKING:
+    from leakcheck.static.module import LoopNode
+
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 _SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.Module)
-Loop = cst.For | cst.While
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +98,9 @@ class LeakSite:
         every = self.source.all(cst.SimpleStatementLine)
         return [each for each in every if self._is_on_line(each)]
 
-    def loops(self) -> list[Loop]:
+    def loops(self) -> list[LoopNode]:
         """Return the loops around the line in its own function, the innermost first."""
-        found: list[Loop] = []
+        found: list[LoopNode] = []
         for part in self.parts()[:1]:
             for outer in self.source.around(part):
                 if isinstance(outer, _SCOPES):

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.blocks import beside, body_of
-from leakcheck.cure.imported import with_import
 from leakcheck.cure.reads import ADDS, is_length, names, reads, within
+from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
 
 _EMPTY = ("[]", "list()", "set()")
@@ -29,7 +28,7 @@ def dropped(site: LeakSite, size: str) -> Iterator[str]:
 
 
 def emptied(site: LeakSite, size: str) -> Iterator[str]:
-    """Keep its place and not the value: nothing reads more of what holds it than its length."""
+    """Put None in its place, where nothing reads more of the container than its length."""
     if any(not is_length(site, each) for each in reads(site)):
         return
     for value in _values(site):
@@ -58,7 +57,7 @@ def copied(site: LeakSite, size: str) -> Iterator[str]:
 
 
 def weakly(site: LeakSite, size: str) -> Iterator[str]:
-    """Keep weak references: who uses an object keeps it."""
+    """Keep weak references: an object in use is kept by whoever uses it."""
     weakref = site.source.name_of("weakref") or "weakref"
     name, added = site.holder.name, [site.text(each) for each in _values(site)]
 

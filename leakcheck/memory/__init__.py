@@ -4,8 +4,8 @@
     verdict.judge(trace) -> TraceReport  leak, fragmentation or steady; what each policy needs
     watch.Ledger(model, optimizer, device).take(phase, step) -> LedgerPage
     window.GrowthWindow(device)          what grew between two steps, by category and place
-    compare.compare(trace, prediction)   a recording of the real run beside its prediction
+    measured.compare(trace, prediction)  a recording of the real run beside its prediction
 
-Nothing here is imported until it is used; only watch, window, owners, storages, history and the
-predictor need torch.
+Nothing here is imported until it is used; only watch, window, owners, storages and the predictor
+need torch.
 """

@@ -77,7 +77,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
         return self.allocator
 
     def _follow_peaks(self) -> None:
-        """More is allocated than a moment ago."""
+        """Raise the peaks: more is allocated than a moment ago."""
 
     def _place(self, key: int, size: int, site: int = -1) -> None:
         """Give a storage its block; that of a sum of gradients waits, as it may be the old one."""
@@ -126,7 +126,7 @@ class DeviceTrace(StorageTrace):  # type: ignore[no-untyped-call]
         if _through_cublaslt(name, args, kwargs):
             self._take_workspace("cuBLASLt", cublaslt_bytes(size, os.environ))
 
-    def _pass_through(self, requests: scratch.Requests) -> None:
+    def _pass_through(self, requests: scratch.RequestSizes) -> None:
         """Ask for what a kernel needs for itself, and give it back, the last first."""
         keys: list[int] = []
         live: list[int] = []

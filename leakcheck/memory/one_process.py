@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import torch
 
+from leakcheck.memory.rounding import MIB
 from leakcheck.memory.simulate import SimulatedDevice
 from leakcheck.tracked import instances
 
-MIB: Final = 1 << 20
 # torch/csrc/distributed/c10d/reducer.hpp: kDefaultFirstBucketBytes, kDefaultBucketBytesCap
 FIRST_BUCKET_BYTES: Final = 1 * MIB
 BUCKET_BYTES: Final = 25 * MIB

@@ -102,6 +102,12 @@ POLICIES: Final[Mapping[str, Policy]] = {
     "ideal": IdealAllocator,
 }
 
+
+def policies_with(config: NativeConfig | None) -> dict[str, Policy]:
+    """Every policy by name, torch's own with the given settings."""
+    return {**POLICIES, "native": native(config), "expandable": expandable(config)}
+
+
 # Settings of PYTORCH_CUDA_ALLOC_CONF that may cure fragmentation, in the order we would try them.
 CURES: Final[Mapping[str, Policy]] = {
     "expandable_segments:True": expandable(),

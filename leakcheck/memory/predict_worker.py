@@ -23,7 +23,7 @@ from leakcheck.memory.policies import POLICIES
 from leakcheck.memory.prediction import Prediction, Request
 from leakcheck.memory.profiles import profile
 from leakcheck.memory.simulate import SimulatedDevice
-from leakcheck.memory.targets import Left, run
+from leakcheck.memory.targets import EndedBeforeDevice, run
 
 # a real step on the host would fail on these, too
 _FINAL_ERRORS = (ImportError, SyntaxError, OSError, EOFError)
@@ -36,7 +36,7 @@ def main(request_path: str, answer_path: str) -> None:
     answer: dict[str, object]
     try:
         answer = {"prediction": msgspec.to_builtins(predict_here(request))}
-    except Left as error:
+    except EndedBeforeDevice as error:
         answer = {"error": str(error), "printed": True}
     except LeakcheckError as error:
         answer = {"error": str(error)}

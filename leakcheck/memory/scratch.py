@@ -32,11 +32,11 @@ _MOST_FLASH_SPLITS: Final = 128
 _PLACE_BYTES, _SORT_BYTES = 8, 5631
 
 # bytes, in order; ~n gives back the request of number n, and at the end all are given back
-Requests = Sequence[int]
+RequestSizes = Sequence[int]
 
 
 class _Shape(NamedTuple):
-    """Of an attention: `rows` of queries over all batches and heads, one float each."""
+    """The sizes of an attention; `rows` are its queries over all batches and heads."""
 
     heads: int
     queries: int
@@ -48,7 +48,7 @@ class _Shape(NamedTuple):
         return self.heads * self.queries * _FLOAT_BYTES
 
 
-def requests(name: str, args: tuple[Any, ...], out: Any, profile: DeviceProfile) -> Requests:
+def requests(name: str, args: tuple[Any, ...], out: Any, profile: DeviceProfile) -> RequestSizes:
     """Return what an operator asks for after its outputs."""
     if name in REDUCTIONS:
         return _reduction(args, out, REDUCTIONS[name], profile)
@@ -76,7 +76,7 @@ def outputs(name: str, args: tuple[Any, ...], out: Any) -> Any:
 
 def _reduction(
     args: tuple[Any, ...], out: torch.Tensor, dims_at: int, profile: DeviceProfile
-) -> Requests:
+) -> RequestSizes:
     """Reduce.cuh; sums are made in float32 at least."""
     tensor = args[0]
     if not (isinstance(out, torch.Tensor) and out.numel() and tensor.numel()):
@@ -98,7 +98,7 @@ def _reduction(
     )
 
 
-def _flash(args: tuple[Any, ...], multiprocessors: int) -> Requests:
+def _flash(args: tuple[Any, ...], multiprocessors: int) -> RequestSizes:
     """flash_api.cpp: sums and outputs of each part, where it splits the keys to fill the device."""
     shape = _shape(args[0], args[1])
     dropout = args[3] if len(args) > 3 else 0.0
@@ -127,7 +127,7 @@ def _flash_splits(blocks: int, at_once: int, key_tiles: int) -> int:
     return next(splits for splits in able if use(splits) >= enough)
 
 
-def _flash_backward(args: tuple[Any, ...]) -> Requests:
+def _flash_backward(args: tuple[Any, ...]) -> RequestSizes:
     """flash_api.cpp: the gradient of the queries and a sum for each row, in float32 and rounded up.
 
     attention_backward.cu copies `grad` and the output where they are not contiguous.
@@ -142,22 +142,22 @@ def _flash_columns(shape: _Shape) -> int:
     return _rounded(shape.head_dim, 32 if shape.head_dim <= 128 else 64)
 
 
-def _safe_softmax(args: tuple[Any, ...]) -> Requests:
+def _safe_softmax(args: tuple[Any, ...]) -> RequestSizes:
     """attention.cpp looks for -inf, then for rows of it, and puts zero there, in place."""
     tensor = args[0]
     return tensor.numel(), tensor.numel() // tensor.size(args[1]), tensor.element_size()
 
 
-def _softmax_backward(args: tuple[Any, ...]) -> Requests:
+def _softmax_backward(args: tuple[Any, ...]) -> RequestSizes:
     """SoftMax.cu multiplies the gradient and the output first."""
     return (_bytes_of(args[0]),)
 
 
-def _cudnn(args: tuple[Any, ...]) -> Requests:
+def _cudnn(args: tuple[Any, ...]) -> RequestSizes:
     return (_CUDNN_BYTES,)
 
 
-def _cudnn_backward(args: tuple[Any, ...]) -> Requests:
+def _cudnn_backward(args: tuple[Any, ...]) -> RequestSizes:
     """The gradient of the queries and a sum for each row, in float32; MHA.cpp copies `grad`."""
     grad, query, out = args[0], args[1], args[4]
     copied = [] if grad.stride() == out.stride() else [_bytes_of(grad)]
@@ -165,7 +165,7 @@ def _cudnn_backward(args: tuple[Any, ...]) -> Requests:
     return [*copied, query.numel() * _FLOAT_BYTES + shape.row_bytes + _CUDNN_BYTES]
 
 
-def _efficient(args: tuple[Any, ...]) -> Requests:
+def _efficient(args: tuple[Any, ...]) -> RequestSizes:
     """A float32 accumulator, where the output is half and a head too large for registers."""
     query, value = args[0], args[2]
     if value.dtype not in _HALF or value.size(-1) <= _IN_REGISTERS:
@@ -173,7 +173,7 @@ def _efficient(args: tuple[Any, ...]) -> Requests:
     return (math.prod(query.shape[:-1]) * value.size(-1) * _FLOAT_BYTES,)
 
 
-def _efficient_backward(args: tuple[Any, ...]) -> Requests:
+def _efficient_backward(args: tuple[Any, ...]) -> RequestSizes:
     """attention_backward.cu, and the workspace of kernel_backward.h.
 
     float32 multiplies `grad` and the output outside the kernel; half accumulates in the workspace.
@@ -192,7 +192,7 @@ def _efficient_backward(args: tuple[Any, ...]) -> Requests:
     return [*copied, shape.row_bytes, workspace]
 
 
-def _put_sorted(args: tuple[Any, ...]) -> Requests:
+def _put_sorted(args: tuple[Any, ...]) -> RequestSizes:
     """Indexing.cu sorts the places before it adds to them; as an H200 did for 4096 of them."""
     if not (len(args) > 3 and args[3]):
         return ()
@@ -201,7 +201,7 @@ def _put_sorted(args: tuple[Any, ...]) -> Requests:
     return [one] * 5 + [2 * one + _SORT_BYTES]
 
 
-def _drawn(args: tuple[Any, ...]) -> Requests:
+def _drawn(args: tuple[Any, ...]) -> RequestSizes:
     """Without replacement, Distributions.cpp divides by as many random numbers."""
     return () if len(args) > 2 and args[2] else (_bytes_of(args[0]),)
 
@@ -244,7 +244,7 @@ def _bytes_of(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-RULES: dict[str, Callable[[tuple[Any, ...]], Requests]] = {
+RULES: dict[str, Callable[[tuple[Any, ...]], RequestSizes]] = {
     CUDNN: _cudnn,
     f"{CUDNN}_backward": _cudnn_backward,
     EFFICIENT: _efficient,

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
+from leakcheck.memory.autocast import HALF, cast
 from leakcheck.memory.autocast import KEY as AUTOCAST_KEY
-from leakcheck.memory.autocast import cast
 from leakcheck.memory.profiles import DeviceProfile
 from leakcheck.memory.releases import at_least
 
-HALF = (torch.float16, torch.bfloat16)
 FLASH_HEAD_DIM = CUDNN_HEAD_DIM = 256
 CUDNN_CAPABILITIES = ((9, 0), (10, 0))
 CUDNN_SINCE = (2, 11)  # seen there; sdp_utils.cpp of 2.13 says the same

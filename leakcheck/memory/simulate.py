@@ -176,7 +176,7 @@ class SimulatedDevice(DeviceTrace):  # type: ignore[no-untyped-call]
         return predicted_timeline(self.events, allocator, self._categories, start, ends)
 
     def page(self, phase: str) -> LedgerPage:
-        """Write a page of this moment, by whoever holds what."""
+        """Write a ledger page of this moment, each block under whoever holds it."""
         self._settle()
         ledger = Ledger(_modules(), tuple(self._optimizers), self)
         return ledger.take(phase, self.steps, inputs=self._live_inputs(), scan=True)

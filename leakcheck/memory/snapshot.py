@@ -62,7 +62,7 @@ class _Segment(msgspec.Struct):
     is_expandable: bool = False
 
 
-class _Entry(msgspec.Struct):
+class _TraceEntry(msgspec.Struct):
     action: str
     addr: _Address = 0
     size: _Bytes = 0
@@ -82,7 +82,7 @@ class _Annotation(msgspec.Struct):
 
 class _Snapshot(msgspec.Struct):
     segments: list[_Segment]
-    device_traces: list[list[_Entry]] = []
+    device_traces: list[list[_TraceEntry]] = []
     allocator_settings: dict[str, Any] = {}
     external_annotations: list[_Annotation] = []
 
@@ -141,7 +141,7 @@ def _traces(read: _Snapshot) -> Iterator[Trace]:
 def _trace(
     name: str,
     segments: Sequence[_Segment],
-    entries: Sequence[_Entry],
+    entries: Sequence[_TraceEntry],
     settings: Mapping[str, Any],
     annotations: Sequence[_Annotation],
 ) -> Trace:

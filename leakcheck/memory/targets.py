@@ -29,7 +29,7 @@ class Enough(BaseException):
     """Ends a script after the steps that were asked for; no `except Exception` stops it."""
 
 
-class Left(LeakcheckError):
+class EndedBeforeDevice(LeakcheckError):
     """The program ended itself with an error status before it used the device."""
 
 
@@ -139,7 +139,7 @@ def _run_script(request: Request, counter: _StepCounter, device: SimulatedDevice
             return
         told = f"the program ended itself with {left.code!r}"
         if not device.events:
-            raise Left(f"{request.target}: {told} before it used the device") from None
+            raise EndedBeforeDevice(f"{request.target}: {told} before it used the device") from None
         device.note_once(told)
 
 

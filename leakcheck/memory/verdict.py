@@ -15,7 +15,7 @@ from leakcheck.memory.growth import (
     grows,
     verdict,
 )
-from leakcheck.memory.policies import CURES, POLICIES, Policy, expandable, native
+from leakcheck.memory.policies import CURES, Policy, policies_with
 from leakcheck.memory.replay import Fidelity, Replay, replay, reproduce, smallest_limit
 from leakcheck.memory.rounding import LARGE_SEGMENT_BYTES, UNLIMITED, NativeConfig, round_size
 from leakcheck.memory.steps import Steps, find_steps
@@ -137,7 +137,7 @@ def _why_no_steps(trace: Trace, layers: Sequence[int]) -> str:
 
 def default_policies(trace: Trace, config: NativeConfig) -> dict[str, Policy]:
     """Every policy, the recorded one first and with its recorded settings."""
-    settled = dict(POLICIES) | {"native": native(config), "expandable": expandable(config)}
+    settled = policies_with(config)
     if not trace.expandable:
         return settled
     return {"expandable": settled.pop("expandable")} | settled

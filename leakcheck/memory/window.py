@@ -9,11 +9,11 @@ memory = window.memory
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.ledger import END_OF_STEP, device_memory
 from leakcheck.memory.watch import Ledger
 from leakcheck.model import DeviceMemory, LedgerPage
@@ -82,3 +82,37 @@ def roots_in_python() -> tuple[list[torch.nn.Module], list[torch.optim.Optimizer
     modules, optimizers = instances(torch.nn.Module), instances(torch.optim.Optimizer)
     inner = {id(child) for module in modules for child in module.__dict__["_modules"].values()}
     return [module for module in modules if id(module) not in inner], optimizers
+
+
+@contextmanager
+def allocation_stacks() -> Iterator[bool]:
+    """Record Python stacks of new device blocks inside; yields whether they will be there.
+
+    False without a CUDA context, or with a torch that cannot. Only live blocks are remembered
+    ("state"), not every event, so nothing grows with the length of the window. A program that
+    records by itself keeps its own settings, and its stacks serve us too.
+    """
+    import torch
+
+    initialised = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    record: Any = getattr(torch.cuda.memory, "_record_memory_history", None)
+    if not initialised or record is None:
+        yield False
+        return
+    if _records_already(torch):
+        yield True
+        return
+    try:
+        record(enabled="state", context="state", stacks="python")
+    except (TypeError, RuntimeError):  # an older signature, or another allocator plugged in
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        record(enabled=None)
+
+
+def _records_already(torch: Any) -> bool:
+    enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+    return bool(enabled is not None and enabled())

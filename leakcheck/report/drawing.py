@@ -1,4 +1,4 @@
-"""The parts of an SVG drawing: a frame with its scales, text, lines and the page around them."""
+"""The parts of an SVG drawing: a frame with its scales, text, lines, areas and their colours."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from leakcheck.report.plain import escape
 from leakcheck.units import UNITS, format_bytes
 
+# told apart on white, as lines and as areas; page.js has the first nine too
+PALETTE = (
+    "#1f77d0", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285", "#a61e4d", "#5f6b00", "#5c5f66",
+    "#c2255c", "#adb5bd",
+)  # fmt: skip
 TICKS = 4
 MOST_DIGITS = 4  # after the point
 
@@ -41,7 +46,7 @@ def page(width: int, height: int, parts: Iterable[str]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+            rect(0, 0, width, height, "#ffffff"),
             *parts,
             "</svg>",
         ]
@@ -58,6 +63,25 @@ def line(points: Iterable[tuple[float, float]], color: str, style: str = "") -> 
     """Draw a line through places."""
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f'<path d="M{path}" fill="none" stroke="{color}"{style and " " + style}/>'
+
+
+def rect(
+    x: float, y: float, width: float, height: float, fill: str, style: str = "", hint: str = ""
+) -> str:
+    """Draw a rectangle from its upper left corner; `hint` is shown under the mouse."""
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return _filled(f"rect {place}", fill, style, hint)
+
+
+def polygon(points: Iterable[tuple[float, float]], fill: str, hint: str = "") -> str:
+    """Draw the area within places; `hint` is shown under the mouse."""
+    around = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return _filled(f'polygon points="{around}"', fill, "", hint)
+
+
+def color_of(number: int) -> str:
+    """Return the colour of a series; after ten the first comes again."""
+    return PALETTE[number % len(PALETTE)]
 
 
 def levels(frame: PlotFrame, write: Callable[[Sequence[float]], Sequence[str]]) -> Iterator[str]:
@@ -84,6 +108,13 @@ def ticks(span: tuple[float, float]) -> list[float]:
     """Return the values that an axis names, both ends among them."""
     low, high = span
     return [low + (high - low) * tick / TICKS for tick in range(TICKS + 1)]
+
+
+def _filled(shape: str, fill: str, style: str, hint: str) -> str:
+    opened = f'<{shape} fill="{fill}"{style and " " + style}'
+    if not hint:
+        return f"{opened}/>"
+    return f"{opened}><title>{escape(hint)}</title></{shape.partition(' ')[0]}>"
 
 
 def _share(value: float, span: tuple[float, float]) -> float:

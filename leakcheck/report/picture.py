@@ -17,17 +17,23 @@ from leakcheck.memory.prediction import Prediction
 from leakcheck.memory.timeline import COLUMNS, LIVE, Timeline, largest_sites
 from leakcheck.memory.trace import Trace
 from leakcheck.model import LedgerPage
-from leakcheck.report.drawing import PlotFrame, as_bytes, levels, line, page, text
-from leakcheck.report.plain import escape
+from leakcheck.report.drawing import (
+    PlotFrame,
+    as_bytes,
+    color_of,
+    levels,
+    line,
+    page,
+    polygon,
+    rect,
+    text,
+)
 
 _WIDTH, _HEIGHT = 960, 420
 _LABEL_WIDTH = 80
 _LEFT, _TOP, _BOTTOM, _LEGEND = 84, 40, 48, 230
+_EDGE: Final = 'stroke="#333"'
 _MOMENTS: Final = 20_000  # of a long trace only every so many events are drawn
-_COLOURS: Final = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#999933",
-    "#44bb99", "#bbbbbb",
-)  # fmt: skip  # Paul Tol's schemes, told apart by colour-blind readers too
 
 Layers = Mapping[str, Sequence[float]]
 
@@ -45,7 +51,7 @@ def bars_svg(
     for at, label in enumerate(labels):
         x, base = frame.x(at + 0.1), 0.0
         for number, (name, values) in enumerate(layers.items()):
-            parts.append(_bar(frame, x, slot * share, base, values[at], _colour(number), name))
+            parts.append(_bar(frame, x, slot * share, base, values[at], color_of(number), name))
             base += values[at]
         if measured:
             x += slot * share
@@ -77,10 +83,10 @@ def areas_svg(
     parts = []
     for number, (name, values) in enumerate(thin.items()):
         upper = [low + value for low, value in zip(base, values, strict=True)]
-        parts.append(_area(frame, base, upper, _colour(number), name))
+        parts.append(_area(frame, base, upper, color_of(number), name))
         base = upper
     for number, values in enumerate(above.values(), start=len(thin)):
-        parts.append(line(_points(frame, values), _colour(number)))
+        parts.append(line(_points(frame, values), color_of(number)))
     parts += [part for share, name in ends for part in _end(frame, share, name)]
     return _page(title, frame, parts, _legend([*thin, *above]), "allocations and frees, in order")
 
@@ -199,20 +205,18 @@ def _points(frame: PlotFrame, values: Sequence[float]) -> list[tuple[float, floa
 
 
 def _area(
-    frame: PlotFrame, lower: Sequence[float], upper: Sequence[float], colour: str, name: str
+    frame: PlotFrame, lower: Sequence[float], upper: Sequence[float], color: str, name: str
 ) -> str:
     around = [*_points(frame, upper), *reversed(_points(frame, lower))]
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
-    return f'<polygon points="{points}" fill="{colour}"><title>{escape(name)}</title></polygon>'
+    return polygon(around, color, name)
 
 
 def _bar(
-    frame: PlotFrame, x: float, width: float, base: float, value: float, colour: str, name: str
+    frame: PlotFrame, x: float, width: float, base: float, value: float, color: str, name: str
 ) -> str:
     y = frame.y(base + value)
-    hint = f"<title>{escape(name)}: {value:,.0f} B</title>"
-    size = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{frame.y(base) - y:.1f}"'
-    return f'<rect {size} fill="{colour}" stroke="#333" stroke-width="0.5">{hint}</rect>'
+    hint = f"{name}: {value:,.0f} B"
+    return rect(x, y, width, frame.y(base) - y, color, f'{_EDGE} stroke-width="0.5"', hint)
 
 
 def _end(frame: PlotFrame, share: float, name: str) -> list[str]:
@@ -226,10 +230,8 @@ def _legend(names: Sequence[str]) -> list[str]:
     parts = []
     for number, name in enumerate(names):
         x, y = _WIDTH - _LEGEND + 16, _TOP + 20 * number
-        colour = "none" if name == "measured" else _colour(number)
-        parts.append(
-            f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}" stroke="#333"/>'
-        )
+        color = "none" if name == "measured" else color_of(number)
+        parts.append(rect(x, y, 12, 12, color, _EDGE))
         parts.append(text(x + 18, y + 11, name))
     return parts
 
@@ -241,7 +243,3 @@ def _page(
     named = text((frame.left + frame.right) / 2, _HEIGHT - 12, across, "middle")
     drawn = [text(_LEFT, 22, title), named, *levels(frame, as_bytes), *parts, *legend]
     return page(_WIDTH, _HEIGHT, drawn) + "\n"
-
-
-def _colour(number: int) -> str:
-    return _COLOURS[number % len(_COLOURS)]

@@ -8,7 +8,8 @@ from typing import Any
 from leakcheck.errors import UsageError
 from leakcheck.model import Report
 from leakcheck.report.charts import Chart, charts_of
-from leakcheck.report.svg import PALETTE, color_of_fit
+from leakcheck.report.drawing import color_of
+from leakcheck.report.svg import color_of_fit
 from leakcheck.report.terminal import headline
 from leakcheck.units import UNITS
 
@@ -46,7 +47,7 @@ def _draw_chart(axes: Any, chart: Chart) -> None:
             (s, v / scale) for s, v in zip(chart.steps, curve.values, strict=True) if v is not None
         ]
         steps, values = zip(*points, strict=True)
-        color = color_of_fit(chart) if curve.fit else PALETTE[index % len(PALETTE)]
+        color = color_of_fit(chart) if curve.fit else color_of(index)
         look = "--" if curve.fit else "-"
         axes.plot(steps, values, look, color=color, lw=1.2, label=_plain(curve.label))
         if chart.stacked:

@@ -6,14 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 
 from leakcheck.model import Report
 from leakcheck.report.charts import Chart, ChartLine, charts_of
-from leakcheck.report.drawing import PlotFrame, as_bytes, levels, line, page, text, ticks
+from leakcheck.report.drawing import (
+    PlotFrame,
+    as_bytes,
+    color_of,
+    levels,
+    line,
+    page,
+    rect,
+    text,
+    ticks,
+)
 from leakcheck.report.terminal import headline
 from leakcheck.units import format_count
 
 WIDTH = 760
 CHART_HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 90, 16, 34, 34
-PALETTE = ("#1f77d0", "#d9480f", "#2b8a3e", "#9c36b5", "#0b7285", "#a61e4d", "#5f6b00")
 FIT_COLOR, BESIDE_COLOR = "#b3261e", "#5c5f66"
 MOST_SEGMENTS = 400  # more than two points a pixel only make the file larger
 BOLD = 'font-weight="bold"'
@@ -38,7 +47,7 @@ def _chart(chart: Chart) -> Iterator[str]:
     if chart.warmup > first:
         width = frame.x(min(chart.warmup, last)) - LEFT
         height = frame.bottom - TOP
-        yield f'<rect x="{LEFT}" y="{TOP}" width="{width:.1f}" height="{height}" fill="#eeeeee"/>'
+        yield rect(LEFT, TOP, width, height, "#eeeeee")
     yield text(LEFT, 18, chart.title, style=BOLD)
     yield from levels(frame, _writer(chart.unit, frame))
     yield from _steps(frame)
@@ -92,7 +101,7 @@ def _legend(chart: Chart) -> Iterator[str]:
 
 
 def _color(chart: Chart, index: int) -> str:
-    return color_of_fit(chart) if chart.series[index].fit else PALETTE[index % len(PALETTE)]
+    return color_of_fit(chart) if chart.series[index].fit else color_of(index)
 
 
 def color_of_fit(chart: Chart) -> str:

@@ -133,7 +133,10 @@ def _stored(program: ProgramTexts, mention: Mention) -> Act:
 
 
 def _is_made(program: ProgramTexts, file: File, node: ast.expr, place: Place) -> bool:
-    """Say whether what is set is new: a call's own variable, or the attribute of a new object."""
+    """Say whether it is set for the first time: nothing that grew is let go.
+
+    So is a local as its function begins, and an attribute of an object that was made just before.
+    """
     function = file.function(node)
     if isinstance(node, ast.Attribute):
         made = makers_of(program, file, node.value) or frozenset()
@@ -145,7 +148,7 @@ def _is_made(program: ProgramTexts, file: File, node: ast.expr, place: Place) ->
 
 
 def _unpacked(program: ProgramTexts, mention: Mention) -> Act:
-    """Return what it does to get one of the parts of a value: `done, kept = wait(kept)`."""
+    """Return what it does to a place to be one of several targets: `done, kept = wait(kept)`."""
     statement = mention.file.statement(mention.node)
     if isinstance(statement, ast.Assign):
         reads = left_of(statement.value, mention.node, program, mention.file) != "none"
@@ -154,7 +157,7 @@ def _unpacked(program: ProgramTexts, mention: Mention) -> Act:
 
 
 def _given(program: ProgramTexts, mention: Mention, value: ast.expr) -> Act:
-    """Return what it does to a place that it gets a value."""
+    """Return what assigning a value does to a place."""
     cut = _cut_before(program, mention, value)
     value = cut or value
     left = left_of(value, mention.node, program, mention.file)

@@ -145,7 +145,7 @@ class Calls:
         return owner is None or kinds_of(self._program, file, owner) is not None
 
     def reach(self, file: File, node: ast.AST, depth: int = 0) -> Reach:
-        """Say how often a node is come to."""
+        """Say how often a node is reached."""
         if self._is_after_failure(file, node):
             return "only in an except handler"
         function = file.function(node)
@@ -192,7 +192,7 @@ class Calls:
         return found
 
     def is_after(self, file: File, node: ast.AST, depth: int = 0) -> bool:
-        """Say whether a node is come to after the loops that add, or calls that lead there from it.
+        """Say whether a node is reached after the loops that add, by its place or by its callers.
 
         Only the place in the text is asked for: not whether it runs at all.
         """
@@ -249,12 +249,8 @@ class Calls:
         once = bool(calls) or on_new or self._is_all_of_it(file, function)
         return "once" if once else "elsewhere"
 
-    def is_uncalled(self, file: File, function: Function) -> bool:
-        """Say whether nobody calls what empties, not even a library, and nothing else may."""
-        return self._is_known(file, function) and not any(self._naming(file, function))
-
     def _is_known(self, file: File, function: Function) -> bool:
-        """Say whether only the lines that are known may call what empties."""
+        """Say whether only lines that are known call what empties: no library, and no base."""
         if not self._program.complete or function.decorator_list:
             return False
         kind = file.above.get(function)
@@ -293,11 +289,11 @@ class Calls:
         return "when a loop turns" if turns else "elsewhere"
 
     def _of_call(self, file: File, called: ast.expr, depth: int) -> Reach:
-        """Say how often a call is come to; what is handed on, somebody may call at any time."""
+        """Say how often a call is reached; what is handed on may be called at any time."""
         return self.reach(file, called, depth + 1) if _is_called(file, called) else "elsewhere"
 
     def _beside_the_loop(self, file: File, function: Function | None) -> Reach:
-        """Say how often what is before or after the loop that adds is come to: with each call."""
+        """Say how often code beside the loop that adds is reached: at each call of the function."""
         if function is None or function.name in words("names", "constructors"):
             return "once"
         return self.reach_of_call(file, function)
@@ -412,8 +408,15 @@ def _in_loop(loop: Loop, here: set[int]) -> Reach:
 
 
 def _is_in_maker(file: File, called: ast.expr) -> bool:
-    function = file.function(called)
-    return function is not None and function.name in words("names", "constructors")
+    """Say whether a constructor calls it: what it hands on, or a lambda calls, comes later."""
+    if not _is_called(file, called):
+        return False
+    for each in file.around(called):
+        if isinstance(each, ast.Lambda):
+            return False
+        if isinstance(each, FUNCTIONS):
+            return each.name in words("names", "constructors")
+    return False
 
 
 def _is_on_new(called: ast.expr) -> bool:

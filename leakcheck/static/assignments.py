@@ -94,12 +94,12 @@ def note_sum(
     turning = frozenset(id(frame.node) for frame in flow.frames)
     loops = turning & old.stale & value.stale if old.carries else frozenset()
     per_call = place in value.entries
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
     grows = value.carries or value.parameters
     if grows and (loops or (per_call and (added.carries or added.parameters))):
         spelled = flow.code(target)
-        flow.grow(Growth(how, node, spelled, value, added, loops, per_call, expression))
+        flow.grow(GrowingPlace(how, node, spelled, value, added, loops, per_call, expression))
     return _sunk(value, node)
 
 
@@ -114,7 +114,7 @@ def note_collected(
     keyed: bool = False,
 ) -> None:
     """Record that a container takes in a value, with the loops it outlives."""
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
     place = flow.path(_base(container))
     held = base.contents
@@ -124,7 +124,7 @@ def note_collected(
     if (added.carries or added.parameters) and (loops or per_call or filled):
         spelled = flow.code(container)
         kept = (loops, per_call, expression, keyed, filled)
-        flow.grow(Growth("collect", node, spelled, added, added, *kept))
+        flow.grow(GrowingPlace("collect", node, spelled, added, added, *kept))
 
 
 def _whole(flow: Flow, added: Value, expression: cst.BaseExpression | None) -> Value:
@@ -146,7 +146,7 @@ def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
 
     Lightning detaches the loss; since 1.6 the rest is the program's own to detach.
     """
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
     collects = flow.owner is not None and flow.owner.keeps_step_outputs(flow.scope)
     for key, slot in value.items if collects and value.kind == "dict" else ():
@@ -157,7 +157,9 @@ def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
         place = next((e.value for e in entries if syntax.constant(e.key) == key), None)
         inner = slot.contents
         target = f"outputs[{key!r}]"
-        flow.grow(Growth("collect", place or node, target, inner, inner, frozenset(), True, place))
+        flow.grow(
+            GrowingPlace("collect", place or node, target, inner, inner, frozenset(), True, place)
+        )
 
 
 def extend_container(

@@ -9,7 +9,7 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.prospects import SETTING_UP
-from leakcheck.static.records import Growth
+from leakcheck.static.records import GrowingPlace
 
 if TYPE_CHECKING:
     from leakcheck.static.classes import ClassInfo
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _RESETTING = re.compile(r"_?reset")
 
 
-def attribute_of(growth: Growth) -> str:
+def attribute_of(growth: GrowingPlace) -> str:
     """Name the attribute of self that grows."""
     return re.split(r"[.\[]", growth.target.removeprefix("self."))[0]
 

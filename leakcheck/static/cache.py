@@ -26,7 +26,7 @@ _FILES = {"CACHEDIR.TAG": CACHEDIR_TAG, ".gitignore": "*\n"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """What checking one file gave: findings, or the reason why it could not be checked."""
 
     findings: tuple[Finding, ...] = ()
@@ -34,9 +34,9 @@ class Outcome:
     dependencies: dict[str, str | None] = field(default_factory=dict)
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _CachedFile(msgspec.Struct, frozen=True):
     key: str
-    outcome: Outcome
+    outcome: CheckOutcome
 
 
 class Cache:
@@ -47,10 +47,10 @@ class Cache:
         self._folder = folder / __version__
         self._root = folder
         self._encoder = msgspec.json.Encoder()
-        self._decoder = msgspec.json.Decoder(_Entry)
+        self._decoder = msgspec.json.Decoder(_CachedFile)
         self._usable: bool | None = None
 
-    def get(self, path: str, key: str, workspace: Workspace) -> Outcome | None:
+    def get(self, path: str, key: str, workspace: Workspace) -> CheckOutcome | None:
         """Return the outcome kept for a path, if all it followed from is as it was."""
         try:
             entry = self._decoder.decode(self._file(path).read_bytes())
@@ -62,14 +62,14 @@ class Cache:
         fresh = all(workspace.digest(other) == digest for other, digest in depends)
         return entry.outcome if fresh else None
 
-    def put(self, path: str, key: str, outcome: Outcome) -> None:
+    def put(self, path: str, key: str, outcome: CheckOutcome) -> None:
         """Keep an outcome; the file is replaced in one go, so another run never reads half."""
         if self._usable is None:
             self._usable = self._prepare()
         if not self._usable:
             return
         with contextlib.suppress(WriteError):
-            replace_file(self._file(path), self._encoder.encode(_Entry(key, outcome)))
+            replace_file(self._file(path), self._encoder.encode(_CachedFile(key, outcome)))
 
     def _file(self, path: str) -> Path:
         return self._folder / f"{digest_of(path.encode('utf-8', 'surrogateescape'))[:32]}.json"

@@ -16,7 +16,7 @@ from leakcheck.source.words import says
 from leakcheck.static import syntax, torch_api
 from leakcheck.static.arguments import Arguments
 from leakcheck.static.fields import filled
-from leakcheck.static.late import note_cut
+from leakcheck.static.late_detach import note_cut
 from leakcheck.static.torch_api import framework, words
 from leakcheck.static.values import (
     DETACHED,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from leakcheck.errors import LeakcheckError, SourceError
 from leakcheck.model import Finding, Report, Unreadable
-from leakcheck.static.cache import Cache, Outcome
+from leakcheck.static.cache import Cache, CheckOutcome
 from leakcheck.static.checker import Checker, Settings
 from leakcheck.static.files import display_path, find_files, read_bytes
 from leakcheck.static.workspace import digest_of
@@ -68,12 +68,12 @@ def merged(reports: Sequence[Report]) -> Report:
 
 def _known(
     files: Sequence[Path], checker: Checker, settings: Settings
-) -> Iterator[tuple[Path, Outcome]]:
+) -> Iterator[tuple[Path, CheckOutcome]]:
     """Yield the files that cannot be read, and those whose findings the cache knows."""
     readable = []
     for path in files:
         digest = _digest(path)
-        if isinstance(digest, Outcome):
+        if isinstance(digest, CheckOutcome):
             yield path, digest
         else:
             checker.workspace.remember(display_path(path), digest)
@@ -88,16 +88,16 @@ def _known(
             yield path, outcome
 
 
-def _digest(path: Path) -> str | Outcome:
+def _digest(path: Path) -> str | CheckOutcome:
     try:
         return digest_of(read_bytes(path))
     except SourceError as error:
-        return Outcome(reason=str(error))
+        return CheckOutcome(reason=str(error))
 
 
 def _checked(
     files: Sequence[Path], checker: Checker, settings: Settings
-) -> Iterator[tuple[Path, Outcome]]:
+) -> Iterator[tuple[Path, CheckOutcome]]:
     if settings.jobs < 2 or len(files) < FEWEST_FILES_FOR_WORKERS:
         with _without_collector():
             yield from ((path, checker.check(path)) for path in files)
@@ -147,7 +147,7 @@ def _start_worker(settings: Settings, folder: str) -> None:
     _checker = Checker(settings)
 
 
-def _check_chunk(files: Sequence[Path]) -> list[tuple[Path, Outcome]]:
+def _check_chunk(files: Sequence[Path]) -> list[tuple[Path, CheckOutcome]]:
     return [(path, _checker.check(path)) for path in files]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from leakcheck.errors import RuleError, SourceError
 from leakcheck.model import Finding
 from leakcheck.static import engine, syntax
-from leakcheck.static.cache import Outcome, rules_digest
+from leakcheck.static.cache import CheckOutcome, rules_digest
 from leakcheck.static.files import Source, absolute, decode, display_path, patterns, read_bytes
 from leakcheck.static.fix import Fixed, fix_text
 from leakcheck.static.notebook import Notebook, in_cells, python_of, read_notebook
@@ -70,7 +70,7 @@ class Checker:
             for pattern, names in settings.per_file_ignores
         ]
 
-    def check(self, path: Path) -> Outcome:
+    def check(self, path: Path) -> CheckOutcome:
         """Check a file on disk; what is wrong with the file is in the outcome, not raised."""
         shown = display_path(path)
         try:
@@ -78,10 +78,10 @@ class Checker:
             findings = self.check_text(document.text, path)
         except (SourceError, RuleError) as error:
             reason = str(error).removeprefix(f"{shown}: ")
-            return Outcome(reason=reason, dependencies=self.workspace.dependencies(shown))
+            return CheckOutcome(reason=reason, dependencies=self.workspace.dependencies(shown))
         if isinstance(document, Notebook):
             findings = in_cells(document.text, findings)
-        return Outcome(findings, dependencies=self.workspace.dependencies(shown))
+        return CheckOutcome(findings, dependencies=self.workspace.dependencies(shown))
 
     def check_text(self, text: str, path: Path) -> tuple[Finding, ...]:
         """Check the text of a file (or the joined cells of a notebook), suppressions applied.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leakcheck.static.arguments import Arguments
     from leakcheck.static.definitions import Definition
     from leakcheck.static.flow import Flow
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
     from leakcheck.static.summaries import Analysis
 
 _BEGINNINGS = ("__init__", "build", "setup", "reset", "_build", "__post_init__")
@@ -209,7 +209,7 @@ class ClassInfo:
             if growth.added.parameters & set(names[2:]):
                 self._note(flow, node, growth, value.contents, "__setitem__")
 
-    def keeps(self, method: Definition) -> list[Growth]:
+    def keeps(self, method: Definition) -> list[GrowingPlace]:
         """List what a method piles up on self out of its parameters."""
         flow = method.flow
         if flow is None:
@@ -229,7 +229,7 @@ class ClassInfo:
                     flow.grow(replace(grown, node=place))
 
     def _note(
-        self, flow: Flow, node: cst.CSTNode, growth: Growth, argument: Value, method: str
+        self, flow: Flow, node: cst.CSTNode, growth: GrowingPlace, argument: Value, method: str
     ) -> None:
         if flow.recording and argument.carries:
             flow.feeds.append(Feed(node, argument, self, growth, flow.born, method))

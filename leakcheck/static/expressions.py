@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from leakcheck.source.words import says
 from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
-from leakcheck.static.late import note_cut
-from leakcheck.static.outputs import is_counted
-from leakcheck.static.records import Growth, How
+from leakcheck.static.late_detach import note_cut
+from leakcheck.static.records import GrowingPlace, How
 from leakcheck.static.torch_api import words
 from leakcheck.static.values import (
     ANYTHING,
@@ -73,10 +73,15 @@ def slot_of(flow: Flow, base: Value, key: object, spelled: str) -> Value:
 
 def part_of_output(flow: Flow, whole: Value, name: object, spelled: str) -> Value:
     """Return what one of several outputs holds; nothing is known of what was but counted."""
-    if not is_counted(name):
+    if not _is_counted(name):
         return replace(whole, items=(), element=None)
     origins = frozenset(flow.analysis.slot(origin, spelled) for origin in whole.origins)
     return flow.seen(Value(UNKNOWN, origins=origins, born=flow.born))
+
+
+def _is_counted(name: object) -> bool:
+    """Whether a name says that its value was counted: "num_samples", "n", "train_acc"."""
+    return isinstance(name, str) and says(name.rpartition(".")[2], "counted")
 
 
 def _name(flow: Flow, node: cst.Name) -> Value:
@@ -241,7 +246,7 @@ def _comprehension(flow: Flow, node: cst.ListComp | cst.SetComp | cst.GeneratorE
     kept = _kept_as(flow, node)
     if kept and inner.contents.carries:
         how: How = "sum" if kept == "the sum" else "collect"
-        flow.grow(Growth(how, node, kept, inner, inner, frozenset({id(node)})))
+        flow.grow(GrowingPlace(how, node, kept, inner, inner, frozenset({id(node)})))
     contents = inner.contents
     if contents.graph != NONE:
         inner = replace(inner, sinks=inner.sinks | {id(node)})

@@ -14,15 +14,15 @@ import libcst as cst
 from leakcheck.static import shape, syntax
 from leakcheck.static.attributes import attribute_of
 from leakcheck.static.records import Fill
-from leakcheck.static.values import NONE, Kind, Value, derive, join
+from leakcheck.static.values import NONE, Value, ValueKind, derive, join
 
 if TYPE_CHECKING:
     from leakcheck.static.definitions import Definition
     from leakcheck.static.flow import Flow
     from leakcheck.static.module import Module
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
-_CONTAINERS: dict[str, Kind] = {
+_CONTAINERS: dict[str, ValueKind] = {
     "list": "list", "deque": "list", "dict": "dict", "OrderedDict": "dict", "defaultdict": "dict"
 }  # fmt: skip
 _TAKES_OUT = frozenset({"clear", "pop", "popleft", "popitem"})
@@ -71,7 +71,7 @@ def _is_around(flow: Flow, inner: Flow) -> bool:
     return flow.scope in (flow.module.tree, *flow.module.ancestors(inner.scope))
 
 
-def _fill(flow: Flow, growth: Growth, given: Value) -> None:
+def _fill(flow: Flow, growth: GrowingPlace, given: Value) -> None:
     """Let a list of the caller's own hold what was put into it."""
     name = attribute_of(growth)
     held = flow.env.get(name)
@@ -147,7 +147,7 @@ def _differentiated(inner: Flow, name: str) -> bool:
     )
 
 
-def empty_container(node: cst.BaseExpression) -> Kind | None:
+def empty_container(node: cst.BaseExpression) -> ValueKind | None:
     """Return the kind of container that an expression makes, with nothing in it and no limit."""
     match node:
         case cst.List(elements=[]):

@@ -18,7 +18,7 @@ from leakcheck.static import syntax
 from leakcheck.static.expressions import evaluate, operate
 from leakcheck.static.gradient import decorated_mode, mode_of
 from leakcheck.static.prospects import SETTING_UP
-from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, Growth
+from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, GrowingPlace
 from leakcheck.static.refine import plain_when
 from leakcheck.static.values import (
     ANYTHING,
@@ -71,7 +71,7 @@ class Flow:
         self.gradient: bool | None = True
         self.frames: list[Frame] = []
         self.born: Ids = frozenset()
-        self.growths: dict[tuple[int, str], Growth] = {}
+        self.growths: dict[tuple[int, str], GrowingPlace] = {}
         self.backwards: list[Backward] = []
         self.differentiations: list[Backward] = []
         self.feeds: list[Feed] = []
@@ -311,7 +311,7 @@ class Flow:
 
         rebind(self, node, [target], right)
 
-    def grow(self, growth: Growth) -> None:
+    def grow(self, growth: GrowingPlace) -> None:
         """Record a growing place, once per statement and target."""
         if self.recording:
             key = (id(growth.node), growth.target)

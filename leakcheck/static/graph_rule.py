@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from leakcheck.model import Edit, Fix
-from leakcheck.static.chain import chain
+from leakcheck.model import Edit, Evidence, EvidenceRole, Fix
 from leakcheck.static.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from leakcheck.static.graphs import GraphLeak, Leak
+    from leakcheck.static.graphs import GraphLeak, GraphLeakKind
     from leakcheck.static.module import Module
 
 # what must be in a file for graphs.py to find a leak of the kind in it
-_PLACES: dict[Leak, tuple[str, ...]] = {
+_PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
     "accumulator": ("on_self", "trains", "over_data", "endless", "late"),
     "collection": ("on_self", "trains", "late"),
     "meter": ("on_self", "trains", "feeds"),
@@ -37,7 +36,7 @@ TITLES = {
 class GraphRule(Rule):
     """A rule about one kind of graph leak; says what the place keeps and how to cut it."""
 
-    leak: ClassVar[Leak]
+    leak: ClassVar[GraphLeakKind]
     needs_torch: ClassVar[bool] = True
     words: ClassVar[tuple[str, ...]] = (
         "backward", "requires_grad", ".eval(", "train_step", "compute_loss",
@@ -59,7 +58,7 @@ class GraphRule(Rule):
                     self.message(module, leak),
                     confidence="medium" if guessed else "high",
                     fix=fix,
-                    evidence=chain(module, leak),
+                    evidence=_evidence(module, leak),
                 )
 
     def message(self, module: Module, leak: GraphLeak) -> str:
@@ -83,3 +82,43 @@ def cut(module: Module, node: cst.BaseExpression | None, by: str, safety: str) -
     if not simple:
         edits = (module.insert_before(node, "("), module.insert_after(node, f"){by}"))
     return Fix(title, edits, "unsafe" if safety == "unsafe" else "safe")
+
+
+def _evidence(module: Module, leak: GraphLeak) -> tuple[Evidence, ...]:
+    """Return the places of a leak: the call that makes the graph, the one handed it, the keeper.
+
+    They stand in the order of the flow; there are none where one function shows all by itself.
+    """
+    handed = leak.feed.call if leak.feed is not None else leak.node
+    across = handed is not leak.growth.node
+    if not across and not leak.growth.per_call:
+        return ()
+    found = [*_makers(module, leak)]
+    if across:
+        found.append(_place(module, handed, "handed"))
+    home = _home(module, leak.growth.node)
+    if home is not None:
+        place = home.location(leak.growth.node)
+        found.append(Evidence(place, "kept", leak.growth.target))
+    return tuple(found) if len({each.location for each in found}) > 1 else ()
+
+
+def _makers(module: Module, leak: GraphLeak) -> Iterator[Evidence]:
+    """Yield the first call of this file that the value was computed from."""
+    value = leak.feed.argument if leak.feed is not None else leak.growth.added
+    origins = value.contents.origins
+    for call in module.calls:
+        if id(call) in origins:
+            yield _place(module, call, "graph")
+            return
+
+
+def _place(module: Module, node: cst.CSTNode, role: EvidenceRole) -> Evidence:
+    called = node.func if isinstance(node, cst.Call) else node
+    return Evidence(module.location(node), role, module.analysis.code(called))
+
+
+def _home(module: Module, node: cst.CSTNode) -> Module | None:
+    """Return the parsed module that a node is in."""
+    others = module.project.parsed if module.project is not None else ()
+    return next((each for each in (module, *others) if each.parent(node) is not None), None)

@@ -25,18 +25,18 @@ from leakcheck.static.attributes import (
 from leakcheck.static.fillers import kept_fills
 from leakcheck.static.flow import Flow
 from leakcheck.static.gradient import mode_of
-from leakcheck.static.late import detached_late
+from leakcheck.static.late_detach import detached_late
 from leakcheck.static.prospects import DATA
-from leakcheck.static.records import Backward, Feed, Growth
+from leakcheck.static.records import Backward, Feed, GrowingPlace
 from leakcheck.static.relief import relieved
 from leakcheck.static.retained import retains
 from leakcheck.static.torch_api import framework
 from leakcheck.static.values import LIKELY, SURE, UNKNOWN, Ids
 
 if TYPE_CHECKING:
-    from leakcheck.static.module import Loop, Module
+    from leakcheck.static.module import LoopNode, Module
 
-Leak = Literal[
+GraphLeakKind = Literal[
     "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
     "evaluation", "step-output",
 ]  # fmt: skip
@@ -46,9 +46,9 @@ Leak = Literal[
 class GraphLeak:
     """A place where graphs pile up for nothing, with what a message needs to say."""
 
-    leak: Leak
+    leak: GraphLeakKind
     node: cst.CSTNode
-    growth: Growth
+    growth: GrowingPlace
     flow: Flow
     feed: Feed | None = None
 
@@ -83,7 +83,7 @@ def _own(flow: Flow) -> Iterator[GraphLeak]:
 # ---- inside loops
 
 
-def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
+def _judge_loop(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     if not growth.value.carries:
         return None
     if growth.how == "carry":
@@ -109,7 +109,7 @@ def _judge_loop(flow: Flow, growth: Growth) -> Leak | None:
     return "accumulator" if kept and growth.value.graph == SURE else None
 
 
-def _wanted_without_graph(flow: Flow, growth: Growth) -> bool:
+def _wanted_without_graph(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether graphs are kept through a loop only to be thrown away after it."""
     if not detached_late(flow, growth):
         return False
@@ -118,7 +118,7 @@ def _wanted_without_graph(flow: Flow, growth: Growth) -> bool:
     )
 
 
-def _runs_on(flow: Flow, growth: Growth) -> bool:
+def _runs_on(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether the loop is long by its looks: endless, over data, or the program's own."""
     if flow.owner is not None and flow.owner.is_module:
         return False
@@ -129,7 +129,7 @@ def _runs_on(flow: Flow, growth: Growth) -> bool:
     return False
 
 
-def _freed(flow: Flow, growth: Growth) -> Leak | Literal[""] | None:
+def _freed(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | Literal[""] | None:
     """Say what backward on the place means: "" is harmless, None is no backward at all."""
     sink = id(growth.node)
     passes = [
@@ -145,7 +145,7 @@ def _freed(flow: Flow, growth: Growth) -> Leak | Literal[""] | None:
     return "epoch-long" if any(is_data_loop(flow, loop) for loop in loops) else ""
 
 
-def _is_of_one_entry(growth: Growth, backward: Backward) -> bool:
+def _is_of_one_entry(growth: GrowingPlace, backward: Backward) -> bool:
     """`losses[-1].backward()` where they are collected: the others keep their graphs."""
     match backward.node:
         case cst.Call(func=cst.Attribute(value=cst.Subscript(value=holder))):
@@ -154,12 +154,12 @@ def _is_of_one_entry(growth: Growth, backward: Backward) -> bool:
     return False
 
 
-def _grows_by_itself(growth: Growth) -> bool:
+def _grows_by_itself(growth: GrowingPlace) -> bool:
     """Whether no loss or model output is added: the place itself requires a gradient."""
     return growth.added.leaf or not growth.added.carries
 
 
-def _judge_carried(flow: Flow, growth: Growth) -> Leak | None:
+def _judge_carried(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     if growth.value.graph < SURE:
         return None
     inside = [b for b in flow.backwards if growth.loops & b.loops]
@@ -169,7 +169,7 @@ def _judge_carried(flow: Flow, growth: Growth) -> Leak | None:
     return "carried" if not inside and _evaluates(flow, growth) else None
 
 
-def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
+def _keyed_by_turn(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether the slot's key is new at each turn of the loop that grows."""
     if not isinstance(growth.node, cst.Assign):
         return False
@@ -181,7 +181,7 @@ def _keyed_by_turn(flow: Flow, growth: Growth) -> bool:
     return any(names & _turning(loop) for loop in _loops(flow, growth.loops))
 
 
-def _turning(loop: Loop) -> set[str]:
+def _turning(loop: LoopNode) -> set[str]:
     """Name what is another at each turn: the targets of a `for`, the counters of a `while`."""
     if isinstance(loop, cst.For):
         return {n.value for n in syntax.walk(loop.target) if isinstance(n, cst.Name)}
@@ -189,7 +189,7 @@ def _turning(loop: Loop) -> set[str]:
     return {n.target.value for n in counts if isinstance(n.target, cst.Name)}
 
 
-def _evaluates(flow: Flow, growth: Growth) -> bool:
+def _evaluates(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether an evaluation over data runs here with gradients on."""
     scope = flow.scope
     over_data = any(is_data_loop(flow, loop) for loop in _loops(flow, growth.loops))
@@ -238,19 +238,19 @@ def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> 
     return False
 
 
-def is_data_loop(flow: Flow, loop: Loop) -> bool:
+def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
     """Whether the loop goes over a data loader or data set."""
     return isinstance(loop, cst.For) and bool(DATA.search(flow.code(loop.iter)))
 
 
-def _loops(flow: Flow, ids: Ids) -> list[Loop]:
+def _loops(flow: Flow, ids: Ids) -> list[LoopNode]:
     return flow.module.loops_with(ids)
 
 
 # ---- across calls
 
 
-def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
+def _judge_call(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     owner, scope = flow.owner, flow.scope
     if growth.target.startswith("outputs[") and owner is not None and owner.is_lightning:
         return "step-output"
@@ -293,7 +293,7 @@ def _judge_call(flow: Flow, growth: Growth) -> Leak | None:
     return None
 
 
-def _meters_outputs(flow: Flow, growth: Growth) -> bool:
+def _meters_outputs(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether a framework's metric keeps what it is given, detached neither here nor on the way."""
     owner, scope = flow.owner, flow.scope
     if owner is None or not owner.is_given_graphs or not isinstance(scope, cst.FunctionDef):
@@ -320,7 +320,7 @@ def _trained(flow: Flow, place: str) -> bool:
     return not any(flow.analysis.calls_backward(scope) for scope in scopes)
 
 
-def _judge_outer(flow: Flow, growth: Growth) -> Leak | None:
+def _judge_outer(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     """Judge what a function adds to a name of an enclosing scope."""
     if growth.value.graph < SURE or not flow.backwards or _freed(flow, growth) is not None:
         return None
@@ -356,7 +356,7 @@ def _filled(flow: Flow) -> Iterator[GraphLeak]:
             continue
         here = fill.definition.analysis.module is flow.module
         added = replace(fill.growth, value=fill.argument, added=fill.argument, expression=None)
-        leak: Leak = "collection" if fill.growth.how == "collect" else "accumulator"
+        leak: GraphLeakKind = "collection" if fill.growth.how == "collect" else "accumulator"
         yield GraphLeak(leak, fill.growth.node if here else fill.call, added, flow)
 
 

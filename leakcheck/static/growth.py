@@ -19,7 +19,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.syntax import bindings, dotted, walk
 
-Role = Literal["bind", "slot", "grow", "drop", "measure", "read"]
+UseRole = Literal["bind", "slot", "grow", "drop", "measure", "read"]
 T = TypeVar("T")
 
 _CONSTRUCTORS = frozenset(["__init__", "__new__", "__post_init__", "__setstate__", "setup"])
@@ -27,10 +27,10 @@ _RESTORES = ("load", "restore", "deserialize", "from_")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ContainerUse:
     """One occurrence of a container: the node that names it, and the node that acts on it."""
 
-    role: Role
+    role: UseRole
     node: cst.CSTNode
     act: cst.CSTNode
 
@@ -59,7 +59,7 @@ def _by_last_word(module: Module) -> dict[str, list[cst.CSTNode]]:
     return words
 
 
-def uses(module: Module, name: str) -> Iterator[Use]:
+def uses(module: Module, name: str) -> Iterator[ContainerUse]:
     """Yield what the module does with a name or attribute of this last word."""
     for node in _by_last_word(module).get(name, ()):
         above = module.parent(node)
@@ -71,15 +71,15 @@ def _is_value(above: cst.CSTNode, node: cst.CSTNode) -> bool:
     return isinstance(above, cst.Arg) and above.value is node
 
 
-def _use(module: Module, node: cst.CSTNode) -> Use:
+def _use(module: Module, node: cst.CSTNode) -> ContainerUse:
     above = module.parent(node)
     match above:
         case cst.AssignTarget() | cst.AnnAssign() if above.target is node:
-            return Use("bind", node, module.parent(above) if _plain(above) else above)  # type: ignore[arg-type]
+            return ContainerUse("bind", node, module.parent(above) if _plain(above) else above)  # type: ignore[arg-type]
         case cst.AugAssign() if above.target is node:
-            return Use("grow", node, above)
+            return ContainerUse("grow", node, above)
         case cst.Del():
-            return Use("drop", node, above)
+            return ContainerUse("drop", node, above)
         case cst.Element() | cst.Tuple():
             return _element_use(module, node, above)
         case cst.Subscript() if above.value is node:
@@ -89,47 +89,47 @@ def _use(module: Module, node: cst.CSTNode) -> Use:
         case cst.Arg():
             call = module.parent(above)
             if isinstance(call, cst.Call) and dotted(call.func) == "len":
-                return Use("measure", node, call)
-    return Use("read", node, above or node)
+                return ContainerUse("measure", node, call)
+    return ContainerUse("read", node, above or node)
 
 
 def _plain(target: cst.CSTNode) -> bool:
     return isinstance(target, cst.AssignTarget)
 
 
-def _element_use(module: Module, node: cst.CSTNode, above: cst.CSTNode) -> Use:
+def _element_use(module: Module, node: cst.CSTNode, above: cst.CSTNode) -> ContainerUse:
     around = module.parent(module.parent(above) or above)
     if isinstance(around, cst.Del):
-        return Use("drop", node, around)
+        return ContainerUse("drop", node, around)
     if isinstance(around, cst.AssignTarget):
-        return Use("bind", node, module.parent(around) or around)
-    return Use("read", node, above)
+        return ContainerUse("bind", node, module.parent(around) or around)
+    return ContainerUse("read", node, above)
 
 
-def _slot_use(module: Module, node: cst.CSTNode, slot: cst.Subscript) -> Use:
+def _slot_use(module: Module, node: cst.CSTNode, slot: cst.Subscript) -> ContainerUse:
     above = module.parent(slot)
     match above:
         case cst.AssignTarget():
             whole = isinstance(slot.slice[0].slice, cst.Slice)
-            return Use("drop" if whole else "slot", node, module.parent(above) or above)
+            return ContainerUse("drop" if whole else "slot", node, module.parent(above) or above)
         case cst.AugAssign() if above.target is slot:
-            return Use("slot", node, above)
+            return ContainerUse("slot", node, above)
         case cst.Del():
-            return Use("drop", node, above)
+            return ContainerUse("drop", node, above)
         case cst.Attribute() if above.value is slot:
             inner = _method_use(module, node, above)
-            return inner if inner.role in ("grow", "drop") else Use("read", node, slot)
-    return Use("read", node, slot)
+            return inner if inner.role in ("grow", "drop") else ContainerUse("read", node, slot)
+    return ContainerUse("read", node, slot)
 
 
-def _method_use(module: Module, node: cst.CSTNode, method: cst.Attribute) -> Use:
+def _method_use(module: Module, node: cst.CSTNode, method: cst.Attribute) -> ContainerUse:
     call = module.parent(method)
     if not isinstance(call, cst.Call) or call.func is not method:
-        return Use("read", node, method)
+        return ContainerUse("read", node, method)
     name = method.attr.value
     if name in shape.api("container-drops"):
-        return Use("drop", node, call)
-    return Use("grow" if name in shape.api("container-grows") else "read", node, call)
+        return ContainerUse("drop", node, call)
+    return ContainerUse("grow" if name in shape.api("container-grows") else "read", node, call)
 
 
 def bounded(module: Module, name: str) -> bool:
@@ -144,7 +144,7 @@ def bounded(module: Module, name: str) -> bool:
     return False
 
 
-def _in_uncalled_clearer(module: Module, name: str, use: Use) -> bool:
+def _in_uncalled_clearer(module: Module, name: str, use: ContainerUse) -> bool:
     """A module-level cache with a `clear()` beside it that nothing in the file ever calls."""
     function = module.function_of(use.node)
     if name not in module_containers(module) or function is None or shape.is_method(function):
@@ -166,7 +166,7 @@ def _is_guard(module: Module, measured: cst.CSTNode) -> bool:
     return comparison is not None and not isinstance(comparison, cst.Assert)
 
 
-def _empties(module: Module, use: Use) -> bool:
+def _empties(module: Module, use: ContainerUse) -> bool:
     function = module.function_of(use.node)
     if any(_limited(value) for target, value in bindings(use.act) if target is use.node):
         return True

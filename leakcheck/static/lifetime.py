@@ -15,7 +15,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.syntax import children, dotted, parameters, walk
 
-Fate = Literal["released", "handed on", "left open"]
+ResourceFate = Literal["released", "handed on", "left open"]
 _DEEPEST_CALL = 3
 
 
@@ -48,13 +48,13 @@ def fate(
     closers: Collection[str],
     harmless: Collection[str] = (),
     depth: int = 0,
-) -> Fate:
+) -> ResourceFate:
     """Say what becomes of the resource that a local name holds.
 
     `closers` and `harmless` are qualified functions that end a resource or merely use it; a name
     that ends in a dot covers a whole package.
     """
-    verdict: Fate = "left open"
+    verdict: ResourceFate = "left open"
     for node in walk(function.body):
         if not isinstance(node, cst.Name) or node.value != name:
             continue
@@ -73,7 +73,7 @@ def _use(
     closers: Collection[str],
     harmless: Collection[str],
     depth: int,
-) -> Fate:
+) -> ResourceFate:
     above = module.parent(node)
     match above:
         case cst.Attribute() if above.value is node:
@@ -104,7 +104,7 @@ def _passed(
     closers: Collection[str],
     harmless: Collection[str],
     depth: int,
-) -> Fate:
+) -> ResourceFate:
     call = module.parent(arg)
     if not isinstance(call, cst.Call):
         return "handed on"

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from leakcheck.static.summaries import Analysis
 
 N = TypeVar("N", bound=cst.CSTNode)
-Function = cst.FunctionDef | cst.Lambda
-Loop = cst.For | cst.While
+LoopNode = cst.For | cst.While
 _COMPOUND = (cst.For, cst.While, cst.If, cst.With, cst.Try, cst.TryStar)
 
 
@@ -95,11 +94,11 @@ class Module:
         return self.nodes(cst.ClassDef)
 
     @cached_property
-    def loops(self) -> list[Loop]:
+    def loops(self) -> list[LoopNode]:
         """Every for and while loop; comprehensions are not loops here."""
         return [*self.nodes(cst.For), *self.nodes(cst.While)]
 
-    def loops_with(self, ids: frozenset[int]) -> list[Loop]:
+    def loops_with(self, ids: frozenset[int]) -> list[LoopNode]:
         """List the loops of these ids."""
         return [self._loops_by_id[each] for each in ids if each in self._loops_by_id]
 
@@ -126,7 +125,7 @@ class Module:
         """Return the class around the node, through any functions between them."""
         return self.enclosing(node, cst.ClassDef)
 
-    def loop_of(self, node: cst.CSTNode) -> Loop | None:
+    def loop_of(self, node: cst.CSTNode) -> LoopNode | None:
         """Return the innermost loop of the same function that runs the node at each turn."""
         inner = node
         for above in self.ancestors(node):
@@ -299,7 +298,7 @@ class Module:
         return {id(call): place for place, call in enumerate(self.calls)}
 
     @cached_property
-    def _loops_by_id(self) -> dict[int, Loop]:
+    def _loops_by_id(self) -> dict[int, LoopNode]:
         return {id(loop): loop for loop in self.loops}
 
     @cached_property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -11,9 +13,19 @@ from leakcheck.static import syntax
 from leakcheck.static.facts.extract import extract
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.module import Module
-from leakcheck.static.sketch import Sketch, sketch
 
 MOST_REEXPORTS = 4  # a name that is handed on more often than this stays unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """The names of a module's classes and top-level functions, and what it imports as what.
+
+    That is enough to follow an import through it: LibCST parses only where a name is defined.
+    """
+
+    defined: frozenset[str]
+    imported: Mapping[str, str]
 
 
 class Project:
@@ -55,7 +67,7 @@ class Project:
         """Return what the module of a path defines and imports; None when it cannot be parsed."""
         if path not in self._sketches:
             try:
-                self._sketches[path] = sketch(self._read(path))
+                self._sketches[path] = _sketch_of(self._read(path))
             except SourceError:
                 self._sketches[path] = None
         return self._sketches[path]
@@ -156,3 +168,37 @@ class Project:
     def paths(self) -> tuple[str, ...]:
         """Every path of the project, sorted."""
         return tuple(sorted(self._sources))
+
+
+def _sketch_of(source: str) -> Sketch | None:
+    """Sketch a module's source; None when the standard library cannot parse it."""
+    outline = syntax.outline(source)
+    if outline is None:
+        return None
+    defined: set[str] = set()
+    imported: dict[str, str] = {}
+    todo: list[tuple[ast.AST, bool]] = [(outline, True)]
+    while todo:
+        node, at_top = todo.pop()
+        match node:
+            case ast.Import(names=aliases):
+                imported |= {a.asname: a.name for a in aliases if a.asname}
+                heads = (a.name.partition(".")[0] for a in aliases if not a.asname)
+                imported |= {head: head for head in heads}
+            case ast.ImportFrom():
+                imported |= _imports(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if at_top:
+                defined.add(name)
+            case ast.ClassDef(name=name):
+                defined.add(name)
+        if not isinstance(node, (ast.expr, ast.Import, ast.ImportFrom)):
+            within = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            below = [(child, at_top and not within) for child in ast.iter_child_nodes(node)]
+            todo += reversed(below)  # the last import of a name counts
+    return Sketch(frozenset(defined), imported)
+
+
+def _imports(node: ast.ImportFrom) -> dict[str, str]:
+    module = "." * node.level + (node.module or "")
+    joint = "" if module.endswith(".") else "."
+    return {a.asname or a.name: f"{module}{joint}{a.name}" for a in node.names if a.name != "*"}

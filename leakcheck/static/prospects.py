@@ -30,7 +30,7 @@ _CUTS = frozenset({"detach", "detach_", "data"})
 
 
 @dataclass(frozen=True, slots=True)
-class Prospects:
+class OutlineProspects:
     """What of a file can make graphs pile up."""
 
     on_self: bool  # a method adds to an attribute of self
@@ -43,13 +43,13 @@ class Prospects:
 
 
 @lru_cache(maxsize=1)
-def prospects(outline: ast.Module) -> Prospects:
+def prospects(outline: ast.Module) -> OutlineProspects:
     """Look once at each node of a file's outline."""
     nodes = syntax.outline_nodes(outline)
     loops = [node for node in nodes if isinstance(node, (ast.For, ast.While))]
     in_loops = [inner for loop in loops for inner in ast.walk(loop)]
     called = [(node, _called(node)) for node in nodes if isinstance(node, ast.Call)]
-    return Prospects(
+    return OutlineProspects(
         on_self=_grows_on_self(nodes),
         in_loop=any(isinstance(node, ast.AugAssign) or _adds_in_place(node) for node in in_loops),
         trains=any("backward" in name or name == "grad" for _, name in called)

@@ -18,7 +18,7 @@ Env = dict[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class GrowingPlace:
     """A place whose contents grow: at every turn of the loops, or with every call of the method."""
 
     how: How
@@ -49,7 +49,7 @@ class Feed:
     call: cst.CSTNode
     argument: Value
     owner: ClassInfo
-    growth: Growth
+    growth: GrowingPlace
     loops: Ids
     method: str = ""
     guessed: bool = False  # the class follows from the method's name alone
@@ -62,7 +62,7 @@ class Fill:
     call: cst.CSTNode
     argument: Value
     definition: Definition
-    growth: Growth
+    growth: GrowingPlace
     loops: Ids
 
 

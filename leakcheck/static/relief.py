@@ -14,12 +14,12 @@ from leakcheck.static import syntax
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
 _TAKES_OUT = frozenset({"pop", "popleft", "clear", "popitem"})
 
 
-def relieved(flow: Flow, growth: Growth) -> bool:
+def relieved(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether every loop the place outlives, or else its method, also takes something out of it."""
     bodies: list[cst.CSTNode] = [*flow.module.loops_with(growth.loops)]
     if growth.per_call and not bodies:
@@ -28,7 +28,7 @@ def relieved(flow: Flow, growth: Growth) -> bool:
     return bool(bodies) and all(_relieves(flow, growth, body, place) for body in bodies)
 
 
-def _relieves(flow: Flow, growth: Growth, body: cst.CSTNode, place: str) -> bool:
+def _relieves(flow: Flow, growth: GrowingPlace, body: cst.CSTNode, place: str) -> bool:
     for node in syntax.walk(body):
         if node is growth.node:
             continue
@@ -46,7 +46,7 @@ def _relieves(flow: Flow, growth: Growth, body: cst.CSTNode, place: str) -> bool
     return False
 
 
-def _is_relief(flow: Flow, growth: Growth, node: cst.Assign, place: str) -> bool:
+def _is_relief(flow: Flow, growth: GrowingPlace, node: cst.Assign, place: str) -> bool:
     """Whether an assignment lets the old contents go, rather than giving the first ones."""
     if _cuts_back(flow, node, place):
         return True

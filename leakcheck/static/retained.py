@@ -12,7 +12,7 @@ from leakcheck.static.values import Value
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
-    from leakcheck.static.module import Loop
+    from leakcheck.static.module import LoopNode
 
 
 def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
@@ -34,7 +34,7 @@ def retains(call: cst.Call) -> bool:
     return found is not None and syntax.constant(found.value) is True
 
 
-def _read_in(flow: Flow, loop: Loop, outside: Mapping[str, Value]) -> Iterator[Value]:
+def _read_in(flow: Flow, loop: LoopNode, outside: Mapping[str, Value]) -> Iterator[Value]:
     for node in syntax.walk(loop.body):
         if isinstance(node, cst.Name) and node.value in outside:
             above = flow.module.parent(node)
@@ -43,7 +43,7 @@ def _read_in(flow: Flow, loop: Loop, outside: Mapping[str, Value]) -> Iterator[V
                 yield outside[node.value]
 
 
-def _goes_round(flow: Flow, loop: Loop) -> bool:
+def _goes_round(flow: Flow, loop: LoopNode) -> bool:
     """Whether a state goes into a call and comes back, `out, h = rnn(x, h)`, and is never cut.
 
     Without retain_graph such a loop fails in its second turn.

@@ -12,7 +12,7 @@ from typing import cast
 
 import libcst as cst
 
-from leakcheck.static.module import Loop, Module
+from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.names import table
 from leakcheck.static.syntax import argument, bindings, children, dotted, parameters, walk
 
@@ -213,7 +213,7 @@ def trains(module: Module, node: cst.CSTNode) -> bool:
     return False
 
 
-def training_loop(module: Module, node: cst.CSTNode) -> Loop | None:
+def training_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:
     """Return the innermost loop around the node that trains in its body."""
     loop = module.loop_of(node)
     while loop is not None and not trains(module, loop.body):

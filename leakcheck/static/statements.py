@@ -10,14 +10,14 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.assignments import augment, note_step_output, rebind
-from leakcheck.static.carried import note_turn
 from leakcheck.static.definitions import Definition
 from leakcheck.static.gradient import mode_of
+from leakcheck.static.records import Frame, GrowingPlace
 from leakcheck.static.values import ANYTHING, EMPTY, NONE, Value, join
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
-    from leakcheck.static.records import Env, Frame
+    from leakcheck.static.records import Env
 
 
 def execute(flow: Flow, node: cst.CSTNode) -> None:
@@ -149,8 +149,6 @@ def _while(flow: Flow, node: cst.While) -> None:
 
 
 def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
-    from leakcheck.static.records import Frame
-
     before, recording = dict(flow.env), flow.recording
     gradient = flow.gradient
     flow.before[id(node)] = before
@@ -164,7 +162,7 @@ def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
     frame = Frame(node)
     _turn(flow, frame, start)
     if recording:
-        note_turn(flow, frame)
+        _note_turn(flow, frame)
     after = flow.next_turn(before, id(node))
     for env in frame.breaks:
         after = merge(after, env)
@@ -186,6 +184,46 @@ def _turn(flow: Flow, frame: Frame, start: Callable[[], Any]) -> None:
     flow.dead = False
     flow.frames.pop()
     flow.born = outer
+
+
+def _note_turn(flow: Flow, frame: Frame) -> None:
+    """Record what goes round a loop: what a turn computes from what the turn before left."""
+    loop = id(frame.node)
+    carried: list[GrowingPlace] = []
+    seen = {key[0] for key in flow.growths}
+    for path, value in flow.env.items():
+        node = flow.changed.get(path)
+        if node is None or id(node) in seen:
+            continue
+        if loop in value.stale and loop in value.born and value.carries:
+            carried.append(GrowingPlace("carry", node, path, value, value, frozenset({loop})))
+    # a loss that is computed anew in every turn only shows what the state carries
+    states = [g for g in carried if _read_before_set(flow, frame, g)]
+    for growth in states or [g for g in carried if _in_every_turn(flow, frame, g)]:
+        flow.grow(growth)
+
+
+def _in_every_turn(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
+    """Whether the place is set whatever happens; else the old value is merely still there."""
+    for above in flow.module.ancestors(growth.node):
+        if above is frame.node:
+            return True
+        if isinstance(above, (cst.If, cst.Try, cst.TryStar, cst.Match)):
+            return False
+    return False
+
+
+def _read_before_set(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
+    """Whether a turn of the loop reads the place before it sets it."""
+    for node in syntax.walk(frame.node):
+        if node is growth.node:
+            inner = syntax.walk(getattr(node, "value", node))
+            return any(flow.path(part) == growth.target for part in inner)
+        if isinstance(node, (cst.Name, cst.Attribute)) and flow.path(node) == growth.target:
+            above = flow.module.parent(node)
+            if not isinstance(above, cst.AssignTarget):
+                return True
+    return False
 
 
 def _with(flow: Flow, node: cst.With) -> None:

@@ -23,8 +23,8 @@ from leakcheck.static.values import (
     PLAIN,
     SURE,
     UNKNOWN,
-    Kind,
     Value,
+    ValueKind,
 )
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ class Analysis:
         return Value(entries=outside) if (scope, name) in self._declared else None
 
     @cached_property
-    def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], Kind]:
-        found: dict[tuple[cst.FunctionDef | None, str], Kind] = {}
+    def _outer_starts(self) -> dict[tuple[cst.FunctionDef | None, str], ValueKind]:
+        found: dict[tuple[cst.FunctionDef | None, str], ValueKind] = {}
         for node in self.module.nodes(cst.Assign):
             for target, value in syntax.bindings(node):
                 kind = empty_container(value)
@@ -359,7 +359,7 @@ class Analysis:
 
 def _spread(function: cst.FunctionDef) -> dict[str, Value]:
     """Return what `*args` and `**kwargs` start with: whatever the caller hands over."""
-    spread: list[tuple[object, Kind]] = [
+    spread: list[tuple[object, ValueKind]] = [
         (function.params.star_arg, "list"),
         (function.params.star_kwarg, "dict"),
     ]

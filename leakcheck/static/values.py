@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 NONE, UNKNOWN, LIKELY, SURE = range(4)
 MOST_NESTING = 4  # containers in containers deeper than this are one value
 
-Kind = Literal["tensor", "number", "list", "dict", "tuple", "object", "module", "loss", "class",
-               "function", "bounded", "unknown"]  # fmt: skip
+ValueKind = Literal[
+    "tensor", "number", "list", "dict", "tuple", "object", "module", "loss", "class", "function",
+    "bounded", "unknown",
+]  # fmt: skip
 Ids = frozenset[int]
-Names = frozenset[str]
+NameSet = frozenset[str]
 _NO_IDS: Ids = frozenset()
-_NO_NAMES: Names = frozenset()
+_NO_NAMES: NameSet = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,11 @@ class Value:
     """One abstract value; the sets say what it was computed from."""
 
     graph: int = UNKNOWN
-    kind: Kind = "unknown"
+    kind: ValueKind = "unknown"
     origins: Ids = _NO_IDS  # ids of the calls that made it: evidence found later reaches it there
-    parameters: Names = _NO_NAMES  # carries a graph if these parameters of the function do
-    inputs: Names = _NO_NAMES  # computed from these parameters, whatever they carry
-    entries: Names = _NO_NAMES  # computed from what these attributes held when the method began
+    parameters: NameSet = _NO_NAMES  # carries a graph if these parameters of the function do
+    inputs: NameSet = _NO_NAMES  # computed from these parameters, whatever they carry
+    entries: NameSet = _NO_NAMES  # computed from what these attributes held when the method began
     born: Ids = _NO_IDS  # loops whose current turn made it
     stale: Ids = _NO_IDS  # loops of which an earlier turn's graph is in it
     sinks: Ids = _NO_IDS  # growing places whose contents are in it

@@ -4,7 +4,7 @@ import weakref
 
 import torch
 
-STEPS = 100
+STEPS = 400
 
 
 class Response:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -17,7 +17,6 @@ class BackReference(Rule):
     code = "LK213"
     summary = "two objects hold each other, so only the garbage collector frees them"
     help = "hold the owner by weakref.ref, or drop one side when the work is done"
-    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("self",)
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -57,7 +56,7 @@ def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:
     )
 
 
-def _kept(linked: Linked, call: Call, holder: str) -> tuple[FileFacts, Use] | None:
+def _kept(linked: Linked, call: Call, holder: str) -> tuple[FileFacts, AttributeEffect] | None:
     """Return where the class that is called stores, as it is, the argument that holds it."""
     made = linked.class_called(call.qualified or call.spelled)
     for member in made.file.lineage(made) if made is not None else ():
@@ -92,11 +91,11 @@ def _deletions(linked: Linked) -> Iterator[tuple[FileFacts, Call]]:
         yield from linked.calls_of(function)
 
 
-def _is_told_of_self(use: Use) -> bool:
+def _is_told_of_self(use: AttributeEffect) -> bool:
     return use.role == "bind" and use.value is not None and use.value.text == "self"
 
 
-def _is_held(facts: FileFacts, use: Use) -> bool:
+def _is_held(facts: FileFacts, use: AttributeEffect) -> bool:
     """`self.bar.owner = self`, or `item.owner = self` beside `self.items.append(item)`."""
     if use.holder.startswith("self."):
         return not sets_up(facts, use.function) or use.holder.count(".") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -16,9 +16,6 @@ class ClosureKeptByModule(Rule):
     code = "LK214"
     summary = "a model is given a function that holds the model, so only the collector frees it"
     help = "close over a weakref to the model, or take the model as a parameter"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each function assigns to an attribute of a model that it was given."""
@@ -30,7 +27,7 @@ class ClosureKeptByModule(Rule):
                     yield self.hit(use.at, told, confidence="medium")
 
 
-def _is_model(facts: FileFacts, use: Use) -> bool:
+def _is_model(facts: FileFacts, use: AttributeEffect) -> bool:
     """Whether the holder is a plain name for a model that the function around was given or made."""
     function = facts.function(use.function)
     if function is None or use.holder.rpartition("_")[2] not in api("model-names"):
@@ -39,7 +36,7 @@ def _is_model(facts: FileFacts, use: Use) -> bool:
     return use.holder in function.parameters or any(b.name == use.holder for b in made)
 
 
-def _holds(facts: FileFacts, use: Use, name: str) -> bool:
+def _holds(facts: FileFacts, use: AttributeEffect, name: str) -> bool:
     """Whether a lambda, a partial, a nested function, or what one returns, closes over the name."""
     value = use.value
     if value is None:
@@ -58,7 +55,7 @@ def _holds(facts: FileFacts, use: Use, name: str) -> bool:
     return any(_closes_over(facts, index, name) for index in inner)
 
 
-def _is(call: Call, use: Use) -> bool:
+def _is(call: Call, use: AttributeEffect) -> bool:
     return call.bound == f"{use.holder}.{use.name}" and call.at.line == use.at.line
 
 
@@ -79,7 +76,7 @@ def _is_own(facts: FileFacts, index: int, name: str) -> bool:
     return bound or name in facts.functions[index].parameters
 
 
-def _put_back(facts: FileFacts, use: Use) -> bool:
+def _put_back(facts: FileFacts, use: AttributeEffect) -> bool:
     """Whether the attribute is given another value, or taken off, by the same function."""
     around = facts.method_around(use.function)
     same = (other for other in facts.uses_by_name[use.name] if other.holder == use.holder)
@@ -87,7 +84,7 @@ def _put_back(facts: FileFacts, use: Use) -> bool:
     return any(facts.method_around(other.function) is around for other in again)
 
 
-def _wraps_itself(module: Module, use: Use) -> bool:
+def _wraps_itself(module: Module, use: AttributeEffect) -> bool:
     """`model.forward = lambda x: ... model.forward ...`, which wrapped-forward-cycle tells."""
     lines = module.source.splitlines()[use.at.line - 1 : use.at.end_line]
     return use.name in api("module-methods") and (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from leakcheck.static import hooks, shape, syntax
-from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
@@ -19,9 +19,6 @@ class ClosureStoredOnSelf(Rule):
     """Closures over `self` that `self` keeps, in classes that hold tensors."""
 
     code = "LK204"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
     summary = "an object keeps a closure over itself, so only the garbage collector frees it"
     help = "make it a method, or close over a weakref to the object"
 
@@ -84,7 +81,7 @@ def _closure_makers(facts: FileFacts) -> Iterator[str]:
             yield f"self.{maker.name}"
 
 
-def _holds(use: Use, call: Call) -> bool:
+def _holds(use: AttributeEffect, call: Call) -> bool:
     """Whether the use gives what the call is bound to, as it is or in a tuple."""
     if use.role not in ("add", "slot", "bind"):
         return False

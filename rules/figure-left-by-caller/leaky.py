@@ -10,18 +10,18 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import torch
 
-EPOCHS = 12
+EPOCHS = 250
 
 
 def draw(losses):
-    figure, axes = plt.subplots()
+    figure, axes = plt.subplots(figsize=(1, 1))
     axes.plot(losses)
     return figure
 
 
 def report(folder, epoch, losses):
     figure = draw(losses)  # leak: figure-left-by-caller
-    figure.savefig(Path(folder) / f"{epoch}.png")
+    figure.savefig(Path(folder) / f"{epoch}.png", dpi=10)
 
 
 def main(folder):

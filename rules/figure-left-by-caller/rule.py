@@ -27,7 +27,6 @@ class FigureLeftByCaller(Rule):
     code = "LK610"
     summary = "a function hands out a pyplot figure, and its caller leaves it open"
     help = "call plt.close(fig) when it is saved or logged"
-    proof = "static only where matplotlib is not installed"
     words = ("plot", "fig", "draw", "vis", "show")
     needs_torch = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import Use
+from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -33,7 +33,7 @@ class ForwardKeepsOutputs(Rule):
                     yield self.hit(use.at, f"`self.{use.name}` grows at every forward pass")
 
 
-def _keeps(use: Use) -> bool:
+def _keeps(use: AttributeEffect) -> bool:
     added = use.role == "add" and use.how in ("append", "extend", "insert")
     value = use.value
     tensor = value is not None and value.kind in ("name", "call", "other")
@@ -41,7 +41,7 @@ def _keeps(use: Use) -> bool:
     return added and use.holder == "self" and not use.guarded and tensor and not number
 
 
-def _is_never_emptied(linked: Linked, use: Use) -> bool:
+def _is_never_emptied(linked: Linked, use: AttributeEffect) -> bool:
     starts_empty = False
     for facts, other in linked.uses(use.name):
         first = sets_up(facts, other.function)

@@ -16,7 +16,7 @@ class HandlerLeftOpen(Rule):
     code = "LK612"
     summary = "a log handler is taken off its logger and its file stays open"
     help = "call the handler's close() as well"
-    proof = "static only: what stays open is a file, not memory"
+    proof = "static only: CPython closes the file with its handler, so none stays open"
     words = ("removeHandler(",)
 
     def check(self, module: Module) -> Iterator[Hit]:

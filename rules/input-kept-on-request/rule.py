@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import Use
+from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -38,7 +38,7 @@ class InputKeptOnRequest(Rule):
                 )
 
 
-def _hangs(use: Use) -> bool:
+def _hangs(use: AttributeEffect) -> bool:
     """Whether it gives what is computed, and by its name heavy, to somebody else's object."""
     heavy = use.role == "bind" and _HOLDER.search(use.holder) and _HEAVY.search(use.name)
     return bool(heavy) and use.value is not None and use.value.kind in _COMPUTED

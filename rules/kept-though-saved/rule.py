@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import Call, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -36,7 +36,7 @@ class KeptThoughSaved(Rule):
                     )
 
 
-def _collects(use: Use, call: Call, name: str) -> bool:
+def _collects(use: AttributeEffect, call: Call, name: str) -> bool:
     """Whether the same loop appends the very object."""
     here = use.function == call.function and use.loops == call.loops and use.how == "append"
     return here and use.value is not None and use.value.text == name

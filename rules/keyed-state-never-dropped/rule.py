@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.keys import one_of_many, words_of
 from leakcheck.static.facts.link import Member
-from leakcheck.static.facts.model import Expr, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -40,7 +40,7 @@ class KeyedStateNeverDropped(Rule):
                     )
 
 
-def _filled(member: Member) -> Iterator[tuple[str, Use]]:
+def _filled(member: Member) -> Iterator[tuple[str, AttributeEffect]]:
     """Yield the attributes that methods fill under keys, and where first."""
     facts = member.file.facts
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def _from_data(name: str, key: Expr) -> bool:
     return one_of_many(key) or (cached and _CACHE.search(name.lower()) is not None)
 
 
-def _behind(facts: FileFacts, use: Use) -> str:
+def _behind(facts: FileFacts, use: AttributeEffect) -> str:
     """Name the attribute that a local name stands for, or for an item of."""
     if use.holder:
         return ""

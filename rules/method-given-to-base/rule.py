@@ -15,9 +15,6 @@ class MethodGivenToBase(Rule):
     """Bound methods and closures over `self` passed to the base class's constructor."""
 
     code = "LK209"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
     summary = "a bound method is given to the base class, whose constructor may store it on self"
     help = "override a method of the base class instead, or pass a weakref.WeakMethod"
     severity = "info"

@@ -2,7 +2,7 @@
 
 import torch
 
-STEPS = 100
+STEPS = 400
 
 
 class Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import Use
+from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -16,7 +16,6 @@ class MethodKeptOnSelf(Rule):
     code = "LK212"
     summary = "an object keeps one of its own bound methods, so only the collector frees it"
     help = "choose the method where it is called, or keep its name"
-    proof = "static only: the collector frees the cycle in the end, so a run sees garbage"
     words = ("= self.", "(\n")
     needs_torch = True
 
@@ -39,5 +38,5 @@ def _methods(member: Member) -> set[str]:
     }
 
 
-def _names_one(use: Use, methods: set[str]) -> bool:
+def _names_one(use: AttributeEffect, methods: set[str]) -> bool:
     return use.value is not None and use.value.kind == "name" and use.value.text in methods

@@ -10,8 +10,8 @@ from itertools import takewhile
 import libcst as cst
 
 from leakcheck.static import growth, shape, syntax
-from leakcheck.static.facts.model import Call, FileFacts, Use
-from leakcheck.static.module import Loop, Module
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
+from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 
@@ -118,7 +118,7 @@ def _is_for_some(module: Module, node: cst.CSTNode) -> bool:
 _SOME = re.compile(r"len\(|batch_idx|count|num_|max|<|>")
 
 
-def _slots(facts: FileFacts) -> Iterator[tuple[Use, str]]:
+def _slots(facts: FileFacts) -> Iterator[tuple[AttributeEffect, str]]:
     """Yield where a loop files a layer's output, made without gradients, under a key."""
     for use in facts.local_uses:
         value = use.value
@@ -159,7 +159,7 @@ def _files(loop: ast.For | ast.While) -> bool:
     return False
 
 
-def _appends_to_local(module: Module, call: cst.Call, loop: Loop) -> bool:
+def _appends_to_local(module: Module, call: cst.Call, loop: LoopNode) -> bool:
     """`name.append(x)`, to a list made empty in the same function, outside the loop."""
     match call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=attr), args=[_]):
@@ -174,7 +174,7 @@ def _appends_to_local(module: Module, call: cst.Call, loop: Loop) -> bool:
     return False
 
 
-def _made_without(module: Module, call: cst.Call, loop: Loop) -> bool:
+def _made_without(module: Module, call: cst.Call, loop: LoopNode) -> bool:
     """Whether what is added was bound in the loop, and always without gradients."""
     value = call.args[0].value
     if not isinstance(value, cst.Name):
@@ -183,7 +183,7 @@ def _made_without(module: Module, call: cst.Call, loop: Loop) -> bool:
     return bool(made) and all(shape.gradients_off(module, node) for node in made)
 
 
-def _over_batches(module: Module, loop: Loop) -> bool:
+def _over_batches(module: Module, loop: LoopNode) -> bool:
     if not isinstance(loop, cst.For):
         return False
     function = module.function_of(loop)
@@ -211,7 +211,7 @@ def _in_steps_of_a_batch(loop: cst.For) -> bool:
 _BATCH = re.compile(r"batch|(^|_)bs$", re.IGNORECASE)
 
 
-def _decodes(loop: Loop) -> bool:
+def _decodes(loop: LoopNode) -> bool:
     """Whether each turn decodes images or frames: the largest outputs there are."""
     return any(
         isinstance(node, cst.Call) and _DECODES.search(dotted(node.func)) is not None
@@ -223,7 +223,7 @@ _DECODES = re.compile(r"(^|[._])(decode_vae|decode_latents|vae\.decode)$")
 _BATCHES = ("batches", "data_iter", "test_iter", "val_iter", "eval_iter", "data_iterator")
 
 
-def _outputs(module: Module, loop: Loop) -> set[str]:
+def _outputs(module: Module, loop: LoopNode) -> set[str]:
     """The names that hold this turn's batch, or the model's result for it, on the device."""
     names: set[str] = set()
     for node in shape.own_nodes(loop.body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, FileFacts
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -23,7 +23,7 @@ class OverwrittenWhileOpen(Rule):
     code = "LK606"
     summary = "a resource is opened into an attribute whose previous one is still open"
     help = "close the old one first, or refuse a second call"
-    proof = "static only: what stays open are files and processes, not memory"
+    proof = "static only: CPython closes the file that is dropped, so one stays open"
     words = ("open(", "File(", "Writer(", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -39,7 +39,7 @@ class OverwrittenWhileOpen(Rule):
                 )
 
 
-def _opens(use: Use) -> bool:
+def _opens(use: AttributeEffect) -> bool:
     made = use.value.text if use.value is not None and use.value.kind == "call" else ""
     return (
         use.role == "bind"
@@ -48,7 +48,7 @@ def _opens(use: Use) -> bool:
     )
 
 
-def _looked_at(facts: FileFacts, use: Use) -> bool:
+def _looked_at(facts: FileFacts, use: AttributeEffect) -> bool:
     """Whether the function reads the attribute, or ends everything, before it opens it anew."""
     return any(
         other.function == use.function and other.name == use.name and other.at < use.at

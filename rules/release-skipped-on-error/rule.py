@@ -18,7 +18,7 @@ class ReleaseSkippedOnError(Rule):
     code = "LK613"
     summary = "a context manager releases what it opened, but not when its block raises"
     help = "put the yield into a try block and the release into its finally"
-    proof = "static only: what stays are files and processes, and only after an error"
+    proof = "static only: CPython ends a pool that is dropped, and only an error leaves one"
     words = ("contextmanager",)
 
     def check(self, module: Module) -> Iterator[Hit]:

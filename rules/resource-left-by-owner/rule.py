@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
-from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.facts.resources import ends
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -19,7 +19,7 @@ class ResourceLeftByOwner(Rule):
     code = "LK605"
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
-    proof = "static only: the file closes when its owner is dropped, so it is late, not lost"
+    proof = "static only: CPython closes the file with its owner, so none stays open"
     words = (
         "def close",
         "open",
@@ -83,7 +83,7 @@ def _closing(linked: Linked, member: Member) -> list[str]:
 _ENDS_IT_ALL = ("finalize", "teardown")  # whatever they are given: loggers are told a status
 
 
-def _only_pauses(member: Member, name: str, use: Use) -> bool:
+def _only_pauses(member: Member, name: str, use: AttributeEffect) -> bool:
     """Whether work ends and may begin again with the same resource, as by `start` and `stop`."""
     if name not in ("stop", "finish"):
         return False
@@ -106,7 +106,7 @@ def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
     return (Evidence(place, "closing", name),)
 
 
-def _acquired(facts: FileFacts, use: Use) -> str:
+def _acquired(facts: FileFacts, use: AttributeEffect) -> str:
     """Return what opens the resource, here or where a local name was bound to it."""
     values = [use.value] if use.value is not None else []
     if values and values[0].kind == "name":
@@ -152,7 +152,7 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
     return not linked.spelled_as_string(name)
 
 
-def _is_property(facts: FileFacts, use: Use) -> bool:
+def _is_property(facts: FileFacts, use: AttributeEffect) -> bool:
     """Whether the attribute is given out under another name: `return self._writer`."""
     return use.function >= 0 and "property" in facts.functions[use.function].decorators
 

@@ -21,9 +21,6 @@ class SelfInOwnContainer(Rule):
     """`self` stored in a container that `self` holds."""
 
     code = "LK206"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
     summary = "an object is filed in its own container, so only the garbage collector frees it"
     help = "pass self when the entry is used, or store a weakref to it"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import Call, Expr, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -48,7 +48,7 @@ class StateLeftAtReset(Rule):
                 yield self.hit(use.at, told, confidence="medium")
 
 
-def _refilled(member: Member, begun: set[str]) -> Iterator[Use]:
+def _refilled(member: Member, begun: set[str]) -> Iterator[AttributeEffect]:
     """Yield where a reset before each episode fills what it never empties, and is no record."""
     facts, methods = member.file.facts, member.facts.methods
     reset = methods.get("reset") if "step" in methods else None
@@ -90,7 +90,9 @@ def _emptied(member: Member, begun: set[str]) -> dict[str, int]:
     return found
 
 
-def _grown(member: Member, begun: set[str], emptied: dict[str, int]) -> Iterator[tuple[Use, str]]:
+def _grown(
+    member: Member, begun: set[str], emptied: dict[str, int]
+) -> Iterator[tuple[AttributeEffect, str]]:
     """Yield where a container grows that nobody empties, with a sibling that grows beside it."""
     facts = member.file.facts
     adds = [use for use in facts.uses if _adds(use) and use.name in begun]
@@ -107,7 +109,7 @@ def _grown(member: Member, begun: set[str], emptied: dict[str, int]) -> Iterator
                 yield use, sibling
 
 
-def _asked_before(facts: FileFacts, put: Use) -> bool:
+def _asked_before(facts: FileFacts, put: AttributeEffect) -> bool:
     """`if kind not in self.kinds: self.kinds.append(kind)`."""
     return any(
         use.role == "read" and use.function == put.function and use.at < put.at
@@ -115,7 +117,7 @@ def _asked_before(facts: FileFacts, put: Use) -> bool:
     )
 
 
-def _adds(use: Use) -> bool:
+def _adds(use: AttributeEffect) -> bool:
     """Whether it takes in one more thing each time: a key of few, `self.maps[layer]`, does not."""
     if use.holder != "self" or use.how == "+=":
         return False

@@ -1,6 +1,9 @@
 """Each step has a table of its own."""
 
+import torch
 import wandb
+
+STEPS = 300
 
 
 class Monitor:
@@ -17,8 +20,11 @@ class Monitor:
 def main():
     wandb.init(mode="offline")
     monitor = Monitor()
-    for step in range(100):
-        monitor.log(step, ["a sample" * 100])
+    model = torch.nn.Linear(8, 1)
+    for step in range(STEPS):
+        loss = model(torch.randn(4, 8)).square().mean()
+        loss.backward()
+        monitor.log(step, [f"sample {step} " * 100])
     wandb.finish()
 
 

@@ -1,6 +1,9 @@
 """The table keeps each row of each step."""
 
+import torch
 import wandb
+
+STEPS = 300
 
 
 class Monitor:
@@ -16,8 +19,11 @@ class Monitor:
 def main():
     wandb.init(mode="offline")
     monitor = Monitor()
-    for step in range(100):
-        monitor.log(step, ["a sample" * 100])
+    model = torch.nn.Linear(8, 1)
+    for step in range(STEPS):
+        loss = model(torch.randn(4, 8)).square().mean()
+        loss.backward()
+        monitor.log(step, [f"sample {step} " * 100])
     wandb.finish()
 
 

@@ -17,7 +17,7 @@ class TableNeverRenewed(Rule):
     code = "LK316"
     summary = "a table of results gets rows in every call and is never replaced"
     help = "make a new table once it is logged"
-    proof = "static only: needs wandb"
+    proof = "static only: for all a run knows, code of wandb or pandas may yet take the rows away"
     words = (".add_data(",)
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -22,7 +22,9 @@ class ThreadWithoutEnd(Rule):
     code = "LK608"
     summary = "an object starts a thread whose loop has no way out"
     help = "leave the loop on a stop event or a None in the queue, and join in close()"
-    proof = "static only: what stays is a thread, and what it holds"
+    proof = (
+        "static only: a run tells the threads, held by `threading`, not the line that starts them"
+    )
     words = ("Thread", "Process", "create_task", "ensure_future")
 
     def check(self, module: Module) -> Iterator[Hit]:

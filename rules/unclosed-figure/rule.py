@@ -18,7 +18,6 @@ class UnclosedFigure(Rule):
     code = "LK601"
     summary = "a pyplot figure is saved and never closed"
     help = "call plt.close(fig) when it is saved, or make it with matplotlib.figure.Figure"
-    proof = "static only where matplotlib is not installed"
     words = ("pyplot", "pylab")
 
     def check(self, module: Module) -> Iterator[Hit]:

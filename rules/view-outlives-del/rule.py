@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import Binding, Call, FileFacts, Use
+from leakcheck.static.facts.model import AttributeEffect, Binding, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -37,7 +37,7 @@ class ViewOutlivesDel(Rule):
                         )
 
 
-def _deleted_before(facts: FileFacts, call: Call) -> list[Use]:
+def _deleted_before(facts: FileFacts, call: Call) -> list[AttributeEffect]:
     return [
         use
         for use in facts.local_uses
@@ -45,7 +45,7 @@ def _deleted_before(facts: FileFacts, call: Call) -> list[Use]:
     ]
 
 
-def _views(facts: FileFacts, deleted: Use, call: Call) -> Iterator[Binding]:
+def _views(facts: FileFacts, deleted: AttributeEffect, call: Call) -> Iterator[Binding]:
     """Yield the names that a slice of it is bound to, up to the collection."""
     here = [bound for bound in facts.bindings if bound.function == deleted.function]
     gone = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, Use
+from leakcheck.static.facts.model import AttributeEffect, Call
 from leakcheck.static.facts.resources import acquired, ends, left_open, runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -21,7 +21,7 @@ class WorkersNeverEnded(Rule):
     code = "LK604"
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
-    proof = "static only: what stays are other processes, and a run watches its own memory"
+    proof = "static only: CPython ends the workers of a pool that is dropped, so none stays"
     words = (
         "Pool",
         "Manager",
@@ -55,7 +55,7 @@ class WorkersNeverEnded(Rule):
                     )
 
 
-def _is_pool(use: Use) -> bool:
+def _is_pool(use: AttributeEffect) -> bool:
     """Whether processes are started, which do not end when the last reference to them is gone."""
     return use.value is not None and use.value.kind == "call" and use.value.text in api("pools")
 

@@ -17,9 +17,6 @@ class WrappedForwardCycle(Rule):
     """Methods replaced by partials, lambdas and closures that hold the object's bound method."""
 
     code = "LK205"
-    proof = (
-        "static only: the collector frees the cycle in the end, so a run sees garbage, not growth"
-    )
     summary = "a module's method is replaced by a wrapper that holds the module"
     help = "wrap type(module).forward and pass a weakref to the module"
     words = (".forward", "partial", "lambda")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import lifetime, shape
-from leakcheck.static.module import Loop, Module
+from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 
@@ -32,7 +32,7 @@ class WriterPerStep(Rule):
                 yield self.hit(call, "each step makes one more, and something global keeps it")
 
 
-def _step_loop(module: Module, call: cst.Call) -> Loop | None:
+def _step_loop(module: Module, call: cst.Call) -> LoopNode | None:
     """The loop around it takes the steps itself: an inner one would make it once an epoch."""
     loop = shape.training_loop(module, call)
     if loop is None:
@@ -45,7 +45,7 @@ def _step_loop(module: Module, call: cst.Call) -> Loop | None:
     return None if inner else loop
 
 
-def _closed(module: Module, loop: Loop, name: str) -> bool:
+def _closed(module: Module, loop: LoopNode, name: str) -> bool:
     return bool(name) and any(
         isinstance(node, cst.Attribute)
         and dotted(node.value) == name

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import Use
+from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -32,9 +32,9 @@ class WrittenNeverRead(Rule):
                     yield self.hit(first.at, told, confidence="medium")
 
 
-def _filled(member: Member) -> dict[str, Use]:
+def _filled(member: Member) -> dict[str, AttributeEffect]:
     """Map what methods that are called again and again put something into, to where first."""
-    facts, found = member.file.facts, dict[str, Use]()
+    facts, found = member.file.facts, dict[str, AttributeEffect]()
     for use in facts.uses:
         added = use.role in ("add", "slot") and use.holder == "self"
         method = facts.method_around(use.function) if added else None
@@ -73,5 +73,5 @@ def _never_read(member: Member, name: str) -> bool:
     return all(_only_writes(use) for _, use in member.file.uses_of(name, member))
 
 
-def _only_writes(use: Use) -> bool:
+def _only_writes(use: AttributeEffect) -> bool:
     return use.role in ("bind", "add", "slot") and use.how != "setdefault"

@@ -28,8 +28,8 @@ import watched_turns
 from gpu_loops import LOOPS, Loop, training
 from torch import nn
 
-from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.watch import Ledger
+from leakcheck.memory.window import allocation_stacks
 from leakcheck.runtime.readings.devices import DeviceMeter
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.ledger import explain
 from leakcheck.memory.watch import Ledger
+from leakcheck.memory.window import allocation_stacks
 
 pytestmark = pytest.mark.cuda
 

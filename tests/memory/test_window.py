@@ -3,11 +3,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from leakcheck.memory.history import allocation_stacks
 from leakcheck.memory.ledger import LiveBlock
 from leakcheck.memory.storages import StorageTrace
 from leakcheck.memory.watch import Ledger, live_blocks
-from leakcheck.memory.window import GrowthWindow, roots_in_python
+from leakcheck.memory.window import GrowthWindow, allocation_stacks, roots_in_python
 
 
 def train(kept: list[torch.Tensor] | None) -> GrowthWindow:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.report.drawing import PlotFrame, as_bytes, levels, page, text
+from leakcheck.report.drawing import PlotFrame, as_bytes, levels, page, polygon, rect, text
 
 MIB = 1 << 20
 
@@ -31,3 +31,12 @@ def test_a_value_lies_where_the_scale_says():
 
 def test_words_cannot_become_markup():
     assert "<b>" not in page(10, 10, [text(0, 0, "<b>")])
+
+
+def test_an_area_has_a_fill_and_says_what_it_is_under_the_mouse():
+    assert rect(1, 2, 3, 4, "none", 'stroke="#333"') == (
+        '<rect x="1.0" y="2.0" width="3.0" height="4.0" fill="none" stroke="#333"/>'
+    )
+    assert polygon([(0, 0), (1, 0), (1, 1)], "#000000", "a < b") == (
+        '<polygon points="0.0,0.0 1.0,0.0 1.0,1.0" fill="#000000"><title>a &lt; b</title></polygon>'
+    )

@@ -75,6 +75,7 @@ for x in xs:
 """
 UNCALLED = {
     ("reset", ""): "never called",
+    ("clear", ""): "never called",  # though its own line calls the clear() of a list
     ("flush", ""): "elsewhere",  # libraries call that by themselves
     ("on_epoch_end", ""): "when a loop turns",
     ("reset", "def end():\n    meter.reset()"): "elsewhere",
@@ -115,6 +116,43 @@ def test_a_method_that_no_line_calls_is_no_hope_where_all_lines_are_known(method
     assert found(complete=True) == [reach]
     known = reach != "never called" and "exec" not in more  # whatever other lines there are
     assert found(complete=False) == [reach if known else "elsewhere"]
+
+
+OTHERS_CALL = {
+    "a decorator may hand it on": ("    def reset", "    @registered\n    def reset"),
+    "a base may call it": ("class Meter", "import threading\nclass Meter(threading.local)"),
+    "what makes it may hand it on": ("class Meter", "@registered\nclass Meter"),
+    "a metaclass may call it": ("class Meter", "class Meter(metaclass=Registered)"),
+    "a lambda may call it later": ("self.reset()", "self.later = lambda: self.reset()"),
+    "whoever it is handed on to may": ("self.reset()", "at_end.append(self.reset)"),
+}
+NOBODY_CALLS = {
+    "of a module of torch's, which it calls none of": ("class Meter", "class Meter(nn.Module)"),
+    "of a class that is but data": ("class Meter", "@dataclass(slots=True)\nclass Meter"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), OTHERS_CALL.values(), ids=OTHERS_CALL)
+def test_what_is_not_the_programs_own_may_call_a_method(old, new):
+    text = METER.format(name="reset", more="").replace(old, new)
+    found = uses(program_of(text, complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
+
+
+def test_another_file_may_call_a_method():
+    text = METER.format(name="reset", more="")
+    found = uses(program_of(text, "def finish(m):\n    m.reset()\n", complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["elsewhere"]
+
+
+@pytest.mark.parametrize(("old", "new"), NOBODY_CALLS.values(), ids=NOBODY_CALLS)
+def test_what_leaves_a_method_alone_calls_none(old, new):
+    text = METER.format(name="reset", more="").replace(old, new)
+    found = uses(program_of(text, complete=True), "Meter.kept")
+
+    assert [use.reach for use in found if use.role == "take"] == ["never called"]
 
 
 HANDLERS = {

@@ -13,17 +13,17 @@ from typing import Any, cast
 
 from leakcheck.static.facts.model import (
     Argument,
+    AttributeEffect,
     Binding,
     Call,
     ClassFacts,
+    EffectRole,
     Expr,
     Fate,
     FileFacts,
     FunctionFacts,
     Handled,
-    Role,
     Span,
-    Use,
 )
 from leakcheck.static.facts.nodes import (
     bound_pairs,
@@ -84,8 +84,8 @@ class _Walk:
         self.functions: list[FunctionFacts | None] = []
         self.classes: list[ClassFacts] = []
         self.calls: list[Call | None] = []
-        self.uses: list[Use] = []
-        self.local_uses: list[Use] = []
+        self.uses: list[AttributeEffect] = []
+        self.local_uses: list[AttributeEffect] = []
         self.bindings: list[Binding] = []
         self.strings: set[str] = set()
         self.entries: set[str] = set()  # the keys of dict displays
@@ -344,7 +344,7 @@ class _Walk:
     def _place(
         self,
         node: ast.expr,
-        role: Role,
+        role: EffectRole,
         how: str,
         value: Expr | None = None,
         key: Expr | None = None,
@@ -362,15 +362,17 @@ class _Walk:
         self,
         name: str,
         holder: str,
-        role: Role,
+        role: EffectRole,
         how: str,
         value: Expr | None,
         node: ast.expr,
         key: Expr | None = None,
-    ) -> Use:
+    ) -> AttributeEffect:
         at = self._at
         guarded = at.guards > 0
-        return Use(name, holder, role, how, key, value, at.function, at.loops, guarded, span(node))
+        return AttributeEffect(
+            name, holder, role, how, key, value, at.function, at.loops, guarded, span(node)
+        )
 
     def _value(self, node: ast.expr, fate: Fate, bound: str, parts: tuple[str, ...] = ()) -> None:
         """Walk an expression whose value goes somewhere."""
@@ -430,7 +432,7 @@ class _Walk:
         while isinstance(holder, ast.Subscript):
             self._key(holder)
             holder = holder.value
-        role: Role = "read"
+        role: EffectRole = "read"
         if name in _words("container-grows"):
             role = "slot" if name in ("setdefault", "update") else "add"
         elif name in _words("container-drops"):
@@ -526,7 +528,7 @@ def _asks_for_member(node: ast.Compare) -> bool:
 
 
 _SETS_BY_NAME = frozenset({"setattr", "vars"})
-_ROLE_OF_FATE: dict[Fate, Role] = {
+_ROLE_OF_FATE: dict[Fate, EffectRole] = {
     "bound": "escape",
     "returned": "escape",
     "yielded": "escape",

@@ -13,7 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Location
-from leakcheck.static.facts.model import Call, ClassFacts, FileFacts, FunctionFacts, Span, Use
+from leakcheck.static.facts.model import (
+    AttributeEffect,
+    Call,
+    ClassFacts,
+    FileFacts,
+    FunctionFacts,
+    Span,
+)
 from leakcheck.static.facts.nodes import located
 from leakcheck.static.torch_api import makes_module
 
@@ -41,7 +48,7 @@ class Member:
         for index in self.facts.methods.values():
             yield index, self.file.facts.functions[index]
 
-    def binds(self) -> Iterator[Use]:
+    def binds(self) -> Iterator[AttributeEffect]:
         """Yield what the class's own methods, and functions in them, bind on self."""
         for use in self.file.facts.uses:
             if use.role == "bind" and use.holder == "self":
@@ -50,7 +57,7 @@ class Member:
                     yield use
 
 
-def _has_its_own(facts: FileFacts, use: Use, kin: Sequence[ClassFacts]) -> bool:
+def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]) -> bool:
     """Whether the class around a use of self is another, with such an attribute or property."""
     method = facts.method_around(use.function)
     owner = facts.class_named(method.owner) if method is not None else None
@@ -135,13 +142,13 @@ class Linked:
             if facts is not None:
                 yield facts
 
-    def uses(self, name: str) -> Iterator[tuple[FileFacts, Use]]:
+    def uses(self, name: str) -> Iterator[tuple[FileFacts, AttributeEffect]]:
         """Yield what the project does with attributes of this last word."""
         for facts in self.everywhere(name):
             for use in facts.uses_by_name.get(name, ()):
                 yield facts, use
 
-    def uses_of(self, name: str, member: Member) -> Iterator[tuple[FileFacts, Use]]:
+    def uses_of(self, name: str, member: Member) -> Iterator[tuple[FileFacts, AttributeEffect]]:
         """Yield what may be done with a class's attribute: not what others do with their own."""
         kin = [each.facts for each in self.lineage(member)]
         for facts, use in self.uses(name):

@@ -14,7 +14,7 @@ from typing import Literal
 # bind: given a value     add: one entry more     slot: an entry under a key
 # take: an entry less     measure: its length     escape: handed to code that may do anything
 # read: looked at
-Role = Literal["bind", "add", "slot", "take", "measure", "escape", "read"]
+EffectRole = Literal["bind", "add", "slot", "take", "measure", "escape", "read"]
 # What becomes of a call's result; "chained": only a method of it is called
 Fate = Literal["dropped", "bound", "returned", "yielded", "managed", "argument", "chained", "used"]
 
@@ -94,12 +94,12 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class AttributeEffect:
     """One effect on an attribute: `self.seen[key] = value` is a slot of `seen`, held by self."""
 
     name: str
     holder: str  # "self", another dotted name, or "" when it is computed
-    role: Role
+    role: EffectRole
     how: str  # the method called on it, the function it is given to, or ""
     key: Expr | None  # of a slot
     value: Expr | None  # what it is given
@@ -155,16 +155,16 @@ class FileFacts:
     functions: tuple[FunctionFacts, ...] = ()
     classes: tuple[ClassFacts, ...] = ()
     calls: tuple[Call, ...] = ()
-    uses: tuple[Use, ...] = ()
-    local_uses: tuple[Use, ...] = ()  # what adds to or takes from a plain name's container
+    uses: tuple[AttributeEffect, ...] = ()
+    local_uses: tuple[AttributeEffect, ...] = ()  # on a plain name's container: adds and takes
     bindings: tuple[Binding, ...] = ()
     imports: Mapping[str, str] = field(default_factory=dict)  # local name -> what it stands for
     strings: frozenset[str] = frozenset()  # short strings, as getattr and setattr may be given
 
     @cached_property
-    def uses_by_name(self) -> Mapping[str, tuple[Use, ...]]:
+    def uses_by_name(self) -> Mapping[str, tuple[AttributeEffect, ...]]:
         """The uses of each attribute, by its last word."""
-        found: dict[str, list[Use]] = {}
+        found: dict[str, list[AttributeEffect]] = {}
         for use in self.uses:
             found.setdefault(use.name, []).append(use)
         return {name: tuple(uses) for name, uses in found.items()}

@@ -19,7 +19,7 @@ from leakcheck.static.values import SURE, Value
 
 if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
-    from leakcheck.static.records import Growth
+    from leakcheck.static.records import GrowingPlace
 
 SHORT_RANGE = 10  # turns; graphs of fewer are a matter of course
 _FREEZES = re.compile(r"requires_grad(_\(| = )False")
@@ -31,7 +31,7 @@ def note_cut(flow: Flow, value: Value) -> None:
         flow.cuts.setdefault(sink, set()).add(flow.born)
 
 
-def detached_late(flow: Flow, growth: Growth) -> bool:
+def detached_late(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether a long loop keeps graphs in a place that is only ever read without them."""
     sink = id(growth.node)
     if growth.value.graph < SURE or flow.uses.get(sink, set()) & {"return", "handed", "stored"}:

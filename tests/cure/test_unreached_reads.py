@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("libcst")
-from leakcheck.cure.later import later_backward, later_read
 from leakcheck.cure.sites import LeakSite, read
+from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
 from leakcheck.model import Holder, Reason, Suspect
 
 LOOP = "total = 0\nfor step in range(9):\n    loss.backward()\n    total += loss\n{after}\n"
@@ -25,7 +25,7 @@ def site(text: str, line: int, name: str = "total") -> LeakSite:
 
 
 def test_a_backward_after_the_loop_may_need_the_graph():
-    found = later_backward(site(LOOP.format(after="(total + 1).backward()"), 4), "train.py")
+    found = unreached_backward(site(LOOP.format(after="(total + 1).backward()"), 4), "train.py")
 
     assert found == Reason.of(
         "backward-later", code="(total + 1).backward()", path="train.py", line=5
@@ -33,30 +33,30 @@ def test_a_backward_after_the_loop_may_need_the_graph():
 
 
 def test_a_backward_in_the_loop_was_run_and_compared():
-    assert later_backward(site(LOOP.format(after="print(total)"), 4), "train.py") is None
+    assert unreached_backward(site(LOOP.format(after="print(total)"), 4), "train.py") is None
 
 
 def test_a_backward_in_another_function_counts_if_it_names_what_holds_the_leak():
     learns = METER.format(learn="self.total.backward()")
     other = METER.format(learn="self.loss.backward()")
 
-    assert later_backward(site(learns, 3), "train.py") == Reason.of(
+    assert unreached_backward(site(learns, 3), "train.py") == Reason.of(
         "backward-later", code="self.total.backward()", path="train.py", line=6
     )
-    assert later_backward(site(other, 3), "train.py") is None
+    assert unreached_backward(site(other, 3), "train.py") is None
 
 
 def test_a_value_that_is_read_after_the_loop_may_be_missed():
-    found = later_read(site(LOOP.format(after="print(total)"), 4), "train.py")
+    found = unreached_read(site(LOOP.format(after="print(total)"), 4), "train.py")
 
     assert found == Reason.of("read-later", code="print(total)", path="train.py", line=5)
-    assert later_read(site(LOOP.format(after="print(loss)"), 4), "train.py") is None
+    assert unreached_read(site(LOOP.format(after="print(loss)"), 4), "train.py") is None
 
 
 def test_a_value_that_another_method_reads_may_be_missed():
     read_there = METER.format(learn="return self.total")
 
-    assert later_read(site(read_there, 3), "train.py") == Reason.of(
+    assert unreached_read(site(read_there, 3), "train.py") == Reason.of(
         "read-later", code="return self.total", path="train.py", line=6
     )
-    assert later_read(site(METER.format(learn="pass"), 3), "train.py") is None
+    assert unreached_read(site(METER.format(learn="pass"), 3), "train.py") is None

@@ -15,7 +15,7 @@ from leakcheck.model import Reason
 _LEARNS = ("backward", "grad", "vjp", "jvp")
 
 
-def later_backward(site: LeakSite, path: str) -> Reason | None:
+def unreached_backward(site: LeakSite, path: str) -> Reason | None:
     """Return where a gradient may be asked for that the run did not come to."""
     for call in site.source.all(cst.Call):
         learns = site.text(call.func).rpartition(".")[2] in _LEARNS
@@ -24,7 +24,7 @@ def later_backward(site: LeakSite, path: str) -> Reason | None:
     return None
 
 
-def later_read(site: LeakSite, path: str) -> Reason | None:
+def unreached_read(site: LeakSite, path: str) -> Reason | None:
     """Return where what is kept may be read that the run did not come to."""
     for name in reads(site):
         if _may_come_later(site, name):
