@@ -71,6 +71,9 @@ class CollectorListener:
                 if levels:
                     yield from self._heard(levels - 1)
                 else:
+                    if self._waits:  # what was given as it went on is lost
+                        self._waits, self._is_told = False, not self._is_told
+                        self._phase = _OTHER[self._phase] if self._is_told else self._phase
                     if not self._is_told:
                         if self._owed and self._phase == "stop":
                             self._pay()
@@ -83,14 +86,13 @@ class CollectorListener:
                     self._waits = self._is_told = False
                     if not self._guard.broken:
                         self._act(self._phase, numbers)
-            except BaseException as error:  # noqa: PERF203
+            except GeneratorExit as error:  # noqa: PERF203
                 trace = error.__traceback__
-                if isinstance(error, GeneratorExit) and (trace is None or trace.tb_next is None):
+                if trace is None or trace.tb_next is None:
                     return  # nobody holds it any more
                 self._owed += [(error, self._waits or levels > 0)]
-                if self._waits:
-                    self._waits, self._is_told = False, not self._is_told
-                    self._phase = _OTHER[self._phase] if self._is_told else self._phase
+            except BaseException as error:
+                self._owed += [(error, self._waits or levels > 0)]
 
     def _pay(self) -> None:
         """Raise the first error that is the program's, once the collection is over.
