@@ -19,6 +19,8 @@ from itertools import pairwise
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+from leakcheck.runtime.introspection.line_events import LineEvents
+
 Act = TypeVar("Act", bound=Callable[..., Any])
 _raised_anew = 0  # id of an error; the error itself would keep the frames of its traceback
 
@@ -34,6 +36,7 @@ for _function in filter(None, (_enter_tracing, _leave_tracing)):
     _function.argtypes = (ctypes.c_void_p,)
 _tool_of: Any = getattr(getattr(sys, "monitoring", None), "get_tool", None)  # from 3.12 on
 _TOOLS = range(6)
+_NOBODY_S = (type(None), LineEvents)
 
 
 class ErrorGuard:
@@ -73,7 +76,7 @@ class ErrorGuard:
     def hidden(self, act: Act) -> Act:
         """Return `act` guarded, so that the program's tracer or profiler does not see what it does.
 
-        That it is called they see. A tracer of our own sees it no more than the program's.
+        That it is called they see.
         """
         if _enter_tracing is None:
             return self.guarded(act)
@@ -83,7 +86,8 @@ class ErrorGuard:
                 return None
             entered = False
             try:
-                observed = sys.gettrace() is not None or sys.getprofile() is not None
+                tracer = sys.gettrace()  # ours is not called for our own files
+                observed = type(tracer) not in _NOBODY_S or sys.getprofile() is not None
                 if observed or (_tool_of is not None and any(map(_tool_of, _TOOLS))):
                     # a signal's handler runs after a call: it is noted as entered before
                     thread, entered = _this_thread(), True

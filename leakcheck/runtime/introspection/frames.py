@@ -163,19 +163,21 @@ def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def suspended_frame(thing: Any) -> FrameType | None:
-    """Return the frame of a generator, coroutine or async generator.
-
-    None when it has ended, and while it runs: here that is no news, and in another thread its
-    locals are not ours to read.
-    """
+    """Return the frame of a generator, coroutine or async generator, None when it has ended."""
     if type(thing) is GeneratorType:
-        return None if thing.gi_running else thing.gi_frame
+        return thing.gi_frame
     if type(thing) is CoroutineType:
-        return None if thing.cr_running else thing.cr_frame
-    if type(thing) is AsyncGeneratorType:
-        # it is said to run also while it awaits
-        return None if thing.ag_running and thing.ag_await is None else thing.ag_frame
-    return None
+        return thing.cr_frame
+    return thing.ag_frame if type(thing) is AsyncGeneratorType else None
+
+
+def _is_running(thing: Any) -> bool:
+    if type(thing) is GeneratorType:
+        return thing.gi_running
+    if type(thing) is CoroutineType:
+        return thing.cr_running
+    # it is said to run also while it awaits
+    return type(thing) is AsyncGeneratorType and thing.ag_running and thing.ag_await is None
 
 
 def local_values(suspended: Iterable[Any]) -> Iterator[Any]:
@@ -206,11 +208,13 @@ def named_values(
 
 
 def _readable(suspended: Iterable[Any]) -> Iterator[tuple[FrameType, Any]]:
-    for frame in running():
+    here = list(running())
+    for frame in here:
         yield frame, None
+    ids = set(map(id, here))
     for thing in suspended:
         its_own = suspended_frame(thing)
-        if its_own is not None:
+        if its_own is not None and (id(its_own) in ids or not _is_running(thing)):
             yield its_own, thing
 
 

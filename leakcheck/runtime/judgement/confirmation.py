@@ -49,6 +49,7 @@ ABOUT_KNOWN = 0.1  # of a rate, between the least and the greatest that readings
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 CONFIRM_OTHER_STEPS = 100  # of bytes, which jump
+IN_TENSORS = 0.5  # of what memory gained, for it to be no library's
 LEAST_OF_ONE_STEP = 0.1  # of what memory gains, that is in tensors of the newest step
 
 
@@ -168,6 +169,19 @@ class Confirmation:
                 memory = Reason("the-heap") if resource == HEAP else resource
                 return Reason.of("tensors-lengthen", memory=memory)
         return None
+
+    @property
+    def is_of_tensors(self) -> bool:
+        """Whether most of what memory gained so far is in tensors, and so in no library's cache."""
+        in_use = [each for each in self.taken.resources if is_in_use(each)]
+        return any(
+            self._gained(_temporaries_beside(each)) >= IN_TENSORS * self._gained(each) > 0
+            for each in in_use
+        )
+
+    def _gained(self, resource: str) -> int:
+        _, levels = self.taken.column(resource)
+        return levels[-1] - levels[0] if levels else 0
 
     def _risen(self, resource: str) -> int:
         """Return what a resource gained, 0 if it fell meanwhile."""

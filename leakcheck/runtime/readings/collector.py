@@ -22,21 +22,26 @@ from leakcheck.runtime.guard import ErrorGuard, is_of_program, raised_by_handler
 # the last two take the phase and the collector's numbers, with which every callback is called
 _raise_in_thread = ctypes.PyDLL(None)["PyThreadState_SetAsyncExc"]
 _raise_in_thread.argtypes = [ctypes.c_ulong, *[ctypes.py_object] * 3]
-Act = Callable[[str, dict[str, int]], None]
+Hear = Callable[[str, dict[str, int]], None]
 
 
-SIGNALS_AT_ONCE = 8  # whose handlers all raise, and none is lost
+SIGNALS_AT_ONCE = 2  # more: each has a loop of its own to be caught in
 _OTHER = {"start": "stop", "stop": "start"}
 
 
 class CollectorListener:
     """Calls `act` with the phase and the numbers as each collection begins and ends."""
 
-    def __init__(self, act: Act, guard: ErrorGuard) -> None:
+    def __init__(self, act: Hear, guard: ErrorGuard) -> None:
         self._act, self._guard = act, guard
         self._owed: list[tuple[BaseException, bool]] = []  # each: did it come up while suspended?
         self._ours: list[object] = []  # in gc.callbacks: what listens, and what raises anew
         self._phase, self._is_told, self._waits = "stop", False, False
+
+    @property
+    def listens(self) -> bool:
+        """Whether it has begun and not ended."""
+        return bool(self._ours)
 
     def begin(self) -> None:
         """Listen from now on."""
@@ -86,6 +91,7 @@ class CollectorListener:
                     self._waits = self._is_told = False
                     if not self._guard.broken:
                         self._act(self._phase, numbers)
+                    del numbers
             except GeneratorExit as error:  # noqa: PERF203
                 trace = error.__traceback__
                 if trace is None or trace.tb_next is None:

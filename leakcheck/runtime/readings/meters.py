@@ -182,6 +182,12 @@ class GarbageMeter:
             self.listens = True
             self._listener.begin()
 
+    def hold(self) -> None:
+        """Listen no more until `listen` is called again, which is once the lines are not traced."""
+        if self._listener.listens:
+            self.listens = False
+            self._listener.end()
+
     def close(self) -> None:
         """Listen to the collector no more."""
         self._listener.end()

@@ -73,6 +73,7 @@ class Watch:
         self._host = HostMeter()
         self._devices = DeviceMeter()
         self._garbage = GarbageMeter(heap_reader(), devices_reader())
+        self.lines_are_traced = False
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
@@ -115,9 +116,16 @@ class Watch:
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
         self._garbage.step, self._garbage.thread = step, get_ident()
-        self._garbage.listen()
+        if not self.lines_are_traced:
+            self._garbage.listen()
         if self._census is not None:
             self._census.boundary(step)
+
+    def trace_lines(self, *, on: bool) -> None:
+        """Listen to no collection while lines are traced: what hears it would be seen and timed."""
+        self.lines_are_traced = on
+        if on:
+            self._garbage.hold()
 
     def read(self, step: int) -> int:
         """Take the quick readings and return the next step to take them at."""

@@ -60,6 +60,7 @@ class Attributing(Stage):
         """Open the window, or open it anew: what it compares with may be gone."""
         loop, episode = self._loop, self.episode
         self.abandon()
+        loop.watch.trace_lines(on=True)
         try:
             self._attribution = Attribution(
                 step,
@@ -98,6 +99,7 @@ class Attributing(Stage):
     def abandon(self) -> None:
         """End the window without an answer."""
         attribution, self._attribution = self._attribution, None
+        self._loop.watch.trace_lines(on=False)
         if attribution is not None:
             attribution.abandon()
 
@@ -130,6 +132,7 @@ class Attributing(Stage):
         assert attribution is not None
         with loop.watch.our_garbage():
             findings = attribution.close().tolerating(loop.tolerance_bytes, loop.numbers_bytes)
+        loop.watch.trace_lines(on=False)
         loop.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow
         since = loop.span.seen(loop.waiting_since_step)

@@ -79,7 +79,7 @@ class Confirming(Stage):
         at any time.
         """
         held = self.episode.held
-        if not (held.doubt.settles or exhausted):
+        if not (held.doubt.settles or exhausted or self._confirmation.is_of_tensors):
             return None
         if cut_short or not held.suspects or self._loop.excuses.has_slowed(held.suspects):
             return None
