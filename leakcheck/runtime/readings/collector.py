@@ -45,6 +45,7 @@ class CollectorListener:
 
     def begin(self) -> None:
         """Listen from now on."""
+        self._phase, self._is_told, self._waits = "stop", False, False
         heard = self._heard()
         next(heard)
         # `max` is the C function that calls another one with each of two arguments
