@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution import sources
 from leakcheck.runtime.introspection import frames
 
@@ -65,17 +64,3 @@ def test_a_program_of_many_files_is_never_known_whole(program):
 
     assert sources.is_complete(paths[:-1])
     assert not sources.is_complete(paths)
-
-
-def test_a_cell_of_a_notebook_may_have_its_calls_in_the_next(program, tmp_path):
-    module, cell = program(METER), tmp_path / "cell"
-    cell.write_text(METER)
-
-    assert reach_of_reset(module) == ["never called"]
-    assert reach_of_reset(str(cell)) == ["elsewhere", "elsewhere"]  # of either class
-
-
-def reach_of_reset(path: str) -> list[str]:
-    held = Holder("attribute", "kept", "Meter")
-    suspect = Suspect("tensor", "Tensor", holder=held, locations=(Place(path, 7, ""),))
-    return [use.reach for use in sources.Sources({}).uses_of(suspect) if use.role == "take"]
