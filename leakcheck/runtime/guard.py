@@ -19,12 +19,11 @@ from itertools import pairwise
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+from leakcheck.runtime.introspection.frames import is_ours
 from leakcheck.runtime.introspection.line_events import LineEvents
 
 Act = TypeVar("Act", bound=Callable[..., Any])
 _raised_anew = 0  # id of an error; the error itself would keep the frames of its traceback
-
-
 # objects of our own: what the program sets on those of ctypes.pythonapi is not for us
 _python = ctypes.PyDLL(None)
 # from Python 3.11 on; `sys.settrace(None)` in place of them makes debuggers warn
@@ -118,7 +117,8 @@ def _handler_s(error: BaseException) -> TracebackType | None:
     handlers, trace = set(map(id, _handler_codes())), error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if id(frame.f_code) in handlers or _is_called_as_handler(frame):
+        known = id(frame.f_code) in handlers
+        if known or (not is_ours(frame.f_code) and _is_called_as_handler(frame)):
             return trace
         trace = trace.tb_next
     return None

@@ -23,8 +23,6 @@ from leakcheck.runtime.guard import ErrorGuard, is_of_program, raised_by_handler
 _raise_in_thread = ctypes.PyDLL(None)["PyThreadState_SetAsyncExc"]
 _raise_in_thread.argtypes = [ctypes.c_ulong, *[ctypes.py_object] * 3]
 Hear = Callable[[str, dict[str, int]], None]
-
-
 SIGNALS_AT_ONCE = 2  # more: each has a loop of its own to be caught in
 _OTHER = {"start": "stop", "stop": "start"}
 

@@ -141,7 +141,7 @@ class GarbageMeter:
         self._heap: Callable[[], int] = heap or int
         self._devices: Callable[[], int] = devices or int
         self._before = Garbage(0, 0)
-        self.listens = heap is None  # nothing to hear then
+        self._hears = heap is not None
         self.start_over()
         self._listener = CollectorListener(self._collecting, self.guard)
 
@@ -178,18 +178,11 @@ class GarbageMeter:
 
     def listen(self) -> None:
         """Listen to the collector from now on: not while a program imports, which is collecting."""
-        if not self.listens:
-            self.listens = True
+        if self._hears and not self._listener.listens:
             self._listener.begin()
 
-    def hold(self) -> None:
-        """Listen no more until `listen` is called again, which is once the lines are not traced."""
-        if self._listener.listens:
-            self.listens = False
-            self._listener.end()
-
     def close(self) -> None:
-        """Listen to the collector no more."""
+        """Listen to the collector no more, until `listen` is called again."""
         self._listener.end()
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:

@@ -73,7 +73,7 @@ class Watch:
         self._host = HostMeter()
         self._devices = DeviceMeter()
         self._garbage = GarbageMeter(heap_reader(), devices_reader())
-        self.lines_are_traced = False
+        self._listens = True
         self._census: Census | None = None
         self._highest: dict[str, int] = {}  # count so far
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
@@ -116,16 +116,16 @@ class Watch:
     def boundary(self, step: int) -> None:
         """Date the Nodes and the garbage made from now on; under a microsecond."""
         self._garbage.step, self._garbage.thread = step, get_ident()
-        if not self.lines_are_traced:
+        if self._listens:
             self._garbage.listen()
         if self._census is not None:
             self._census.boundary(step)
 
     def trace_lines(self, *, on: bool) -> None:
         """Listen to no collection while lines are traced: what hears it would be seen and timed."""
-        self.lines_are_traced = on
+        self._listens = not on
         if on:
-            self._garbage.hold()
+            self._garbage.close()
 
     def read(self, step: int) -> int:
         """Take the quick readings and return the next step to take them at."""
@@ -311,10 +311,12 @@ class Watch:
     def close(self) -> None:
         """Give back what the meters hold."""
         self._host.close()
+        self._listens = False
         self._garbage.close()
 
     def leave(self) -> None:
         """In a forked child: listen no more; the descriptors are the parent's, and stay."""
+        self._listens = False
         self._garbage.close()
 
     def _less_our_own(self, readings: dict[str, int]) -> dict[str, int]:
