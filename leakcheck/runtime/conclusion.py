@@ -22,9 +22,8 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read_known,
 )
-from leakcheck.runtime.outlook import SHAPES_KEPT
 from leakcheck.runtime.readings.categories import is_category
-from leakcheck.runtime.readings.limits import host_room_bytes
+from leakcheck.runtime.readings.limits import host_room_bytes, shapes_kept
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
 from leakcheck.runtime.readings.series import GARBAGE
 from leakcheck.runtime.stages.course import Course
@@ -174,6 +173,7 @@ def _unconfirmed(course: Course) -> Reason:
     pending, held = course.stage.pending, course.stage.episode.held
     names = _names(pending)
     if held.doubt.code == NEW_SHAPES:
+        kept = shapes_kept()
         in_bytes = [one for one in pending if unit_of(one.resource) == "B"]
         per_step = max((one.line.per_step for one in in_bytes), default=0.0)
         return Reason.of(
@@ -181,8 +181,8 @@ def _unconfirmed(course: Course) -> Reason:
             resources=names,
             per_step=per_step,
             at=_first_line(held.suspects),
-            most=SHAPES_KEPT,
-            full_bytes=round(SHAPES_KEPT * per_step),
+            most=kept,
+            full_bytes=round(kept * per_step),
         )
     return Reason.of("unconfirmed", resources=names, held=_held_by(held.suspects))
 

@@ -6,6 +6,7 @@ limits do.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,3 +59,12 @@ def _group_room_bytes(limit: Path, usage: Path) -> int | None:
         return int(limit.read_text()) - int(usage.read_text())
     except (OSError, ValueError):  # no such group, or "max"
         return None
+
+
+def shapes_kept() -> int:
+    """Return for how many shapes oneDNN keeps memory at most in this process.
+
+    Its documentation, "Primitive Cache": ONEDNN_PRIMITIVE_CACHE_CAPACITY, by default 1,024.
+    """
+    asked = os.environ.get("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
+    return int(asked) if asked.isdecimal() else 1024
