@@ -15,7 +15,7 @@ from operator import gt, lt
 from typing import Any, NamedTuple
 
 from leakcheck.runtime.attribution.moving import Moving
-from leakcheck.runtime.introspection.buffers import Extended
+from leakcheck.runtime.introspection.buffers import Extended, far_apart
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
@@ -221,7 +221,10 @@ class HeapGrowth:
         for form, tensor in _largest(heap.tensors()).items() if steps else ():
             looks = [look.get(form, (0, None)) for look in self._largest]
             sizes = [size for size, _ in looks]
-            larger = all(now > past > 0 for past, now in pairwise(sizes))
+            far = far_apart(self._steps)
+            larger = sizes == sorted(sizes) and all(
+                sizes[now] > sizes[past] > 0 for past, now in pairwise(far)
+            )
             corners = [corners for _, corners in looks]
             if larger and are_kept(corners):
                 per_step = (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)

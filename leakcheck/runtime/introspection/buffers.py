@@ -17,6 +17,7 @@ from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_o
 LEAST_SIZE = 2048  # bytes, or characters of a text
 FEWEST_SIZES = 3  # looks at which the largest was larger than before
 EVEN_WITHIN = 2.0  # from one stretch between looks to another, of what was gained a step
+LEAST_STRETCH = 0.1  # of a window; in a shorter one what comes now and then is all or nothing
 
 Buffers = dict[int, tuple[Any, int]]  # id -> the object and its size
 
@@ -52,6 +53,16 @@ def large(alike: Mapping[type, Sequence[Any]]) -> Buffers:
         chosen = compress(zip(things, sizes, strict=True), map(LEAST_SIZE.__le__, sizes))
         found |= {id(thing): (thing, size) for thing, size in chosen}
     return found
+
+
+def far_apart(steps: Sequence[int]) -> Sequence[int]:
+    """Return which looks are far enough from one another to compare; all where too few are."""
+    least_steps = LEAST_STRETCH * (steps[-1] - steps[0])
+    chosen = [0]
+    for i, step in enumerate(steps):
+        if step - steps[chosen[-1]] >= least_steps:
+            chosen.append(i)
+    return chosen if len(chosen) >= FEWEST_SIZES else range(len(steps))
 
 
 class Extended:
@@ -103,9 +114,9 @@ class Extended:
     def _per_step(self, kind: type) -> float:
         """Return how much the largest of a kind gained a step, 0 if not at each look and evenly."""
         sizes = [look.get(kind, 0) for look in self._largest]
-        if 0 in sizes:
+        if 0 in sizes or sizes != sorted(sizes):
             return 0.0
-        stretches = pairwise(zip(self._steps, sizes, strict=True))
+        stretches = pairwise((self._steps[i], sizes[i]) for i in far_apart(self._steps))
         gains = [(size - past) / (step - since) for (since, past), (step, size) in stretches]
         even = 0 < max(gains) <= EVEN_WITHIN * min(gains)
         even &= are_kept([look.get(kind) for look in self._corners])

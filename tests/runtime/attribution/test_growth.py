@@ -1,7 +1,8 @@
-"""Whether the shapes of tensors vary: libraries keep something for each new one."""
+"""What looks at the heap tell of tensors: whether their shapes vary, and which one is extended."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -29,3 +30,33 @@ def test_shapes_vary_if_looks_found_new_ones(lengths, vary):
         del batch
 
     assert growth.shapes_vary == vary
+
+
+LOOKS = (0, 90, 178, 179, 182)  # two are one step apart
+
+
+def extended_by(size_at: Callable[[int], int], *, same: bool) -> list[float]:
+    """Look at a tensor that is made anew, of some size at each step, with the same values or other.
+
+    Returns what is told to grow, in bytes a step.
+    """
+    growth = HeapGrowth()
+    for step in LOOKS:
+        torch.manual_seed(0 if same else step)
+        held = torch.arange(size_at(step)) * torch.randint(1 << 40, (1,))
+        held = held.reshape(-1, 1, 1, 1, 1)  # of five dimensions, as no other tensor here
+        with closing(Heap()) as heap:
+            growth.look(step, heap)
+    with closing(Heap()) as heap:
+        return [longer.bytes_per_step for longer in growth.extended(heap) if longer.thing is held]
+
+
+def test_a_tensor_that_is_extended_at_each_second_step_is_told_with_its_rate():
+    assert extended_by(lambda step: 4000 + 100 * (step // 2), same=True) == [50 * 8]
+
+
+def test_a_larger_tensor_of_other_values_and_one_that_shrinks_are_not():
+    shrunk = dict(zip(LOOKS, (400, 900, 1800, 1700, 1900), strict=True))
+
+    assert extended_by(lambda step: 4000 + 100 * step, same=False) == []
+    assert extended_by(shrunk.__getitem__, same=True) == []

@@ -51,6 +51,28 @@ def test_growth_that_is_not_even_is_none():
     assert seen(*([np.zeros(size)] for size in sizes)) == []
 
 
+def grown(sizes: dict[int, int]) -> list[tuple[object, float]]:
+    """Look at one text, of these sizes by step, and return what grows by the last."""
+    extended = Extended()
+    texts = {step: "x" * size for step, size in sizes.items()}
+    for step, text in texts.items():
+        extended.look(step, large([text]))
+    newest = texts[max(texts)]
+    return [(one is newest, rate) for one, rate in extended.growing(large([newest]))]
+
+
+def test_what_comes_at_each_second_step_is_even_whatever_looks_one_step_apart_find():
+    every_second = {step: 5000 + 200 * (step // 2) for step in (0, 90, 178, 179, 182)}
+    every_odd = {step: 5000 + 200 * ((step + 1) // 2) for step in (0, 90, 178, 179, 182)}
+
+    assert grown(every_second) == [(True, 100.0)]
+    assert grown(every_odd) == [(True, 100.0)]
+
+
+def test_what_is_smaller_at_one_of_two_looks_a_step_apart_is_no_growth():
+    assert grown({0: 5000, 90: 14000, 178: 23000, 179: 22000, 182: 23400}) == []
+
+
 def test_buffers_that_grow_in_place_are_read_where_their_writing_stands():
     file, text, array = io.BytesIO(b""), io.StringIO(), bytearray()
     extended = Extended()
