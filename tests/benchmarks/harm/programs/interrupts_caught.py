@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & has it ignored
 inside, caught = False, 0  # no Event: one that is interrupted may keep its lock
 
 
