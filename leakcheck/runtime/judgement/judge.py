@@ -28,7 +28,7 @@ from leakcheck.runtime.judgement.trend import (
     settled_after,
 )
 from leakcheck.runtime.readings.children import CHILDREN
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use, unit_of
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, HELD_BACK, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
 
 FEWEST_WARMUP_STEPS = 10
@@ -318,12 +318,16 @@ def creep_per_step(quick: Series, after: int) -> float:
 
     However slowly: what gains 50 bytes a step shows in no window, and after a night it does. What
     is in use on the heap is counted exactly; resident memory must rise throughout, because what the
-    allocator keeps comes in 4 MiB at a time, goes again, and may make 60 MiB in 900 steps.
+    allocator keeps comes in 4 MiB at a time, goes again, and may make 60 MiB in 900 steps. Of it,
+    what belongs to a file counts for nothing: the kernel takes it back when memory is short.
     """
-    heap, resident = read(quick, "host.heap", after), read(quick, "host.rss", after)
+    heap, resident = read(quick, HEAP, after), read(quick, "host.rss", after)
     in_use = _gained_per_step(heap, quick) if heap else 0.0
-    throughout = resident is not None and rises_throughout(resident.steps, resident.values)
-    return max(in_use, _gained_per_step(resident, quick) if resident and throughout else 0.0)
+    if resident is None or not rises_throughout(resident.steps, resident.values):
+        return in_use
+    outside = read(quick, "host.rss-heap", after)
+    of_no_file = heap.line.high + outside.line.high if heap and outside else inf
+    return max(in_use, min(_gained_per_step(resident, quick), of_no_file))
 
 
 def _gained_per_step(reading: Reading, quick: Series) -> float:

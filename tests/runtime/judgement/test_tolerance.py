@@ -83,6 +83,16 @@ def test_what_is_in_use_on_the_heap_creeps_though_the_allocator_keeps_much_besid
     assert 47 < creep_per_step(series, 0) < 51
 
 
+@pytest.mark.parametrize(("outside_per_step", "creeps_per_step"), [(0, 0), (300, 300)])
+def test_of_what_is_resident_the_pages_of_a_file_do_not_creep(outside_per_step, creeps_per_step):
+    series = Series()
+    for step in range(0, 4000, 20):
+        levels = {"host.rss": 30_000 * step, "host.heap": 5 * MIB}
+        series.append(step, 0.0, levels | {"host.rss-heap": outside_per_step * step})
+
+    assert creep_per_step(series, 0) == pytest.approx(creeps_per_step)
+
+
 def test_a_late_climb_counts_no_more_than_the_whole_run_gained():
     late = resident(lambda step: 100 * MIB + 8000 * max(0, step - 3000))
 
