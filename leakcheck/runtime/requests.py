@@ -33,7 +33,8 @@ from leakcheck.runtime.watched import LeakWarning
 
 CLOCK = "requests"
 MOST_FOLLOWED = 4  # containers
-MOST_ANEW = 8  # times that a closer look begins anew as the load changes
+MOST_ANEW = 8  # times that a closer look begins anew as the load changes,
+MOST_UNFOLLOWED = 2  # and as it found nothing whose length can be read: it may be what is in flight
 
 
 class Requests:
@@ -54,6 +55,7 @@ class Requests:
         self._moments = QuietMoments()
         self._closely: QuietMoments | None = None  # while a closer look is under way,
         self._chances = MOST_ANEW  # and how often that may begin anew
+        self._unfollowed_chances = MOST_UNFOLLOWED
         self._ended_closely = self._looks_closely = 0  # requests and looks in the newest of them
         self.in_flight = self.most_in_flight = self.finished = self.aborted = 0
         self._ended = self._looks = 0  # since the newest beginning
@@ -117,7 +119,10 @@ class Requests:
 
     def _note(self) -> None:
         """Note how many entries there are in what was found to grow; does it go on to?"""
-        step, ways = self.sentinel.state[0], self.sentinel.grows_at
+        (step, stage), ways = self.sentinel.state, self.sentinel.grows_at
+        if stage == "growing" and not ways and self._unfollowed_chances > 0:
+            self._unfollowed_chances -= 1
+            self.sentinel.look_again()
         if not ways or step < self._entries.last_step + self._entries.stride:
             return
         lengths = {str(holder): way.length() for holder, way in list(ways.items())[:MOST_FOLLOWED]}

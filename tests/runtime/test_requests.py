@@ -194,6 +194,43 @@ def test_what_was_not_seen_to_go_on_is_not_accused(clock, lengths, reason):
     assert bool(report.suspects) == (not reason)
 
 
+class FoundGrowing:
+    """A sentinel that has found to grow what may be of the requests in flight."""
+
+    def __init__(self, grows_at):
+        self.state, self.grows_at, self.looks = (1, "growing"), grows_at, 1
+
+    def step(self):
+        self.state = self.state[0] + 1, "growing"
+
+    def look_again(self):
+        self.looks += 1
+
+
+class Length:
+    def __init__(self, lengths):
+        self.lengths = iter(lengths)
+
+    def length(self):
+        return next(self.lengths)
+
+
+@pytest.mark.parametrize(
+    ("grows_at", "looks"),
+    [({}, 3), ({Holder("attribute", "states", "Engine"): Length(range(100))}, 1)],
+    ids=["no length can be read", "its length goes on"],
+)
+def test_what_cannot_be_followed_is_looked_at_again_and_not_for_ever(grows_at, looks):
+    sentinel = FoundGrowing(grows_at)
+    clock = Requests(sentinel)
+
+    for _ in range(60):
+        with leakcheck.request(clock):
+            pass
+
+    assert sentinel.looks == looks
+
+
 REQUESTS = 7200
 
 
