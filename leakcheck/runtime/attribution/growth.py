@@ -217,14 +217,12 @@ class HeapGrowth:
         the output of ever larger batches, but that does not hold what it held before.
         """
         steps = self._steps[-1] - self._steps[0] if len(self._largest) >= FEWEST_SIZES else 0
-        found = []
+        found, far = [], far_apart(self._steps) if steps else ()
         for form, tensor in _largest(heap.tensors()).items() if steps else ():
             looks = [look.get(form, (0, None)) for look in self._largest]
             sizes = [size for size, _ in looks]
-            far = far_apart(self._steps)
-            larger = sizes == sorted(sizes) and all(
-                sizes[now] > sizes[past] > 0 for past, now in pairwise(far)
-            )
+            rises = all(sizes[now] > sizes[past] > 0 for past, now in pairwise(far))
+            larger = rises and sizes == sorted(sizes)
             corners = [corners for _, corners in looks]
             if larger and are_kept(corners):
                 per_step = (sizes[-1] - sizes[0]) / steps * element_bytes_of(tensor)
