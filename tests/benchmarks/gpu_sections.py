@@ -326,7 +326,7 @@ def overhead() -> dict[str, Any]:
 
 def watching() -> dict[str, Any]:
     """What watching adds to a step, and what one reading of the device's allocator takes."""
-    told = watched_turns.measure("cuda")
+    told = {name: watched_turns.measure(name) for name in ("cuda", "cuda-busy")}
     meter = DeviceMeter()
     readings = meter.read()
     return told | {
