@@ -123,7 +123,7 @@ LEAKS = {
         "weight = torch.ones(64, device=device, requires_grad=True)\n"
         "(weight * weight).sum().backward(create_graph=True)",
         "tensor",
-        "weight = torch.ones",
+        "create_graph=True",
         1536,
     ),
     "CUDA graphs captured again": Leak(

@@ -13,7 +13,8 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -123,6 +124,17 @@ class LineTracer:
         """Go on from what the probes read now."""
         if self._is_on():
             self._trace_on()
+        self._read_anew()
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """Credit what changed so far; what changes within is ours, and no line's."""
+        if self._on and self._events.are_on():
+            self._settle()
+        yield
+        self._read_anew()
+
+    def _read_anew(self) -> None:
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
 
     def check(self) -> None:

@@ -101,6 +101,10 @@ class Window:
     def step(self) -> None:
         """Note a step boundary; at a few of them the heap is looked at (60-100 ms)."""
         self._tracer.check()
+        with self._tracer.ours():
+            self._note_step()
+
+    def _note_step(self) -> None:
         self._step += 1
         self._mark()
         self._trace_or_rest()

@@ -52,6 +52,7 @@ _SIMPLE = (len, None)
 _FLAGS = type.__dict__["__flags__"].__get__
 _HEAP_TYPE, _TYPE_SUBCLASS = 1 << 9, 1 << 31  # Py_TPFLAGS_*: made by a class statement; a class
 _HOLDERS = ByKind(dict.fromkeys((dict, list, CellType)))
+_FILES = (BytesIO, StringIO)  # that are kept in memory
 _NOWHERE: deque[Any] = deque(maxlen=0)
 _OF_NODES = ("next_functions", "_sequence_nr")
 DEEPLY_WRAPPED = 100  # functions, of which more are not counted
@@ -115,6 +116,7 @@ class Heap:
             for key, kind in self.kinds.items()
             if kind in _HOLDERS or _FLAGS(kind) & (_HEAP_TYPE | _TYPE_SUBCLASS) == _HEAP_TYPE
         }
+        holders -= set(map(id, _FILES))  # they are the buffers, not the bytes seen inside from 3.12
         refusing = resized_in_place() if frames.own_codes_elsewhere() else []
         shared = set(map(id, refusing))
         holding = self.pick(holders)
@@ -126,7 +128,7 @@ class Heap:
         found: defaultdict[type, list[Any]] = defaultdict(list)
         for part in compress(untracked, map(wanted.__contains__, map(id, map(type, untracked)))):
             found[type(part)].append(part)
-        for kind in (BytesIO, StringIO):  # tracked, and held by files of C's
+        for kind in _FILES:  # tracked, and held by files of C's
             found[kind] = self._alike.get(id(kind), [])
         self._alike[id(dict)] += {id(part): part for part in found.pop(dict, ())}.values()
         self.kinds[id(dict)] = dict

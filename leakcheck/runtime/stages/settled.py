@@ -38,6 +38,7 @@ class Steady(Stage):
     def __init__(self, loop: LoopCourse) -> None:
         super().__init__(loop)
         self._next_lowering = 0  # of the vigil's levels, at this step
+        self._next_sum = 0  # of what is tolerated: 1.5 ms, too much for each reading
 
     @property
     def pending(self) -> list[Reading]:
@@ -60,7 +61,7 @@ class Steady(Stage):
         if step >= self._next_lowering:
             loop.vigil.lower()
             self._next_lowering = step + loop.steps
-        if step >= loop.next_checkpoint and loop.passes_tolerance(step):
+        if self._passes_tolerance(step):
             loop.watch.resume(step)
             return WatchAgain(step, closely=True)
         if step >= loop.next_checkpoint and loop.watch.affordable(free_s=0.0):
@@ -69,6 +70,13 @@ class Steady(Stage):
             return None
         loop.watch.resume(step)
         return WatchAgain(step)
+
+    def _passes_tolerance(self, step: int) -> bool:
+        loop = self._loop
+        if step < max(self._next_sum, loop.next_checkpoint):
+            return False
+        self._next_sum = loop.watch.next_checkpoint(step)
+        return loop.passes_tolerance(step)
 
     def _rose_slowly(self, step: int) -> bool:
         """Say whether a slow reading stands higher, also without what waits for the collector."""

@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.runtime.attribution.lines import culprit
+import leakcheck
+from leakcheck.runtime.attribution.lines import LineTracer, culprit
 from leakcheck.runtime.introspection.frames import Site
 
 ZERO_GRAD, FORWARD, BACKWARD, LEAK = (Site("train.py", line) for line in (27, 28, 29, 31))
@@ -82,3 +83,23 @@ def test_what_a_collection_freed_on_another_line_hides_no_line_that_added_as_muc
 
     assert culprit(Counter(freed), expected=22 * 1616.0) == {LEAK: 35_600}
     assert culprit(Counter({FORWARD: 35_600, ZERO_GRAD: -35_600}), expected=35_552) == {}
+
+
+def test_what_changes_in_a_step_of_our_own_is_no_line_s():
+    rows: list[int] = []
+    tracer = LineTracer()
+
+    def step():
+        with tracer.ours():
+            rows.extend(range(100))
+
+    step.__code__ = step.__code__.replace(co_filename=leakcheck.__file__)
+    assert tracer.start()
+    tracer.watch("rows", rows.__len__)
+
+    rows.append(1)
+    step()
+    rows.append(2)
+    tracer.stop()
+
+    assert list(tracer.credits["rows"].values()) == [1, 1]
