@@ -22,7 +22,7 @@ from time import perf_counter
 from typing import Any
 
 PROGRAMS = Path(__file__).parent.parent / "runtime" / "programs"
-HEADER = re.compile(r'^# (kind|holder|per_step|unit|notice) = "?([^"\n]*)"?$', re.MULTILINE)
+HEADER = re.compile(r'^# (kind|holder|per_step|unit|notice|torch) = "?([^"\n]*)"?$', re.MULTILINE)
 MARK = re.compile(r"# leak\b")
 NAMED = 0.02  # a rate that was counted by hand may be off by this and still be called exact
 
@@ -37,6 +37,7 @@ class Expected:
     per_step: float | None
     unit: str
     notice: str
+    torch: str  # the oldest in which it leaks, "" if it does in any
 
 
 def expected_of(program: Path) -> Expected:
@@ -52,6 +53,7 @@ def expected_of(program: Path) -> Expected:
         per_step=float(rate) if rate else None,
         unit=header.get("unit", ""),
         notice=header.get("notice", ""),
+        torch=header.get("torch", ""),
     )
 
 

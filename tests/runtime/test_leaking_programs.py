@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 HERE = Path(__file__).parent
 SCOREBOARD = HERE.parent / "benchmarks" / "runtime_scoreboard.py"
@@ -27,9 +28,15 @@ def scoreboard():
     del sys.modules[spec.name]
 
 
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")[:2]]
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
 def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard, watched):
     expected = scoreboard.expected_of(program)
+    if expected.torch and numbers(torch.__version__) < numbers(expected.torch):
+        pytest.skip(f"leaks from torch {expected.torch} on")
 
     report = watched(program)
 

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -27,6 +28,7 @@ from leakcheck.runtime.introspection.line_events import LineEvents
 
 Probe = Callable[[], int]
 _NOWHERE = Site("", 0)
+_SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 # while a thread is traced, each call of a method of C's binds it: one reference more to its object,
 # with which numpy refuses to resize an array
 BINDS_METHODS = sys.version_info < (3, 12)
@@ -70,7 +72,10 @@ class LineTracer:
 
     @property
     def called(self) -> Set[CodeType]:
-        """The functions that were called so far; one that has run since `start` is not."""
+        """The functions that were called so far; one that has run since `start` is not.
+
+        Nor is a generator or coroutine that was only resumed: its locals outlast a step.
+        """
         return set(self._codes.values())
 
     def start(self) -> bool:
@@ -163,7 +168,8 @@ class LineTracer:
         if not self._on:  # it was switched off by another thread
             self._events.stop()
             return
-        self._codes.setdefault(id(frame.f_code), frame.f_code)
+        if not _is_resumed(frame):
+            self._codes.setdefault(id(frame.f_code), frame.f_code)
         if self._is_own(frame):
             self._settle()
             self._site = _site(frame)
@@ -212,6 +218,11 @@ class LineTracer:
         if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
             self._on = False
             self._events.stop()
+
+
+def _is_resumed(frame: FrameType) -> bool:
+    code = frame.f_code
+    return frame.f_lineno != code.co_firstlineno and bool(code.co_flags & _SUSPENDED)
 
 
 def _arrays_are_resized() -> bool:

@@ -103,3 +103,20 @@ def test_what_changes_in_a_step_of_our_own_is_no_line_s():
     tracer.stop()
 
     assert list(tracer.credits["rows"].values()) == [1, 1]
+
+
+def test_a_generator_that_is_only_resumed_was_not_called():
+    def numbers():
+        yield 1
+        yield 2
+
+    suspended, tracer = numbers(), LineTracer()
+    next(suspended)
+    assert tracer.start()
+    next(suspended)
+    resumed = numbers.__code__ in tracer.called
+    next(numbers())
+    tracer.stop()
+
+    assert not resumed
+    assert numbers.__code__ in tracer.called

@@ -3,6 +3,7 @@
 # kind = "graph"
 # holder = "Scaled.seen"
 # per_step = 6
+# torch = "2.13"
 
 import torch
 from torch import nn
