@@ -63,13 +63,13 @@ class Prospects:
 
     @property
     def beyond(self) -> Prospects:
-        """Those that end neither full nor in time; all of them if there are none."""
+        """Those that neither fill up nor are released in time; all of them if there are none."""
         each = (one for one in self.each if not (one.fills or one.case.due))
         return Prospects(tuple(each) or self.each)
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
-        """What grows, with the advice to call what would empty it, if nothing does."""
+        """What grows, with the advice to call the method that would empty it if nothing does."""
         return tuple(one.suspect for one in self.each)
 
     @property

@@ -1,4 +1,4 @@
-"""Which of several counts, of a GAN's two optimizers or of the loaders of an epoch's two halves?"""
+"""Chooses one step clock among several: a GAN has two optimizers, an epoch may have two loaders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 OVER_AFTER, OVER_AFTER_S = 200, 5.0  # steps of others, and seconds, without one that counts
 MOST_REMEMBERED = 16  # of each sort
-RETURNS_THAT_SETTLE = 2  # of one; what is new beside it is its companion from then on
+RETURNS_THAT_SETTLE = 2  # of one clock; any new one beside it never counts from then on
 
 
 @dataclass(slots=True)

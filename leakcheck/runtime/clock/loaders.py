@@ -16,7 +16,7 @@ _COUNT = "_num_yielded"
 
 
 class LoaderListener(Protocol):
-    """Is told of batches, by its guard; not kept alive for it."""
+    """What is told of batches, through its guard; the tap refers to it weakly."""
 
     guard: ErrorGuard
 
@@ -25,7 +25,7 @@ class LoaderListener(Protocol):
 
 
 class _Count:
-    """Stands for the attribute, which stays where it is, in the iterator's own dictionary."""
+    """A data descriptor over the attribute, whose value stays in the iterator's own dictionary."""
 
     def __get__(self, iterator: Any, kind: type | None = None) -> Any:
         if iterator is None:

@@ -45,7 +45,7 @@ class LengthCurve:
     def stands(self) -> bool:
         """Whether it was hardly longer in the last third of the steps than in those before.
 
-        As far as it gained enough in those: what is added seldom may by chance not come for long.
+        It must have gained enough before: what is added seldom may by chance not come for long.
         """
         if self._lost or self._first is None:
             return False

@@ -34,23 +34,23 @@ class Looks:
         return ([] if even else self._rare()) or self._excuses.without(found)
 
     def soon(self) -> list[Reading]:
-        """Return what grows too evenly to wait as usual, once."""
+        """Return, once, what grows so evenly that the usual wait is not needed."""
         even = [] if self._took_soon else judge.evenly(self._watch.quick, self._tolerance_bytes)
         found = self._excuses.without(even)
         self._took_soon |= bool(found)
         return found
 
     def in_doubt(self, found: list[Reading]) -> list[Reading]:
-        """Return what is in doubt if the run ends now: of stairs those that rose often enough."""
+        """Return what grows if the run ends now, with staircases that rose often enough."""
         return rare.in_doubt(found, self._rare())
 
     def acquit(self, step: int) -> None:
-        """Forget the stairs until `step`: what was to come did not."""
+        """Forget the staircases up to `step`: the next rise that was expected did not come."""
         self._rare_after = step
 
     @property
     def saw_enough(self) -> bool:
-        """Whether nothing is open that more steps may tell."""
+        """Whether more steps would answer no open question."""
         steps, _ = self._watch.slow.column("python.blocks", after=self._span.after)
         climbing = self._excuses.still_climbing(self._watch.sources, self._tolerance_bytes)
         full = not steps or not self._excuses.is_limited(steps[-1])

@@ -34,10 +34,9 @@ class Tolerance:
         return "an hour" if is_long and gained / elapsed_s * 3600 > self.per_hour_bytes else ""
 
     def beside(self, passed_per_step: float) -> int:
-        """Return what may gain so many bytes a step and is no cause of a growth that has passed.
+        """Return how much may grow, in bytes a step, without being the cause of what has passed.
 
-        Half a block a step, beside resident memory that a thread of Ray's made 32 MiB larger, is
-        no leak.
+        Half a block a step is no leak where a thread of Ray's made resident memory 32 MiB larger.
         """
         return min(self.per_step_bytes, int(LEAST_PART * passed_per_step))
 

@@ -53,14 +53,14 @@ class Vigil:
         return bool(passed)
 
     def lower(self) -> None:
-        """Take the highest of all readings since the last time for a level, if it was higher."""
+        """Lower each limit to just above the highest reading since the last call."""
         for name, highest in self._highest.items():
             if name in self._limits:
                 self._limits[name] = min(self._limits[name], highest + self._margins[name])
         self._highest.clear()
 
     def allow(self, readings: Mapping[str, int]) -> None:
-        """Take these levels as usual: else garbage would have every later look collect anew."""
+        """Raise the limits above these: garbage in them would trigger a collection at each look."""
         for name, limit in self._limits.items():
             if readings.get(name, limit) > limit:
                 self._limits[name] = readings[name] + self._margins[name]

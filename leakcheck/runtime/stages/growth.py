@@ -1,4 +1,4 @@
-"""Growth that is established: who holds it, and what became of it since it is waited for."""
+"""Established growth: who holds it, and what became of it while its release is awaited."""
 
 from __future__ import annotations
 
