@@ -22,6 +22,7 @@ from leakcheck.runtime.attribution.linked import climb
 from leakcheck.runtime.introspection import frames, hooks
 from leakcheck.runtime.introspection.frames import Local
 from leakcheck.runtime.introspection.kinds import (
+    attributes_of,
     globals_of,
     is_of,
     module_of,
@@ -36,6 +37,7 @@ DEEPEST = 24 if sys.version_info >= (3, 11) else 48
 WIDEST = 3000  # referrers followed a level; more means that everything refers to it
 LEVELS_AFTER_LIBRARY_ROOT = 3  # a root of the user's further out is preferred
 LEVELS_AROUND_KEPT = 6  # a generator in a list, a task in a set, a class in a registry
+MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 CLIMB_FROM = DEEPEST - 9  # levels left; what is further away than nine may be linked by hand
 
 
@@ -248,6 +250,19 @@ def _telling(seen: dict[int, Any], holds: dict[int, int], target: Any) -> Any:
 
 def _chain(root: Root | None, top: Any, seen: dict[int, Any], holds: dict[int, int]) -> Chain:
     chain = Chain(root, [top])
-    while id(chain.objects[-1]) in holds:
-        chain.objects.append(seen[holds[id(chain.objects[-1])]])
+    while (holder_id := id(chain.objects[-1])) in holds:
+        child = seen[holds[holder_id]]
+        chain.objects += [*_namespace_between(chain.objects[-1], child), child]
     return chain
+
+
+def _namespace_between(holder: Any, child: Any) -> list[dict[str, Any]]:
+    """Return the attributes of a module, of which `child` is a table, unless they are the holder.
+
+    Up to CPython 3.12 the collector says that a module refers to the dictionary of its attributes,
+    from 3.13 that it refers to their values.
+    """
+    if not is_of(child, dict) or is_of(holder, dict, type, ModuleType):
+        return []
+    names = attributes_of(holder)
+    return [names] if any(names.get(name) is child for name in MODULE_TABLES) else []

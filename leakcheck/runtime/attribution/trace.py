@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from leakcheck.model import Holder, LeakTrace, Link
 from leakcheck.runtime.attribution import hidden
-from leakcheck.runtime.attribution.holders import Chain, Root
+from leakcheck.runtime.attribution.holders import MODULE_TABLES, Chain, Root
 from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.kinds import (
     attributes_of,
@@ -46,7 +46,6 @@ LONGEST_PERIOD = 3  # references from one object of a linked list to the next
 THREAD_LOCAL = "threading.local"  # as programs call it; its type has another name
 _UNKNOWN = Holder()
 _OF_EXCEPTIONS = ("__traceback__", "__context__", "__cause__")
-_MODULE_TABLES = ("_parameters", "_buffers", "_modules")  # nn.Module keeps attributes in these
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +215,9 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
     key = key_of(chain[at], chain[at + 1])
     owner = name_of(holder if issubclass(kind, type) else kind)
     table = chain[at + 1]
-    if key in _MODULE_TABLES and at + 2 == len(chain):  # it is what grows
+    if key in MODULE_TABLES and at + 2 == len(chain):  # it is what grows
         return _Hop("", _UNKNOWN, at + 1, False)
-    if key in _MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
+    if key in MODULE_TABLES and issubclass(type(table), dict) and at + 2 < len(chain):
         key, at = key_of(table, chain[at + 2]), at + 1
     if id(chain[at]) in growing:  # attributes that are added under ever new names
         return _Hop(POSITION, _UNKNOWN, at + 1, True)
@@ -279,7 +278,7 @@ def is_module_table(namespace: Any, following: list[Any]) -> bool:
     both = [namespace, *following[:1]] if len(following) > 1 else [None]
     if not all(issubclass(type(each), dict) for each in both):
         return False
-    return key_of(namespace, following[0]) in _MODULE_TABLES
+    return key_of(namespace, following[0]) in MODULE_TABLES
 
 
 def _dict_edge(holder: dict[Any, Any], child: Any, grows: bool) -> str:

@@ -48,15 +48,10 @@ class Loop:
     is_source: bool = False
 
 
-class _Switches(list[bool]):
-    def __reduce__(self) -> tuple[type, tuple[list[bool]]]:
-        return list, ([False] * len(self),)
-
-
 loops: list[Loop] = []
 rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the user's files, first
 edited: dict[str, str] = {}  # real path -> the text to load in place of what is in the file
-_on = _Switches()
+_on: list[bool] = []  # no class of ours: torch 2.4 compiles nothing that reads one
 _listener: Callable[[int], None] | None = None
 
 

@@ -133,11 +133,10 @@ def test_the_loops_around_a_frame_are_found_innermost_first(run_ticking):
     assert found == [[2, 5]]
 
 
-def test_the_switches_travel_to_another_process_switched_off():
+def test_the_switches_are_a_list_and_no_class_of_ours_which_torch_2_4_does_not_compile():
     copied = pickle.loads(pickle.dumps(ticks._on))
 
-    assert type(copied) is list
-    assert not any(copied)
+    assert type(ticks._on) is type(copied) is list
 
 
 def test_only_the_users_own_files_are_rewritten(tmp_path):
