@@ -4,8 +4,8 @@ Of the parent's watch, which a forked child has a copy of, nothing goes on. The 
 stopped: the others would wait for it. Its recording begins with its first step, so that a child
 that never trains leaves nothing, and is written line by line: what SIGKILL or the OOM killer leaves
 of it is judged by its samples, as of any recording that was cut off. At the end the report follows.
-multiprocessing calls its finalizers, ours as the last, before it shows what went wrong; by
-`os._exit`, which runs none of them, the report is made just before.
+multiprocessing calls its finalizers, ours as the last, before it shows what went wrong, or from
+Python 3.13 on after; by `os._exit`, which runs none of them, the report is made just before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,10 @@ LAST = -1_000_000  # the priority among the finalizers of multiprocessing
 def begin_watch(order: ChildOrder, process: Any) -> None:
     """Watch the child process that we are in; it never raises."""
     with suppress(Exception):
-        ChildWatch(order, process.name).begin()
+        watch = ChildWatch(order, process.name)
+        watch.begin()
+        if sys.version_info >= (3, 13):  # errors are handled there before the finalizers run
+            process.run = _noting(process.run, watch.note)
 
 
 class ChildRecorder:
@@ -102,6 +106,7 @@ class ChildWatch:
         self._pid = os.getpid()
         self._over = False
         self._status = 0
+        self._interrupted = False
 
     def begin(self) -> None:
         """Count the steps from now on, and report when the process ends."""
@@ -123,10 +128,14 @@ class ChildWatch:
 
         Threads that it leaves behind may train on: the process waits for them, and so do we.
         """
-        error = sys.exc_info()[1]
-        self._status = self._status or _status(error)
+        self.note(sys.exc_info()[1])
         if not _others_run():
-            self._end_with(self._status, interrupted=isinstance(error, KeyboardInterrupt))
+            self._end_with(self._status, interrupted=self._interrupted)
+
+    def note(self, error: BaseException | None) -> None:
+        """Remember by what error the function of the process ended, if by any."""
+        self._status = self._status or _status(error)
+        self._interrupted |= isinstance(error, KeyboardInterrupt)
 
     def _end_with(self, status: int, *, interrupted: bool = False) -> int:
         if os.getpid() != self._pid or self._over:
@@ -139,6 +148,21 @@ class ChildWatch:
             ending = Ending(exit_status=status, ended=ended)
             self._recorder.finish(self._sentinel.report(ending))
         return status
+
+
+def _noting(run: Callable[[], None], note: Callable[[BaseException], None]) -> Callable[[], None]:
+    """Return `run`, which tells `note` by what it ended; a traceback is as without us."""
+
+    def run_and_note() -> None:
+        try:
+            run()
+        except BaseException as error:
+            note(error)
+            if error.__traceback__ is not None:  # ours, and `raise` adds none
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
+
+    return run_and_note
 
 
 def _others_run() -> bool:
