@@ -24,16 +24,19 @@ LONGEST_BASES = 4  # views of views of an array
 class Hidden:
     """Who holds what in such ways, at one moment; drop it soon, it is all strong."""
 
-    def __init__(self, tensors: list[Any]) -> None:
+    def __init__(self, tensors: list[Any], around_buffers: dict[int, list[Any]]) -> None:
+        self._buffers = dict(around_buffers)  # the heap is closed before
         self._grads = grads(tensors)
         self._views = _views(tensors)
         self._around: dict[int, list[Any]] | None = None
         self.in_arrays: list[Any] = []  # of objects, what is in them
-        self.ids = {id(self._grads), id(self._views)}  # of what holds things here itself
+        # of what holds things here itself
+        self.ids = set(map(id, (self._grads, self._views, self._buffers, *self._buffers.values())))
 
     def holders(self, thing: Any) -> list[Any]:
         """Return who holds an object in such ways; by arrays, once they were searched for."""
         around = self._around.get(id(thing), []) if self._around else []
+        around = [*around, *self._buffers.get(id(thing), ())]
         if not objects.is_tensor(type(thing)):
             return around
         beside = self._views.get(storage_start(thing), ())

@@ -90,7 +90,7 @@ class Roots:
             if is_of(module, ModuleType):
                 self._modules[id(globals_of(module))] = module
         self._in_context = {id(value): one.name for one, value in copy_context().items()}
-        self._hidden = Hidden(heap.tensors())
+        self._hidden = Hidden(heap.tensors(), heap.around_buffers)
         self._skipped = {id(self._locals), id(self._modules), id(self._in_context)}
         self.referrers = Referrers(frames.local_values(suspended))
         self._running = {id(frame) for frame in frames.running()}  # their locals are roots already

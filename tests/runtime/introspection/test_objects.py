@@ -104,6 +104,18 @@ def test_dictionaries_that_no_collector_tracks_are_added():
     heap.close()
 
 
+def test_text_in_a_dictionary_that_no_collector_tracks_is_found_with_the_dictionary():
+    state, small = {"log": "line\n" * 1000}, {"log": "line\n"}
+    gc.collect()
+
+    heap = Heap().add_untracked([state, small])
+
+    assert heap.around_buffers[id(state["log"])] == [state]
+    assert id(small["log"]) not in heap.buffers
+    heap.close()
+    assert not heap.around_buffers
+
+
 def test_a_dictionary_is_added_once():
     shared = {1: 2}
     holders = [Owner(), Owner()]
