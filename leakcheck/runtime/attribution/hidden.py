@@ -1,4 +1,4 @@
-"""References that the collector does not see: to gradients, to bases of views and of arrays.
+"""References that the collector does not see: to gradients, hooks, bases of views and of arrays.
 
 A parameter keeps its gradient in C++, and a view the tensor that it shows. An array made by
 `tensor.numpy()` keeps the tensor; arrays are not tracked, nor are tuples and dictionaries of them.
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from leakcheck.runtime.introspection import frames, objects
+from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.gradients import gradients_of
 from leakcheck.runtime.introspection.tables import objects_in
 from leakcheck.tracked import referents_of_all
@@ -28,15 +28,17 @@ class Hidden:
         self._buffers = dict(around_buffers)  # the heap is closed before
         self._grads = grads(tensors)
         self._views = _views(tensors)
+        self._hooks = hooks.tables_of(tensors)  # up to torch 2.4 the collector may not see them
         self._around: dict[int, list[Any]] | None = None
         self.in_arrays: list[Any] = []  # of objects, what is in them
         # of what holds things here itself
-        self.ids = set(map(id, (self._grads, self._views, self._buffers, *self._buffers.values())))
+        tables = (self._grads, self._views, self._hooks, self._buffers)
+        self.ids = set(map(id, (*tables, *self._hooks.values(), *self._buffers.values())))
 
     def holders(self, thing: Any) -> list[Any]:
         """Return who holds an object in such ways; by arrays, once they were searched for."""
         around = self._around.get(id(thing), []) if self._around else []
-        around = [*around, *self._buffers.get(id(thing), ())]
+        around = [*around, *self._buffers.get(id(thing), ()), *self._hooks.get(id(thing), ())]
         if not objects.is_tensor(type(thing)):
             return around
         beside = self._views.get(storage_start(thing), ())

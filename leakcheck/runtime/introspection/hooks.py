@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -52,6 +52,17 @@ def count_hooks(modules: list[Any], optimizers: list[Any], tensors: list[Any]) -
 def hooks_of(tensor: Any, kind: str) -> Any:
     """Return the hooks of a kind, of `OF_TENSORS`, registered on a tensor; None if none are."""
     return next(_of_tensors([tensor], (kind,)), None)
+
+
+def tables_of(tensors: Sequence[Any]) -> dict[int, list[Any]]:
+    """Map the tables of hooks of some tensors, by id, to the tensors; of too many none."""
+    found: dict[int, list[Any]] = {}
+    if len(tensors) <= MOST_TENSORS:
+        for kind in OF_TENSORS:
+            for tensor, table in zip(tensors, _of_tensors(tensors, (kind,)), strict=False):
+                if table is not None:
+                    found.setdefault(id(table), []).append(tensor)
+    return found
 
 
 def is_table(thing: Any) -> bool:
