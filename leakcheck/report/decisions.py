@@ -27,7 +27,8 @@ CONDITIONS = {
 }
 # of all that grows together
 DOUBTS = {
-    "new-shapes": "memory that grows unevenly or with new shapes, held by a library or by nothing",
+    "new-shapes": "memory that grows as new shapes come, held by a library or by nothing",
+    "uneven": "memory that grows unevenly, held by a library or by nothing",
     "mostly-found": "what is asked for is there most often, as in a cache",
     "only-what-is-new": "it is kept only where it is new, as by a memo",
     "nothing-found-on-host": "nothing was found to hold it, and it is the host's memory",

@@ -51,6 +51,8 @@ _OF_VERDICTS = {
     "unconfirmed": "{resources} seemed to grow{held}; the run ended before that was confirmed",
     "new-shapes": "{resources:grow} {per_step:B} a step{at} as tensors of new shapes come, and "
     "libraries keep memory for each shape: oneDNN for up to {most:,}, so {full_bytes:B} in all",
+    "uneven": "{resources:grow} about {per_step:B} a step{at}, unevenly: a leak, or what a library "
+    "keeps for each new shape, as oneDNN does for up to {most:,}, so {full_bytes:B} in all",
     "cycles-pile-up": "reference cycles pile up: gc.disable() was called, and without leakcheck "
     "nothing would collect them",
     "not-full-yet": "{limit}, and the run ended before it was full",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from leakcheck.model import Ended, Notice, Overhead, Reason, Report, Run, Suspect, Trend, Verdict
 from leakcheck.runtime.accounts import told_suspects
-from leakcheck.runtime.doubts import NEW_SHAPES
+from leakcheck.runtime.doubts import NEW_SHAPES, UNEVEN
 from leakcheck.runtime.explanation import explained
 from leakcheck.runtime.judgement.harmless import without_contradicted
 from leakcheck.runtime.judgement.judge import (
@@ -172,12 +172,12 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
 def _unconfirmed(course: Course) -> Reason:
     pending, held = course.stage.pending, course.stage.episode.held
     names = _names(pending)
-    if held.doubt.code == NEW_SHAPES:
+    if held.doubt.code in (NEW_SHAPES, UNEVEN):
         kept = shapes_kept()
         in_bytes = [one for one in pending if unit_of(one.resource) == "B"]
         per_step = max((one.line.per_step for one in in_bytes), default=0.0)
         return Reason.of(
-            "new-shapes",
+            held.doubt.code,
             resources=names,
             per_step=per_step,
             at=_first_line(held.suspects),

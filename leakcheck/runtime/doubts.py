@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from leakcheck.runtime.outlook import MEMO_STEPS, SHAPES_STEPS, UNSURE_STEPS
 
-NEW_SHAPES = "new-shapes"
+NEW_SHAPES, UNEVEN = "new-shapes", "uneven"
 FOUND_BY_KEY_STEPS = 150  # as caches are: most are full after a turn
 FOUND_STEPS = 2000  # if most often it is there: the lengths of a curriculum come slowly
 
@@ -20,13 +20,15 @@ FOUND_STEPS = 2000  # if most often it is there: the lengths of a curriculum com
 class Doubt:
     """What is known of all that grows.
 
-    `of_shapes`: memory that a library may keep for each new shape; `mostly_found`: what is asked
+    `of_shapes`: memory that a library may keep for each new shape, and such came; `uneven`: memory
+    that grows as if they came, though none was seen; `mostly_found`: what is asked
     for is there most often; `memo`: it is kept only where it is new; `found`: who holds it;
     `on_host`: of the host's memory alone, without tensors; `held_by_nothing`: nothing known holds
     some of it; `may_fill`: it is found by key, and that it goes on was seen too briefly.
     """
 
     of_shapes: bool = False
+    uneven: bool = False
     mostly_found: bool = False
     memo: bool = False
     found: bool = True
@@ -51,6 +53,7 @@ class DoubtRow:
 NO_DOUBT = DoubtRow("no-doubt", lambda d: True, 0)
 DOUBTS = (
     DoubtRow(NEW_SHAPES, lambda d: d.of_shapes, SHAPES_STEPS, settles=False),
+    DoubtRow(UNEVEN, lambda d: d.uneven, SHAPES_STEPS, settles=False),
     DoubtRow("mostly-found", lambda d: d.mostly_found, FOUND_STEPS, settles=False),
     DoubtRow("only-what-is-new", lambda d: d.memo, MEMO_STEPS),
     DoubtRow("nothing-found-on-host", lambda d: not d.found and d.on_host, MEMO_STEPS),

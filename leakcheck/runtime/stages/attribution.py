@@ -212,10 +212,11 @@ class WindowResult:
         of_libraries = all(
             one.kind in _OF_LIBRARIES or (memory_alone and _is_unheld(one)) for one in self.suspects
         )
-        uneven = self.shapes_vary or any(map(_is_uneven, grown))
+        may_be = of_libraries and (bool(self.suspects) or memory_alone)
         early = soon or seen < patience.EARLY_STEPS or any(reading.slows for reading in grown)
         return Doubt(
-            of_shapes=uneven and of_libraries and (bool(self.suspects) or memory_alone),
+            of_shapes=may_be and self.shapes_vary,
+            uneven=may_be and any(map(_is_uneven, grown)),
             mostly_found=self.asked_often,
             memo=self.memo or self.prospects.memo,
             found=bool(self.suspects),
