@@ -207,6 +207,9 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
         and following is not None
     ):
         return _Hop("argument of a partial", _UNKNOWN, at + 2, grows)
+    framed = type(child) is FrameType and is_exactly(holder, *frames.SUSPENDABLE)
+    if framed and following is not None:  # up to CPython 3.10 its frame lies between
+        return _Hop(*_other_edge(holder, following), at + 2, grows)
     edge, known = _other_edge(holder, child)
     return _Hop(edge, known, at + 1, grows)
 
