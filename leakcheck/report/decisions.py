@@ -18,6 +18,7 @@ CONDITIONS = {
     "emptied-now-and-then": "taken, replaced or cut at each n-th step",
     "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
     "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
+    "gathers-too-much": "joined, saved or used after a loop, and memory has no room for all of it",
     "gathered": "after a loop over something joined or saved, or used where no optimizer steps",
     "memo": "every line that adds does so only for what is new, on first steps, or by a flag",
     "keyed": "found by key",

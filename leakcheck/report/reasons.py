@@ -30,6 +30,8 @@ _OF_GROWTH = {
     "memo": "`{code}` ({path}:{line}) adds only what is new",
     "keyed": "it finds things by key, and may be a cache that fills up",
     "held-by-nothing-known": "nothing that is known holds it",
+    "gathers-too-much": "the loop gathers {most:,} elements, {full_bytes:B}, before `{code}` "
+    "({path}:{line}) uses it, and there is room for {room_bytes:B}",
     "does-not-fit": "its limit is {most:,} elements, {full_bytes:B}, and there is room for "
     "{room_bytes:B}",
     "grows": "nothing takes it away",
@@ -100,6 +102,8 @@ _OF_NOTICES = {
     "({path}:{line}) uses it after the loop: no leak",
     "passed-its-limit": "{holder} has {length} elements, more than the {most} that its source "
     "states",
+    "too-much": "{holder} will hold {most:,} elements, {full_bytes:B}, when the loop ends and "
+    "`{code}` ({path}:{line}) uses it: there is room for {room_bytes:B}",
     "too-large": "{holder} is limited to {most:,} elements, which take {full_bytes:B}: there is "
     "room for {room_bytes:B}",
     "cycles-freed": "reference cycles{kinds} wait for the garbage collector, which freed "

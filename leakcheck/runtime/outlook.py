@@ -54,7 +54,10 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """A limit that memory has no room for: how many elements, what they weigh, and the room."""
+    """What memory has no room for: how many elements, what they weigh, and the room.
+
+    A limit, or what a loop will have gathered at its end.
+    """
 
     most: int
     full_bytes: float
@@ -81,7 +84,7 @@ class Case:
     published: bool = False  # a known leak of an installed version of a library
     trains: bool = True  # an optimizer steps: to gather is not all that the loop is for
     held: bool = True
-    beyond: Beyond | None = None  # the limit that it never comes to: memory has no room
+    beyond: Beyond | None = None  # what it never comes to: memory has no room
 
     @property
     def relief(self) -> tuple[Use, ...]:
@@ -333,6 +336,13 @@ TABLE = (
         lambda e: bool(e.limits),
         lambda e: ("fills", _steps_to_a_limit(e), "look again"),
         _limiting,
+    ),
+    OutlookRow(
+        "gathers-too-much",
+        lambda e: _gathering(e) is not None and e.beyond is not None and not e.relief,
+        _LEAK,
+        _gathering,
+        lambda e: _of_memory(e.beyond) if e.beyond else (),
     ),
     OutlookRow(
         "gathered",

@@ -19,6 +19,7 @@ from leakcheck.source.uses import RELIEVES, Use
 
 MOSTLY_FOUND = 4  # times as often asked as it gains: what is asked for is there already
 FEWEST_ASKED = 16
+_TOO_LARGE = {"does-not-fit": "too-large", "gathers-too-much": "too-much"}  # outlook -> notice
 MOST_UNTOLD = 2.0  # times what is known of it, that memory may gain with what is gathered
 AROUND_OBJECT_BYTES = 1 << 10  # a tensor of one number takes some 700 with what is around it
 
@@ -137,6 +138,11 @@ class Prospects:
         return known is not None and known.kind == "emptied" and known.wait_steps is None
 
     @property
+    def too_much(self) -> bool:
+        """Whether memory has no room for what a loop will have gathered at its end."""
+        return any(one.outlook.reason.code == "gathers-too-much" for one in self.each)
+
+    @property
     def gathered(self) -> Prospects:
         """Those that a loop which ends gathers for what comes after it."""
         later = (one for one in self.each if one.outlook.reason.code == "gathered")
@@ -213,12 +219,12 @@ class Prospects:
 
     @property
     def too_large(self) -> tuple[Notice, ...]:
-        """Tell of limits that memory has no room for."""
+        """Tell of limits that memory has no room for, and of what loops gather."""
         reasons = ((one.suspect.holder, one.outlook.reason) for one in self.each)
         return tuple(
-            Notice("note", Reason.of("too-large", holder=str(holder), **dict(reason.fields)))
+            Notice("note", Reason.of(told, holder=str(holder), **dict(reason.fields)))
             for holder, reason in reasons
-            if reason.code == "does-not-fit"
+            if (told := _TOO_LARGE.get(reason.code)) is not None
         )
 
     @property

@@ -15,6 +15,7 @@ PROGRAMS = sorted((HERE / "programs" / "leaking").glob("*.py"))
 # what leaks is no Python object
 NO_HOLDER = {"native_heap", "small_blocks", "mapped_past_malloc", "threads", "open_files"}
 RATE_OFF_BY = {"": 0.05, "B": 0.1}
+IN_BURSTS = {"streaming_evaluation": 0.1}  # six additions in one step of twenty
 pytestmark = pytest.mark.slow
 
 
@@ -47,7 +48,8 @@ def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard,
     assert scoreboard.right_line(report, expected), suspect["locations"]
     assert program.stem in NO_HOLDER or scoreboard.right_holder(report, expected), suspect["holder"]
     error = scoreboard.rate_error(report, expected)
-    assert error is None or error <= RATE_OFF_BY[expected.unit], suspect
+    off_by = IN_BURSTS.get(program.stem, RATE_OFF_BY[expected.unit])
+    assert error is None or error <= off_by, suspect
 
 
 ROUNDS = """
@@ -104,3 +106,66 @@ def test_what_a_round_made_and_did_not_release_is_not_its_local_s(watched, tmp_p
         "fields": {"path": "rounds.py", "line": 24, "code": "log.entries.append(update)"},
         "said": "nothing takes it away",
     }
+
+
+GATHERED = """
+import time
+import torch
+
+def predict(model, count):
+    outputs = []
+    with torch.no_grad():
+        for _ in range(count):
+            outputs.append(model(torch.randn(1, 8)))
+            time.sleep(0.002)  # 8 MB a second, should nobody stop it
+    return torch.cat(outputs)
+
+print(len(predict(torch.nn.Linear(8, 4096).eval(), COUNT)))
+"""
+
+
+def test_a_loop_that_gathers_more_than_memory_has_room_for_grows_and_its_end_is_foretold(
+    watched, tmp_path
+):
+    program = tmp_path / "predict.py"
+    program.write_text(GATHERED.replace("COUNT", "10**9"))
+
+    report = watched(program)
+
+    assert (report["verdict"], report["exit_status"]) == ("growing", 1)
+    assert report["run"]["steps"] < 1000
+    assert report["suspects"][0]["holder"] == "local `outputs` in predict()"
+    (note,) = (one for one in report["notices"] if one["code"] == "too-much")
+    assert note["fields"]["most"] == 10**9
+    assert (note["fields"]["path"], note["fields"]["line"]) == ("predict.py", 11)
+
+
+def test_a_loop_that_gathers_what_memory_has_room_for_is_steady(watched, tmp_path):
+    program = tmp_path / "predict.py"
+    program.write_text(GATHERED.replace("COUNT", "1000"))
+
+    report = watched(program)
+
+    assert (report["verdict"], report["suspects"]) == ("steady", []), report["reason"]
+
+
+SHARED = """
+import torch
+
+def slices(table, count):
+    rows = []
+    for number in range(count):
+        rows.append(table[number % len(table)])
+    return torch.tensor([float(row[0]) for row in rows])
+
+print(len(slices(torch.zeros(64, 1 << 20), COUNT)))
+"""
+
+
+def test_what_shares_its_memory_is_not_foretold_to_fill_it(watched, tmp_path):
+    program = tmp_path / "slices.py"
+    program.write_text(SHARED.replace("COUNT", "3000"))
+
+    report = watched(program)
+
+    assert (report["verdict"], report["suspects"]) == ("steady", []), report["reason"]

@@ -89,6 +89,16 @@ ROWS = {
             "it fills to a limit: len(rows) > n (train.py:6)",
         ),
     ),
+    "gathers-too-much": (
+        Case((ADD, GATHERS), beyond=Beyond(10**9, 4e12, 20 << 30)),
+        (
+            "leak",
+            0,
+            "growing",
+            "the loop gathers 1,000,000,000 elements, 3.6 TiB, before `torch.cat(rows)` "
+            "(train.py:9) uses it, and there is room for 20.0 GiB",
+        ),
+    ),
     "gathered": (
         Case((ADD, use("take", reach="elsewhere"), LATER), trains=False),
         (
@@ -167,6 +177,13 @@ def test_a_known_leak_is_waited_for_once_something_was_taken_from_it():
     taken = use("take", reach="elsewhere", ran=1)
 
     assert outlook_of(Case((ADD, taken), published=True)).reason.code == "emptied-elsewhere"
+
+
+def test_what_is_emptied_now_and_then_is_not_foretold_to_be_too_much():
+    beyond = Beyond(10**9, 4e12, 20 << 30)
+    case = Case((ADD, GATHERS, use("replace", EVERY)), beyond=beyond)
+
+    assert outlook_of(case).reason.code == "gathered"
 
 
 def test_what_a_training_keeps_grows_though_it_is_used_in_the_end():

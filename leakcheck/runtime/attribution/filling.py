@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from leakcheck.model import Holder, Notice, Reason, Suspect
 from leakcheck.runtime.attribution.following import Retention, each_bytes, fits
 from leakcheck.runtime.attribution.keys import number_of_keys
+from leakcheck.runtime.attribution.loop_lengths import turns_until
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import Lead, suspects_from
 from leakcheck.runtime.introspection import objects
@@ -26,10 +28,17 @@ MADE_PER_STEP = 0.5  # containers with a limit, for them to be no limit together
 class Filling:
     """Collects the containers of a window that have a limit, each once.
 
-    `rates`: elements a step, by the id of a container that grows.
+    `rates`: elements a step, by the id of a container that grows; `gained_bytes`: what the host's
+    memory was measured to gain a step.
     """
 
-    def __init__(self, rates: Mapping[int, float], steps: int, sources: Sources) -> None:
+    def __init__(
+        self,
+        rates: Mapping[int, float],
+        steps: int,
+        sources: Sources,
+        gained_bytes: float = 0.0,
+    ) -> None:
         self.notices: list[Notice] = []
         self.full_in_steps = 0  # until the last of them is full
         self.bytes_per_step = 0.0  # gained by those that are not full yet
@@ -38,6 +47,7 @@ class Filling:
         self.beyond: dict[Holder, Beyond] = {}  # limits that memory has no room for
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._rates, self._steps, self._sources = rates, steps, sources
+        self._gained_bytes = gained_bytes
 
     def note(self, found: Retention, made: Mapping[int, int], per_step: float = 0.0) -> None:
         """Note what `found` tells of a container with a limit.
@@ -139,6 +149,18 @@ class Filling:
         full_bytes = most * each_bytes(container)
         self.beyond[found.told.holder] = Beyond(most, full_bytes, host_room_bytes())
 
+    def _note_gathered(self, container: Any, found: Retention, uses: tuple[Use, ...]) -> None:
+        """Note what the loops around this very step will have gathered, if memory has no room."""
+        use = next((use for use in uses if use.gathers or use.after), None)
+        turns = turns_until(use.path, use.line, sys._getframe()) if use is not None else None
+        per_step = self._rates.get(id(container), 0.0)
+        # elements that share their memory weigh less than each by itself
+        gained_bytes = min(per_step * each_bytes(container), self._gained_bytes)
+        steps, room_bytes = turns or 0, host_room_bytes()
+        if steps * gained_bytes > room_bytes:
+            gathered = Beyond(round(steps * per_step), steps * gained_bytes, room_bytes)
+            self.beyond[found.told.holder] = gathered
+
     def _stated(self, container: Any, found: Retention) -> int | None:
         """Return the most that the source lets a container hold, if that is not passed yet."""
         named = suspects_from([Lead("object", "", found.told, found.lines, held_at=found.held_at)])
@@ -151,6 +173,7 @@ class Filling:
             if use.guard.kind in ("below", "above") and not _is_in_reach(use, container):
                 self._note_beyond(container, found, use.guard.n or 0)
         uses = tuple(use if _is_in_reach(use, container) else _limitless(use) for use in uses)
+        self._note_gathered(container, found, uses)
         self.uses[found.told.holder] = uses
         most = Case(uses, length=length).most
         return most if most is not None and length is not None and length <= most else None

@@ -117,7 +117,8 @@ class Inquest:
         self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
         visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
         self.sources = Sources(visits)
-        self.filling = Filling(rates, growth.steps, self.sources)
+        gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
+        self.filling = Filling(rates, growth.steps, self.sources, gained_bytes)
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
         self._search_s = SEARCH_S * factor
 

@@ -43,6 +43,11 @@ def number_of(told: str, path: str, owners: Sequence[Any]) -> int | None:
     return next((math.ceil(each) for each in _numbers(node, path, owners)), None)
 
 
+def things_of(told: str, path: str) -> Iterator[Any]:
+    """Yield the objects that a name or an attribute may stand for, the nearest first."""
+    return islice(_values(ast.parse(told, mode="eval").body, path, ()), MOST_VALUES)
+
+
 def _numbers(node: ast.expr, path: str, owners: Sequence[Any]) -> list[float]:
     found = islice(_values(node, path, owners), MOST_VALUES)
     return [value for value in found if is_exactly(value, int, float) and math.isfinite(value)]

@@ -33,6 +33,8 @@ class Waiting(GrowthStage):
         growth.measure(step)
         if (emptied := growth.emptied) and not growth.goes_on_without(emptied):
             return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
+        if prospects.too_much:
+            return Settle(growth)
         if growth.is_disputed and step - release.since_step > patience.DISPUTED_STEPS:
             growth.settle_dispute()
         if growth.is_disputed and not long:

@@ -1,0 +1,99 @@
+"""How often the loops around the steps turn in all, where what they go over says so.
+
+`range(count)`, a list, a DataLoader: read from the source, and from the objects that live. No code
+of the program's runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from types import CodeType, FrameType
+from typing import Any, TypeGuard
+
+from leakcheck.runtime.attribution.live_numbers import number_of, things_of
+from leakcheck.runtime.attribution.loops import Loop, loops_around
+from leakcheck.runtime.introspection import objects
+from leakcheck.runtime.introspection.kinds import attributes_of
+
+RANGES = ("range", "trange")
+AS_LONG = ("enumerate", "tqdm", "track", "reversed", "iter", "list", "tuple")  # as their argument
+_SAMPLES_ALL = ("SequentialSampler", "RandomSampler")  # of torch's, unless told how many
+
+
+def turns_until(path: str, line: int, frame: FrameType | None) -> int | None:
+    """Return how often the loops around a frame turn together before `line` of `path` is reached.
+
+    Those of the callers count as far as the function with the line. None where no function that
+    runs has it, where no loop ends before it, or where it is not known how often one turns.
+    """
+    turns = None
+    for code, loops in _by_code(frame):
+        inside = _has(code, path, line)
+        for loop in loops:
+            if inside and loop.lineno <= line <= (loop.end_lineno or 0):
+                return turns
+            each = _turns(loop.iter, code.co_filename) if _runs_to_its_end(loop) else None
+            if each is None:
+                return None
+            turns = each * (1 if turns is None else turns)
+        if inside:
+            return turns
+    return None
+
+
+def _runs_to_its_end(loop: Loop) -> TypeGuard[ast.For]:
+    """Say whether nothing in a loop leaves it early: no one knows when a break comes."""
+    leaves = (ast.Break, ast.Return)
+    return isinstance(loop, ast.For) and not any(isinstance(n, leaves) for n in ast.walk(loop))
+
+
+def _by_code(frame: FrameType | None) -> Iterator[tuple[CodeType, list[Loop]]]:
+    for code, around in groupby(loops_around(frame), key=lambda one: one[0]):
+        yield code, [loop for _, loop in around]
+
+
+def _has(code: CodeType, path: str, line: int) -> bool:
+    """Say whether a function has a line of a file, as reports show it or as it is."""
+    if os.path.realpath(code.co_filename) != os.path.realpath(path):
+        return False
+    last = max((each for *_, each in code.co_lines() if each), default=0)
+    return code.co_name == "<module>" or code.co_firstlineno <= line <= last
+
+
+def _turns(over: ast.expr, path: str) -> int | None:
+    """Return how many items an expression goes over; None if that is not known."""
+    match over:
+        case ast.Call(func=function, args=[stop]) if _name(function) in RANGES:
+            return number_of(ast.unparse(stop), path, ())
+        case ast.Call(func=function, args=[start, stop]) if _name(function) in RANGES:
+            return number_of(f"({ast.unparse(stop)}) - ({ast.unparse(start)})", path, ())
+        case ast.Call(func=function, args=[inner, *_]) if _name(function) in AS_LONG:
+            return _turns(inner, path)
+        case ast.Name() | ast.Attribute():
+            named = ast.unparse(over)
+            length = number_of(f"len({named})", path, ())
+            return length if length is not None else _batches(next(things_of(named, path), None))
+    return None
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _batches(loader: Any) -> int | None:
+    """Return how many batches a DataLoader of torch's gives, None if the program decides that."""
+    loaders = sys.modules.get("torch.utils.data")
+    if loaders is None or type(loader) is not loaders.DataLoader:
+        return None
+    batches = attributes_of(attributes_of(loader).get("batch_sampler"))
+    sampler, size = batches.get("sampler"), batches.get("batch_size")
+    known = type(sampler).__module__.startswith("torch.") and type(sampler).__name__ in _SAMPLES_ALL
+    if not known or type(size) is not int or attributes_of(sampler).get("_num_samples") is not None:
+        return None
+    samples = objects.length_of_dataset(attributes_of(loader).get("dataset"))
+    left = 0 if batches.get("drop_last") else size - 1
+    return (samples + left) // size or None
