@@ -47,7 +47,7 @@ def turns_until(path: str, line: int, frame: FrameType | None) -> int | None:
 
 def _runs_to_its_end(loop: Loop) -> TypeGuard[ast.For]:
     """Say whether nothing in a loop leaves it early: no one knows when a break comes."""
-    leaves = (ast.Break, ast.Return)
+    leaves = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)
     return isinstance(loop, ast.For) and not any(isinstance(n, leaves) for n in ast.walk(loop))
 
 
