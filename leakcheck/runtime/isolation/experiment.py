@@ -127,12 +127,17 @@ def _in_the_loader(outcomes: Mapping[str, Outcome], stages: Sequence[StageRun]) 
 
 def _not_in_data(stages: Sequence[StageRun]) -> tuple[Reason, ...]:
     plain, data = stages[0], next(run for run in stages if run.stage == "data-only")
-    whole, part = rates(plain.report), rates(data.report)
+    whole, part = rates(plain.report), _measured(data.report)
     missing = [name for name, rate in whole.items() if part.get(name, 0.0) < PART_BELOW * rate]
     return tuple(
         Reason.of(_part_code(name), resource=name, part=part.get(name, 0.0), whole=whole[name])
         for name in missing
     )
+
+
+def _measured(report: Report | None) -> dict[str, float]:
+    """Return what each resource was measured to gain, confirmed or not: a suspect may explain it."""
+    return {trend.resource: trend.per_step for trend in report.trends} if report else {}
 
 
 def _part_code(resource: str) -> str:

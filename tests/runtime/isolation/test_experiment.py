@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +82,27 @@ def test_a_leak_of_the_loader_that_explains_a_part_says_which():
     runs = [growing("as-it-is", tensors=4.0, graph_nodes=3.0), growing("data-only", tensors=4.0)]
 
     assert "that is a part of the growth only (graph.nodes 0 of 3 a step)" in said(conclude(runs))
+
+
+@pytest.mark.parametrize(
+    ("blocks_per_step", "told"),
+    [(5.6, ""), (0.1, "that is a part of the growth only (python.blocks 0.1 of 5.7 a step)")],
+)
+def test_what_grew_in_a_stage_as_in_the_run_is_no_missing_part_though_it_was_not_confirmed(
+    blocks_per_step, told
+):
+    plain, data = (
+        growing("as-it-is", tensors=1.0, python_blocks=5.7),
+        growing("data-only", tensors=1.0),
+    )
+    blocks = replace(trend("python.blocks", blocks_per_step), verdict="steady")
+    data = replace(data, report=replace(data.report, trends=(*data.report.trends, blocks)))
+
+    said_of_all = said(conclude([plain, data, *stages(no_backward=G, no_logging=G)[1:]]))
+
+    assert "leaks with data only" in said_of_all
+    assert told in said_of_all
+    assert ("part of the growth" in said_of_all) == bool(told)
 
 
 def test_a_steady_program_has_nothing_to_isolate():
