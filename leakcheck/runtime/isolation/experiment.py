@@ -136,7 +136,7 @@ def _not_in_data(stages: Sequence[StageRun]) -> tuple[Reason, ...]:
 
 
 def _measured(report: Report | None) -> dict[str, float]:
-    """Return what each resource was measured to gain, confirmed or not: a suspect may explain it."""
+    """Return what each resource was measured to gain a step, confirmed to grow or not."""
     return {trend.resource: trend.per_step for trend in report.trends} if report else {}
 
 
