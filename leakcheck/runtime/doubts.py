@@ -21,8 +21,8 @@ class Doubt:
     """What is known of all that grows.
 
     `of_shapes`: memory that a library may keep for each new shape, and such came; `uneven`: memory
-    that grows as if they came, though none was seen; `mostly_found`: what is asked
-    for is there most often; `memo`: it is kept only where it is new; `found`: who holds it;
+    that grows as if they came, though none was seen; `mostly_found`: what is asked for is there
+    most often; `memo`: it is kept only where it is new; `found`: who holds it;
     `on_host`: of the host's memory alone, without tensors; `held_by_nothing`: nothing known holds
     some of it; `may_fill`: it is found by key, and that it goes on was seen too briefly.
     """

@@ -153,13 +153,14 @@ class Filling:
         """Note what the loops around this very step will have gathered, if memory has no room."""
         use = next((use for use in uses if use.gathers or use.after), None)
         turns = turns_until(use.path, use.line, sys._getframe()) if use is not None else None
+        if turns is None:
+            return
         per_step = self._rates.get(id(container), 0.0)
         # elements that share their memory weigh less than each by itself
-        gained_bytes = min(per_step * each_bytes(container), self._gained_bytes)
-        steps, room_bytes = turns or 0, host_room_bytes()
-        if steps * gained_bytes > room_bytes:
-            gathered = Beyond(round(steps * per_step), steps * gained_bytes, room_bytes)
-            self.beyond[found.told.holder] = gathered
+        full_bytes = turns * min(per_step * each_bytes(container), self._gained_bytes)
+        room_bytes = host_room_bytes()
+        if full_bytes > room_bytes:
+            self.beyond[found.told.holder] = Beyond(round(turns * per_step), full_bytes, room_bytes)
 
     def _stated(self, container: Any, found: Retention) -> int | None:
         """Return the most that the source lets a container hold, if that is not passed yet."""

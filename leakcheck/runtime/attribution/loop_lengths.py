@@ -7,9 +7,10 @@ of the program's runs.
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from types import CodeType, FrameType
 from typing import Any, TypeGuard
@@ -19,9 +20,12 @@ from leakcheck.runtime.attribution.loops import Loop, loops_around
 from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import attributes_of
 
-RANGES = ("range", "trange")
-AS_LONG = ("enumerate", "tqdm", "track", "reversed", "iter", "list", "tuple")  # as their argument
-_SAMPLES_ALL = ("SequentialSampler", "RandomSampler")  # of torch's, unless told how many
+_RANGES = (("builtins", "range"), ("tqdm", "trange"), ("tqdm.auto", "trange"))
+_AS_LONG = (  # as what they are given first
+    *(("builtins", name) for name in ("enumerate", "reversed", "iter", "list", "tuple")),
+    *((module, "tqdm") for module in ("tqdm", "tqdm.auto", "tqdm.notebook")),
+    ("rich.progress", "track"),
+)
 
 
 def turns_until(path: str, line: int, frame: FrameType | None) -> int | None:
@@ -67,11 +71,11 @@ def _has(code: CodeType, path: str, line: int) -> bool:
 def _turns(over: ast.expr, path: str) -> int | None:
     """Return how many items an expression goes over; None if that is not known."""
     match over:
-        case ast.Call(func=function, args=[stop]) if _name(function) in RANGES:
+        case ast.Call(func=function, args=[stop]) if _is_one_of(_RANGES, function, path):
             return number_of(ast.unparse(stop), path, ())
-        case ast.Call(func=function, args=[start, stop]) if _name(function) in RANGES:
+        case ast.Call(func=function, args=[start, stop]) if _is_one_of(_RANGES, function, path):
             return number_of(f"({ast.unparse(stop)}) - ({ast.unparse(start)})", path, ())
-        case ast.Call(func=function, args=[inner, *_]) if _name(function) in AS_LONG:
+        case ast.Call(func=function, args=[inner, *_]) if _is_one_of(_AS_LONG, function, path):
             return _turns(inner, path)
         case ast.Name() | ast.Attribute():
             named = ast.unparse(over)
@@ -80,8 +84,12 @@ def _turns(over: ast.expr, path: str) -> int | None:
     return None
 
 
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+def _is_one_of(known: Iterable[tuple[str, str]], function: ast.expr, path: str) -> bool:
+    """Say whether what is called is one of these objects of modules, whatever its name is here."""
+    told = ast.unparse(function)
+    called = next(things_of(told, path), vars(builtins).get(told))
+    named = (vars(sys.modules[module]).get(name) for module, name in known if module in sys.modules)
+    return called is not None and any(called is one for one in named)
 
 
 def _batches(loader: Any) -> int | None:
@@ -91,8 +99,12 @@ def _batches(loader: Any) -> int | None:
         return None
     batches = attributes_of(attributes_of(loader).get("batch_sampler"))
     sampler, size = batches.get("sampler"), batches.get("batch_size")
-    known = type(sampler).__module__.startswith("torch.") and type(sampler).__name__ in _SAMPLES_ALL
-    if not known or type(size) is not int or attributes_of(sampler).get("_num_samples") is not None:
+    samples_all = type(sampler) in (loaders.SequentialSampler, loaders.RandomSampler)
+    if (
+        not samples_all
+        or type(size) is not int
+        or attributes_of(sampler).get("_num_samples") is not None
+    ):
         return None
     samples = objects.length_of_dataset(attributes_of(loader).get("dataset"))
     left = 0 if batches.get("drop_last") else size - 1

@@ -27,10 +27,6 @@ def after(line_after: int) -> int | None:
     return turns_until(__file__, frame.f_lineno + line_after, frame)
 
 
-def tqdm(items: Iterable[Any]) -> Iterable[Any]:
-    return items
-
-
 def test_turns_of_loops_inside_one_another_are_multiplied():
     told = None
     for _ in range(3):
@@ -90,7 +86,7 @@ def test_the_length_of_what_a_loop_goes_over_is_read_where_no_code_of_the_progra
     over: Iterable[Any], turns: int | None
 ):
     told = []
-    for _, _item in enumerate(tqdm(over)):
+    for _, _item in enumerate(over):
         told.append(after(1))
     assert set(told) == {turns}
 
@@ -106,6 +102,25 @@ def test_it_is_not_known_for_how_long_a_condition_holds_or_items_are_made():
     for _ in items():
         waits = after(1) is not None
     assert (told, waits) == ([None], False)
+
+
+def test_a_progress_bar_goes_over_as_much_as_what_it_is_given():
+    tqdm = pytest.importorskip("tqdm")
+    told, folds = set(), [1, 2, 3]
+    for _ in tqdm.tqdm(folds, disable=True):
+        for _ in tqdm.trange(BATCHES, disable=True):
+            told.add(after(1))
+    assert told == {36}
+
+
+def test_a_function_that_is_only_called_as_a_known_one_may_give_any_number():
+    def range(count: int) -> list[int]:
+        return [count]
+
+    told = None
+    for _ in range(7):
+        told = after(1)
+    assert told is None
 
 
 def test_a_loop_that_something_leaves_may_end_at_any_time():
