@@ -79,6 +79,8 @@ def _told(report: dict[str, Any], program: Path) -> dict[str, Any]:
         "verdict": report["verdict"],
         "steps": report["run"]["steps"],
         "reason": report["reason"],
+        "kind": suspect.get("kind", ""),
+        "lines": [(place["line"], place["code"]) for place in suspect.get("locations", [])],
         "holder": suspect.get("holder", ""),
         "device": device,
         "overhead": report.get("overhead"),
