@@ -58,7 +58,8 @@ class Results:
 class Difference:
     """What is not bit-identical between two runs.
 
-    `written`: a value is only written otherwise; `sizes`: only what tells how much is kept differs.
+    `written`: a value is only written otherwise; `sizes`: only what tells how much is kept differs;
+    `varies`: only numbers differ that do so between two runs of the program as it is.
     """
 
     what: Literal["stdout", "losses", "weights", "modules", "files"]
@@ -68,11 +69,12 @@ class Difference:
     count: int = 1
     written: bool = False
     sizes: bool = False
+    varies: bool = False
 
     @property
     def is_result(self) -> bool:
         """Whether the program's results differ by it."""
-        return not (self.written or self.sizes)
+        return not (self.written or self.sizes or self.varies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ class Trial:
     """One watched run of a program, as it is or with edited text; `failure` says why it failed.
 
     `goes_on`: it was ended, as all that grows without the edit grew as fast with it; `turns`: of
-    the loop that makes the steps, also those before it was recognised, 0 if an optimizer does.
+    the loop that makes the steps, also those before it was recognised, 0 if an optimizer does;
+    `counted`: the steps, also those before the loop that is judged began.
     """
 
     report: Report | None
@@ -91,6 +94,7 @@ class Trial:
     step_s: float = 0.0
     goes_on: bool = False
     turns: int = 0
+    counted: int = 0
 
     @property
     def steps(self) -> int:
@@ -144,7 +148,7 @@ def _joined(lines: list[str]) -> str:
 
 AttemptOutcome = Literal[
     "proved",  # no leak is left, and the results are the same
-    "helps",  # this leak is gone, and others are left
+    "helps",  # this leak is gone; others are left, or something that nobody can judge
     "changes",  # the leak is gone, and the results differ
     "stays",
     "fails",
@@ -199,7 +203,9 @@ class Cure:
         ):
             return EXIT_CLEAN
         untold = verdict != "growing" or any(each.outcome == "unclear" for each in self.attempts)
-        return EXIT_UNCLEAR if untold and not self.chosen else EXIT_FOUND
+        if self.chosen:
+            untold = self.chosen.reason is not None
+        return EXIT_UNCLEAR if untold else EXIT_FOUND
 
 
 @dataclass(frozen=True, slots=True)

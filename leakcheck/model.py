@@ -31,6 +31,8 @@ Kind = Literal[
     "descriptors",
     "processes",
 ]
+# what counts the leaks of a kind exactly: its suspects are told if that grows
+COUNTERS: Mapping[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
 NoticeKind = Literal[
     "cyclic-garbage",  # each collection frees it
     "bounded",  # grew and stopped, or fills a container with a limit

@@ -122,7 +122,7 @@ def _cured(run: RunTexts, name: str, tries: int, size: int | None, script: str) 
 def _stops_at(before: Trial) -> int:
     """Return the step to stop an edited program at: where we stopped it, or past its own end."""
     run = before.report.run if before.report else None
-    return before.steps + (run is not None and run.ended != "stopped")
+    return before.counted + (run is not None and run.ended != "stopped")
 
 
 def _text_of(path: str) -> str | None:

@@ -111,7 +111,8 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
     measured = (notes.peak_bytes, notes.step_s)
-    trial = Trial(report, results, notes.status, raised, *measured, turns=notes.turns)
+    counts = (notes.turns, notes.counted)
+    trial = Trial(report, results, notes.status, raised, *measured, False, *counts)
     return trial, notes
 
 

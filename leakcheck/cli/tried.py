@@ -54,6 +54,7 @@ class TrialNotes(msgspec.Struct, frozen=True):
     files: dict[str, int] = {}
     doubtful: bool = False  # something was looked into, and what is frozen was not looked at
     turns: int = 0  # of the loop that makes the steps, if it is one
+    counted: int = 0  # steps, also those before the loop that is judged began
 
 
 class TrialSession(SilentSession):
@@ -123,6 +124,7 @@ class TrialSession(SilentSession):
             files,
             self._doubtful or (self._order.frozen and not self._is_plain()),
             self._clock.turns if self._clock is not None else 0,
+            self._sentinel.state[0],
         )
         (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
         return outcome.status

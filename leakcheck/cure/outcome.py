@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from leakcheck.cure.varying import NUMBER
 from leakcheck.experiments import (
     ONLY_REPORTED,
     Attempt,
@@ -15,13 +16,12 @@ from leakcheck.experiments import (
     Results,
     Trial,
 )
-from leakcheck.model import Reason, Report, Suspect, Trend
+from leakcheck.model import COUNTERS, Reason, Report, Suspect, Trend
 
 PEAK_NOISE_BYTES = 4 << 20  # two runs of one program differ by that
 TIME_NOISE = 1.1
 _TENSOR = re.compile(r"tensor\(([^()]*?)(?:,\s*(?:grad_fn=<\w*>|requires_grad=True))+\)")
 _BARE = re.compile(r"tensor\(([^()\[\]]*?)\)")
-_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 
 
 def compared(before: Results, after: Results) -> tuple[Difference, ...]:
@@ -49,13 +49,14 @@ def outcome(
         return "fails", Reason.of("fewer-steps", steps=after.steps, before=before.steps)
     if report.verdict == "growing" and not _is_gone(before, after, suspect):
         return "stays", None
-    if report.verdict not in ("growing", "steady"):
+    ended = report.verdict == "steady" or _is_counted_no_more(before.report, report, suspect)
+    if report.verdict == "unclear" and not ended:
         return "unclear", report.reason
     if before.results == Results():
         return "unclear", Reason.of("nothing-to-compare")
     if any(each.is_result for each in differences):
         return "changes", None
-    return ("helps" if report.verdict == "growing" else "proved"), None
+    return ("proved", None) if report.verdict == "steady" else ("helps", report.reason)
 
 
 def _did_less(before: Trial, after: Trial) -> bool:
@@ -110,6 +111,13 @@ def _is_gone(before: Trial, after: Trial, suspect: Suspect) -> bool:
     return suspect.fingerprint not in _fingerprints(after.report) and slower
 
 
+def _is_counted_no_more(before: Report | None, after: Report, suspect: Suspect) -> bool:
+    """Whether what counts this kind of leak exactly grew, and is steady in an unclear run."""
+    counter = COUNTERS.get(suspect.kind, "")
+    was, now = trend(before, counter), trend(after, counter)
+    return was is not None and now is not None and now.verdict == "steady" and now.high < was.low
+
+
 def _fingerprints(report: Report) -> set[str]:
     return {each.fingerprint for each in report.suspects}
 
@@ -141,9 +149,9 @@ def _is_written_otherwise(before: str, after: str) -> bool:
     if "tensor(" not in before:
         return False
     first, second = (_BARE.sub(r"\1", _TENSOR.sub(r"\1", each)) for each in (before, after))
-    if _NUMBER.sub("#", first) != _NUMBER.sub("#", second):
+    if NUMBER.sub("#", first) != NUMBER.sub("#", second):
         return False
-    pairs = zip(_NUMBER.findall(first), _NUMBER.findall(second), strict=True)
+    pairs = zip(NUMBER.findall(first), NUMBER.findall(second), strict=True)
     return all(abs(float(was) - float(now)) <= _half_a_digit(was) for was, now in pairs)
 
 

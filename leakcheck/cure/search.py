@@ -11,6 +11,7 @@ from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
+from leakcheck.cure.varying import varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Suspect
 
@@ -53,7 +54,7 @@ class CureSearch:
     tries: int
     size: int | None = None
     script: str = ""
-    stops_at: Callable[[Trial], int] = lambda trial: trial.steps
+    stops_at: Callable[[Trial], int] = lambda trial: trial.counted
     _originals: dict[str, str] = field(default_factory=dict)
     _attempts: list[Attempt] = field(default_factory=list)
     _choices: dict[str, OpenChoice] = field(default_factory=dict)
@@ -151,6 +152,9 @@ class CureSearch:
         if told == "changes" and self._is_told_by_sizes(found, texts, suspect):
             found = tuple(replace(each, sizes=True) for each in found)
             told, reason = outcome(base, after, suspect, found)
+        if told == "changes" and self._varies_alike(after):
+            found = tuple(replace(each, varies=each.what == "stdout") for each in found)
+            told, reason = outcome(base, after, suspect, found)
         if told == "changes" and (unsteady := self._unsteady()):
             left = tuple(each for each in found if each.what not in unsteady)
             told, _ = outcome(base, after, suspect, left)
@@ -194,15 +198,21 @@ class CureSearch:
         if told or after.steps == self._base.steps:
             return False
         assert after.report is not None
-        if stays(after.report, suspect) or self._base.steps == self._stop_at:
+        if stays(after.report, suspect) or self._base.counted == self._stop_at:
             return False
         return self._run_again().steps != self._base.steps
 
     def _stop_earlier(self, after: Trial) -> None:
         """Compare, from now on, what is made up to a step that every run comes to."""
-        fewest = min(each.steps for each in (self._base, after, self._run_again()))
+        fewest = min(each.counted for each in (self._base, after, self._run_again()))
         self._stop_at = max(1, round(SHORTER * fewest))
         self._base, self._again = self.run({}, self._stop_at, "", False), None
+
+    def _varies_alike(self, after: Trial) -> bool:
+        """Whether the output is the same without the numbers that two runs as it is differ in."""
+        before, again = (each.results.stdout for each in (self._base, self._run_again()))
+        numbers = varying(before, again)
+        return bool(numbers) and without(before, numbers) == without(after.results.stdout, numbers)
 
     def _unsteady(self) -> set[str]:
         """Return which results differ between two runs of the program as it is."""

@@ -19,7 +19,7 @@ from leakcheck.units import format_bytes, format_count
 FORMAT = 1
 _OUTCOMES: dict[AttemptOutcome, str] = {
     "proved": "proved: nothing grows any more",
-    "helps": "this leak is gone; another is left",
+    "helps": "this leak is gone; something else is left",
     "changes": "not proved: the leak is gone, but the results differ",
     "stays": "not proved: it still grows",
     "fails": "not proved: the program fails with it",
@@ -100,7 +100,8 @@ def _head(cure: Cure) -> Iterator[str]:
         yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried"
         yield from (f"  leak     {what_text(each)}" for each in report.suspects)
     elif cure.chosen.outcome == "helps":
-        yield f"fixed in part: {cure.command}: another leak is left"
+        left = said(cure.chosen.reason) if cure.chosen.reason else "another leak is left"
+        yield f"fixed in part: {cure.command}: {left}"
     else:
         yield f"fixed: {cure.command}: {cure.chosen.title}"
 
@@ -160,6 +161,7 @@ def _difference(each: Difference, count: int) -> str:
         case "stdout":
             told = "the same numbers, written otherwise" if each.written else "differs"
             told = "the same but for how much is kept," if each.sizes else told
+            told = "the same but for numbers that differ in each run," if each.varies else told
             first = f"line {each.at}: {each.before!r} -> {each.after!r}"
             return f"{told} in {each.count} of {count} lines; first at {first}"
         case "losses":

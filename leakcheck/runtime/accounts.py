@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
-from leakcheck.model import Kind, Reason, Suspect
+from leakcheck.model import COUNTERS, Kind, Reason, Suspect
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.attribution.probes import without_few_blocks
@@ -41,8 +41,6 @@ LEAST_BLOCKS = 1.0  # a step, to be the program's own: readings of ours leave up
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
 ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
-# kinds whose suspects are only told if this counter was found to grow
-COUNTERS: dict[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}
 # of several that grow, the first of these is told
 MOST_TELLING: tuple[Kind, ...] = (
     *("graph", "tensor", "object", "native", "device", "processes", "threads", "descriptors"),

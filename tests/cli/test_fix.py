@@ -171,7 +171,7 @@ def test_how_much_is_kept_may_be_printed_and_is_no_result(fix):
 
 
 def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
-    source = training("import time; log = []", "log.append(loss)", "time.perf_counter()")
+    source = training("import os; log = []", "log.append(loss)", "os.urandom(8).hex()")
 
     ended, answer = fix(source, "--tries", "1")
 
@@ -183,6 +183,19 @@ def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
             "said": "stdout: differs without the edit",
         }
     ]
+
+
+def test_a_time_that_is_printed_is_no_result(fix):
+    source = training("import time; log = []", "log.append(loss)", "time.perf_counter()")
+
+    ended, answer = fix(source, "--tries", "1")
+
+    chosen = answer["attempts"][answer["chosen"]]
+    assert ended.returncode == 0, ended.stdout
+    assert [(each["what"], each["varies"]) for each in chosen["differences"]] == [("stdout", True)]
+    assert (
+        "stdout         the same but for numbers that differ in each run, in 1 of 1 lines; "
+    ) in ended.stdout
 
 
 def test_a_program_that_fails_before_it_is_judged_cannot_be_fixed(fix):

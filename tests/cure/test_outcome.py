@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from leakcheck.cure.outcome import best, compared, goes_on, outcome
 from leakcheck.experiments import Attempt, Difference, Results, Trial
-from leakcheck.model import Holder, Report, Run, Suspect, Trend
+from leakcheck.model import Holder, Reason, Report, Run, Suspect, Trend
 
 SUSPECT = Suspect("graph", "a loss", holder=Holder("global", "total"))
 OTHER = Suspect("tensor", "an input", holder=Holder("global", "inputs"))
@@ -99,6 +99,17 @@ def test_another_leak_that_is_left_is_said():
     assert told(trial("growing", OTHER, rate=5.0)) == "stays"
     assert told(trial("growing", SUSPECT, rate=2.0)) == "stays"
     assert told(trial("growing", rate=2.0)) == "stays"
+
+
+def test_a_leak_that_its_counter_shows_no_more_is_gone_though_something_else_is_unclear():
+    unsure = Reason.of("unconfirmed", resources=("tensors",), held=None)
+    left = trial("unclear")
+    report = replace(left.report, reason=unsure)
+
+    assert outcome(LEAKING, replace(left, report=report), SUSPECT, ()) == ("helps", unsure)
+    assert outcome(LEAKING, replace(left, report=report), OTHER, ())[0] == "unclear"
+    assert told(trial("unclear", rate=2.0)) == "unclear"
+    assert told(left, Difference("stdout", 1, "a", "b")) == "changes"
 
 
 def test_an_edit_with_which_the_program_fails_or_does_less_is_not_proved():

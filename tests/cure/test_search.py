@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
+
+import pytest
 
 from leakcheck.cure.search import CureSearch
 from leakcheck.experiments import Results, Trial
@@ -19,11 +22,12 @@ def made(verdict: str, steps: int, losses: int | None = None, stopped=False, shi
     run = Run("train.py", steps, 1.0, ended="stopped" if stopped else "finished")
     suspects = (LEAK,) if rate else ()
     results = Results(losses=tuple((each + shift, 0.5) for each in range(losses or steps)))
-    return Trial(Report(verdict=verdict, trends=(trend,), suspects=suspects, run=run), results)
+    report = Report(verdict=verdict, trends=(trend,), suspects=suspects, run=run)
+    return Trial(report, results, counted=steps)
 
 
 def course(run):
-    return CureSearch(run, lambda path: SOURCE, tries=8, stops_at=lambda trial: trial.steps + 1)
+    return CureSearch(run, lambda path: SOURCE, tries=8, stops_at=lambda trial: trial.counted + 1)
 
 
 def edits(answer):
@@ -50,6 +54,18 @@ def test_a_leak_that_stays_is_no_longer_run_and_needs_no_results():
         return made("growing", 40 if texts else 60)
 
     assert {outcome for _, outcome in edits(course(run).follow("train.py"))} == {"stays"}
+
+
+@pytest.mark.parametrize(("loss", "shown"), [(0.25, "proved"), (0.5, "unclear")])
+def test_a_time_that_is_printed_is_no_result_and_a_loss_beside_it_is(loss, shown):
+    seconds = count()
+
+    def run(texts, stop_at, leak, at_once):
+        trial = made("steady" if texts else "growing", 60)
+        stdout = f"loss {loss if texts else 0.25} after {next(seconds)} s\n"
+        return replace(trial, results=replace(trial.results, stdout=stdout))
+
+    assert {outcome for _, outcome in edits(course(run).follow("train.py"))} == {shown}
 
 
 class Timed:
