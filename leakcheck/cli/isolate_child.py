@@ -11,7 +11,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.isolation.changes import Loaders, Open, without_backward
 from leakcheck.runtime.isolation.experiment import AS_IT_IS
 from leakcheck.runtime.isolation.silence import without_logging
-from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script, stop_run
+from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script
 
 CHANGES_BY_STEP = 200  # a stage that has changed nothing by then does not apply
 MOST_DRAINED = 10  # times --steps: what is unclear by then stays so
@@ -97,7 +97,7 @@ class StagedSession(SilentSession):
                 self._changed["batches"] += 1
                 self._sentinel.step()
                 self._after_step()
-        self._stop()
+        self._stop_here()
 
     def _after_step(self) -> None:
         self._loaders.step()
@@ -105,11 +105,7 @@ class StagedSession(SilentSession):
         self._steps += 1
         may_stop = self._order.stage != AS_IT_IS and os.getpid() == self._pid
         if may_stop and not self._changed and self._steps == CHANGES_BY_STEP:
-            self._stop()
-
-    def _stop(self) -> NoReturn:
-        self._stops += 1
-        stop_run()
+            self._stop_here()
 
     def _finish(self, outcome: ProgramEnd) -> int:
         if self._stops and outcome.ended == "error":

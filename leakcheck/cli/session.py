@@ -217,7 +217,7 @@ class Session:
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
         in_thread = not _in_main_thread()
-        if (in_thread or _others_run()) and not self._sentinel.hit_limit:
+        if (in_thread or others_run()) and not self._sentinel.hit_limit:
             return  # who waits for the thread would go on with half of its work, or it for ever
         if self._reach is not None and self._children_run() and not self._sentinel.hit_limit:
             return  # they train
@@ -425,7 +425,7 @@ def _in_main_thread() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def _others_run() -> bool:
+def others_run() -> bool:
     """Say whether threads run that the program must stop: Python waits for them at its end.
 
     Or they are in the program's own functions: one in torch as Python ends aborts the process.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import TracebackType
+from typing import NoReturn
 
-from leakcheck.cli.session import RunSettings, Session
+from leakcheck.cli.session import RunSettings, Session, others_run
 from leakcheck.model import Report
-from leakcheck.runtime.script import Program
+from leakcheck.runtime.script import Program, ProgramEnd, stop_run
 
 
 class SilentSession(Session):
@@ -20,6 +22,14 @@ class SilentSession(Session):
         self._error = ""
         self._show_error = sys.excepthook
         sys.excepthook = self._note_error
+
+    def _stop_here(self) -> NoReturn:
+        """End the program, at once where it or Python would wait for a thread of its own."""
+        self._stops += 1
+        if others_run():
+            self._finish(ProgramEnd(0, "stopped"))
+            os._exit(0)
+        stop_run()
 
     def _joined(self, report: Report) -> Report:
         return report  # where it leaks and how fast is the question, not by which rule

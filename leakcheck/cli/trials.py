@@ -38,6 +38,7 @@ class Trials:
     processes: Processes
     _count: int = field(default=0)
     _before: Report | None = field(default=None)  # of the program as it is
+    _threads_fail: bool = field(default=False)  # in it
 
     def run(
         self,
@@ -57,7 +58,7 @@ class Trials:
         frozen = stop_at is not None and self.processes.forks
         trial, notes = self._run(texts, stop_at, leak, str(self._count), frozen=frozen)
         if self._before is None:
-            self._before = trial.report
+            self._before, self._threads_fail = trial.report, notes.threads_fail
         if leak and notes.doubtful:
             if at_once and self._before and trial.report and goes_on(self._before, trial.report):
                 return replace(trial, goes_on=True)
@@ -83,6 +84,7 @@ class Trials:
             leak,
             frozen,
             self.grace_s,
+            self._threads_fail,
         )
         status = self.processes.run(order, folder, self.timeout_s)
         return _read_back(folder, status, self.timeout_s)

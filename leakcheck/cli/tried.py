@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from leakcheck.cli.session import RunSettings
+from leakcheck.cli.session import RunSettings, others_run
 from leakcheck.cli.silent_session import SilentSession
 from leakcheck.cure.witness import Witness, peak_bytes
 from leakcheck.cure.written import Written
@@ -23,7 +24,7 @@ from leakcheck.errors import LeakcheckError
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
-from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script, stop_run
+from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script
 
 
 class TrialOrder(msgspec.Struct, frozen=True):
@@ -40,6 +41,7 @@ class TrialOrder(msgspec.Struct, frozen=True):
     leak: str = ""  # the fingerprint of the one that the edit is to end
     frozen: bool = False  # the collector need not look at what was imported before the fork
     grace_s: float = 0.0  # for the program to end by itself once it is judged
+    threads_fail: bool = False  # also without an edit
 
 
 class TrialNotes(msgspec.Struct, frozen=True):
@@ -55,6 +57,7 @@ class TrialNotes(msgspec.Struct, frozen=True):
     doubtful: bool = False  # something was looked into, and what is frozen was not looked at
     turns: int = 0  # of the loop that makes the steps, if it is one
     counted: int = 0  # steps, also those before the loop that is judged began
+    threads_fail: bool = False
 
 
 class TrialSession(SilentSession):
@@ -72,18 +75,28 @@ class TrialSession(SilentSession):
         self._written = Written(order.folder)
         self._certain_s = 0.0
         self._clock: StepClock | None = None
-        self._doubtful = False
+        self._doubtful = self._threads_fail = False
+        self._show_in_thread = threading.excepthook
+        threading.excepthook = self._note_in_thread
 
     def _start_clock(self, clock: StepClock) -> TimeClock | None:
         self._clock = clock
         return super()._start_clock(clock)
 
+    def _note_in_thread(self, failed: threading.ExceptHookArgs) -> None:
+        """Show the error; an edited program that waits for the thread would wait for ever."""
+        self._show_in_thread(failed)
+        self._threads_fail = True
+        if self._order.texts and not self._order.threads_fail:
+            self._error = self._error or f"{failed.exc_type.__name__}: {failed.exc_value}"
+            self._finish(ProgramEnd(1, "error"))
+            os._exit(1)
+
     def _after_step(self) -> None:
         self._witness.step()
         super()._after_step()
         if os.getpid() == self._pid and self._is_over(self._sentinel.state[0]) and not self._stops:
-            self._stops += 1
-            stop_run()
+            self._stop_here()
 
     def _is_over(self, step: int) -> bool:
         stage = self._sentinel.state[1]
@@ -125,6 +138,7 @@ class TrialSession(SilentSession):
             self._doubtful or (self._order.frozen and not self._is_plain()),
             self._clock.turns if self._clock is not None else 0,
             self._sentinel.state[0],
+            self._threads_fail,
         )
         (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
         return outcome.status
@@ -156,4 +170,7 @@ def run(order: TrialOrder, witness: Witness) -> NoReturn:
         notes = TrialNotes(error.exit_code, str(error))
         Path(order.folder, "notes.json").write_bytes(msgspec.json.encode(notes))
         raise SystemExit(error.exit_code) from None
-    raise SystemExit(session.run())
+    status = session.run()
+    if status and others_run():  # an edit failed it, and who waits for its work waits for ever
+        os._exit(status)
+    raise SystemExit(status)

@@ -31,6 +31,7 @@ from leakcheck.cure.unkept import (
 )
 from leakcheck.model import Kind
 from leakcheck.source.words import words
+from leakcheck.static.cuts import GRAPH_ARGUMENTS, TITLES, takes_method
 
 _SIMPLE = (cst.Name, cst.Attribute, cst.Subscript, cst.Call)
 _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
@@ -99,11 +100,16 @@ def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         case cst.Name(value="None" | "True" | "False"):
             return
         case cst.Call(func=cst.Name(value=made) | cst.Attribute(attr=cst.Name(value=made))) if (
-            made in words("functions", "makes_empty")
+            made in words("functions", "makes_empty") or _is_class(made)
         ):
             return
         case _ if isinstance(value, _KEPT):
             yield value
+
+
+def _is_class(name: str) -> bool:
+    """Say whether a call of this name makes an object that is no tensor: `AverageMeter()`."""
+    return name[:1].isupper() and not name.endswith(("Tensor", "Parameter", "Variable"))
 
 
 def _summed(
@@ -145,8 +151,11 @@ def _names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
 
 
 def _called(value: cst.BaseExpression, method: str) -> cst.Call:
-    plain = isinstance(value, _SIMPLE) or bool(value.lpar)
-    inner = value if plain else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    inner = (
+        value
+        if takes_method(value)
+        else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    )
     return cst.Call(cst.Attribute(inner, cst.Name(method)))
 
 
@@ -244,12 +253,14 @@ def _before_each_step(site: LeakSite, text: str) -> Iterator[str]:
 
 
 def _graph_let_go(site: LeakSite, size: str) -> Iterator[str]:
-    names = ("retain_graph", "create_graph")
-
     def without(node: cst.CSTNode) -> cst.CSTNode | None:
         if not isinstance(node, cst.Call):
             return None
-        args = [arg for arg in node.args if arg.keyword is None or arg.keyword.value not in names]
+        args = [
+            arg
+            for arg in node.args
+            if arg.keyword is None or arg.keyword.value not in GRAPH_ARGUMENTS
+        ]
         if len(args) == len(node.args):
             return None
         last = [args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)] if args else []
@@ -402,10 +413,8 @@ def _partials(name: str, site: LeakSite) -> Iterator[cst.BaseExpression]:
 
 
 TABLE = (
-    Candidate("item", "keep the number: .item()", _GRAPH, _as_number, loses="graph"),
-    Candidate(
-        "detach", "keep the value without its graph: .detach()", _ANY, _detached, loses="graph"
-    ),
+    Candidate("item", TITLES["item"], _GRAPH, _as_number, loses="graph"),
+    Candidate("detach", TITLES["detach"], _ANY, _detached, loses="graph"),
     Candidate("float", "keep the number: float()", _ANY, _as_float, loses="graph"),
     Candidate(
         "carried",
@@ -417,7 +426,7 @@ TABLE = (
     Candidate(
         "no-grad", "make no graph there: torch.no_grad()", _GRAPH, _without_grad, loses="graph"
     ),
-    Candidate("graph", "let backward free the graph", _ANY, _graph_let_go, loses="graph"),
+    Candidate("graph", TITLES["graph"], _ANY, _graph_let_go, loses="graph"),
     Candidate("gradients", "drop the gradients as the step ends", _GRAPH, _gradients_dropped),
     Candidate("weak-hook", "let the hook refer to its object weakly", _GRAPH, _hooked_weakly),
     Candidate("handle", "remove the hook as the step ends", _ANY, _handle_removed),

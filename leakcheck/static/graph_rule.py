@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import libcst as cst
 
 from leakcheck.model import Edit, Evidence, EvidenceRole, Fix
+from leakcheck.static.cuts import TITLES, Cut, takes_method
 from leakcheck.static.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
@@ -26,10 +27,6 @@ _PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
     "statistics": ("on_self",),
     "carried": ("on_self", "trains", "over_data"),
     "evaluation": ("over_data",),
-}
-TITLES = {
-    ".item()": "add loss.item(): a plain number (waits for the device at every step)",
-    ".detach()": "keep a detached copy: the value without its graph",
 }
 
 
@@ -70,18 +67,14 @@ class GraphRule(Rule):
         return None
 
 
-def cut(module: Module, node: cst.BaseExpression | None, by: str, safety: str) -> Fix | None:
+def cut(module: Module, node: cst.BaseExpression | None, by: Cut, safety: str) -> Fix | None:
     """Edit an expression to end its graph: `loss.item()`, `(a + b).detach()`."""
     if node is None:
         return None
-    title = TITLES[by]
-    simple = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(
-        getattr(node, "lpar", ())
-    )
-    edits: tuple[Edit, ...] = (module.insert_after(node, by),)
-    if not simple:
-        edits = (module.insert_before(node, "("), module.insert_after(node, f"){by}"))
-    return Fix(title, edits, "unsafe" if safety == "unsafe" else "safe")
+    edits: tuple[Edit, ...] = (module.insert_after(node, f".{by}()"),)
+    if not takes_method(node):
+        edits = (module.insert_before(node, "("), module.insert_after(node, f").{by}()"))
+    return Fix(TITLES[by], edits, "unsafe" if safety == "unsafe" else "safe")
 
 
 def _evidence(module: Module, leak: GraphLeak) -> tuple[Evidence, ...]:

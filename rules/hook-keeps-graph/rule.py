@@ -8,9 +8,9 @@ import libcst as cst
 
 from leakcheck.model import Fix
 from leakcheck.static import hooks, shape
+from leakcheck.static.cuts import TITLES
 from leakcheck.static.fillers import empties, empty_container, home
 from leakcheck.static.gradient import mode_of
-from leakcheck.static.graph_rule import TITLES
 from leakcheck.static.hooks import Hook, Store
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -117,4 +117,4 @@ def _copied(node: cst.CSTNode) -> cst.Call | None:
 def _fix(module: Module, copied: cst.Call) -> Fix:
     assert isinstance(copied.func, cst.Attribute)
     edit = module.insert_after(copied.func.value, ".detach()")
-    return Fix(TITLES[".detach()"], (edit,), "safe")
+    return Fix(TITLES["detach"], (edit,), "safe")

@@ -8,6 +8,7 @@ import libcst as cst
 
 from leakcheck.model import Fix
 from leakcheck.static import retained
+from leakcheck.static.cuts import TITLES
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -30,4 +31,4 @@ class NeedlessRetainGraph(Rule):
             flow = module.analysis.flow(module.function_of(call) or module.tree)
             if flow is not None and retained.retained_for_nothing(flow, call):
                 message = "no second backward goes through this graph"
-                yield self.hit(call, message, fix=Fix("leave retain_graph out"))
+                yield self.hit(call, message, fix=Fix(TITLES["graph"]))

@@ -28,4 +28,4 @@ class UndetachedAccumulator(GraphRule):
         """Offer .item() on what is added; unsafe, because it waits for the device."""
         if not isinstance(leak.node, cst.AugAssign):
             return None
-        return cut(module, leak.growth.expression, ".item()", "unsafe")
+        return cut(module, leak.growth.expression, "item", "unsafe")

@@ -28,4 +28,4 @@ class UndetachedStepOutput(GraphRule):
         """Offer .detach() on the stored copy."""
         if not isinstance(leak.node, cst.Call) or leak.growth.value.kind != "tensor":
             return None
-        return cut(module, leak.growth.expression, ".detach()", "safe")
+        return cut(module, leak.growth.expression, "detach", "safe")

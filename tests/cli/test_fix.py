@@ -198,6 +198,41 @@ def test_a_time_that_is_printed_is_no_result(fix):
     ) in ended.stdout
 
 
+PREPARED = """\
+import queue
+import threading
+import torch
+
+torch.manual_seed(0)
+batches = queue.Queue(4)
+
+
+def prepare():
+    for _ in range(400):
+        batches.put(torch.randn(8, 4))
+
+
+threading.Thread(target=prepare).start()
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+total = float()
+for step in range(400):
+    optimizer.zero_grad()
+    loss = model(batches.get()).square().mean()
+    loss.backward()
+    optimizer.step()
+    total = total + loss
+print(float(total))
+"""
+
+
+def test_an_edited_program_ends_though_its_thread_would_wait_for_it(fix):
+    ended, answer = fix(PREPARED, "--timeout", "3600")
+
+    assert ended.returncode == 0, ended.stdout
+    assert "fails" in {each["outcome"] for each in answer["attempts"]}
+
+
 def test_a_program_that_fails_before_it_is_judged_cannot_be_fixed(fix):
     ended, answer = fix("raise ValueError('no data')\n")
 

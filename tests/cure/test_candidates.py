@@ -344,6 +344,13 @@ def test_what_backward_is_called_on_and_what_holds_nothing_is_not_cut():
     assert {"item", "detach", "float"}.isdisjoint(dict(changed("log = defaultdict(list)")))
 
 
+def test_an_object_that_is_made_is_no_tensor_and_a_tensor_that_is_made_is_one():
+    names = {"item", "detach", "float"}
+
+    assert not names.intersection(name for name, _ in edits("meter = AverageMeter()"))
+    assert names.intersection(name for name, _ in edits("total += torch.Tensor([loss])"))
+
+
 def test_only_what_has_a_value_before_the_step_is_carried_over():
     assert "carried" in dict(edits("state = cell(loss, state)", name="state"))
     assert "carried" not in dict(edits("other = cell(loss, loss)", name="other"))
