@@ -88,7 +88,8 @@ class CureSearch:
             attempt = self._try(proposal, suspect)
             self._attempts.append(attempt)
             yield attempt
-            proved += attempt.outcome in ("proved", "helps") and not attempt.differences
+            told = attempt.outcome in ("proved", "helps") and attempt.reason is None
+            proved += told and not attempt.differences
             steps += attempt.trial.steps
             if proved == ENOUGH_PROVED or (proved and steps >= ENOUGH_RUNS * self._base.steps):
                 return

@@ -208,8 +208,9 @@ batches = queue.Queue(4)
 
 
 def prepare():
+    generator = torch.Generator().manual_seed(1)
     for _ in range(400):
-        batches.put(torch.randn(8, 4))
+        batches.put(torch.randn(8, 4, generator=generator))
 
 
 threading.Thread(target=prepare).start()

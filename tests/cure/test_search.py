@@ -68,6 +68,21 @@ def test_a_time_that_is_printed_is_no_result_and_a_loss_beside_it_is(loss, shown
     assert {outcome for _, outcome in edits(course(run).follow("train.py"))} == {shown}
 
 
+def test_an_edit_that_ends_the_leak_in_part_is_no_reason_to_try_no_other():
+    def run(texts, stop_at, leak, at_once):
+        if "item" not in texts.get("train.py", ""):
+            return made("steady" if texts else "growing", 60)
+        trial = made("unclear", 60)
+        report = replace(trial.report, reason=Reason.of("unconfirmed", resources=(), held=None))
+        steady = tuple(replace(each, verdict="steady") for each in report.trends)
+        return replace(trial, report=replace(report, trends=steady))
+
+    answer = course(run).follow("train.py")
+
+    assert edits(answer)[:2] == [("item", "helps"), ("detach", "proved")]
+    assert answer.chosen.candidate == "detach"
+
+
 class Timed:
     """A program that a clock ends: each run of it makes another number of steps."""
 
