@@ -15,6 +15,7 @@ import argparse
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -41,6 +42,8 @@ def put_together(program: Path, head: dict[str, Any], mirrors: Path | None, fold
     if "package" in head:
         install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
         subprocess.run([*install, str(folder), head["package"]], check=True)
+        for described in folder.glob("*.dist-info"):  # by which it is known as installed
+            shutil.rmtree(described)
         return True
     git = next(_git_directories(mirrors, head["repository"]), None)
     if git is None:
