@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -61,7 +62,7 @@ def put_together(program: Path, head: dict[str, Any], mirrors: Path | None, fold
     return True
 
 
-def _git_directories(mirrors: Path | None, repository: str) -> list[Path] | Any:
+def _git_directories(mirrors: Path | None, repository: str) -> Iterator[Path]:
     if mirrors is not None:
         found = mirrors / repository.replace("/", "+")
         yield from (
