@@ -142,24 +142,40 @@ def _whole(flow: Flow, added: Value, expression: cst.BaseExpression | None) -> V
 
 
 def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
-    """Record what a Lightning step returns beside its loss, when an epoch's outputs are kept.
+    """Record what a training step returns beside its loss, when an epoch's outputs are kept.
 
-    Lightning detaches the loss; since 1.6 the rest is the program's own to detach.
+    Lightning detaches the loss; since 1.6 the rest is the program's own to detach. fairseq keeps
+    the last value, a dict, as it is.
     """
     from leakcheck.static.records import GrowingPlace
 
-    collects = flow.owner is not None and flow.owner.keeps_step_outputs(flow.scope)
-    for key, slot in value.items if collects and value.kind == "dict" else ():
-        if key in ("loss", "hiddens") or not slot.contents.carries:
+    owner = flow.owner
+    if owner is None or not owner.keeps_step_outputs(flow.scope):
+        return
+    if owner.is_criterion:
+        value = value.items[-1][1] if value.kind == "tuple" else EMPTY
+    detached = () if owner.is_criterion else ("loss", "hiddens")
+    for key, slot in value.items if value.kind == "dict" else ():
+        if key in detached or not slot.contents.carries:
             continue
-        parts = node.value.elements if isinstance(node.value, cst.Dict) else ()
-        entries = (part for part in parts if isinstance(part, cst.DictElement))
-        place = next((e.value for e in entries if syntax.constant(e.key) == key), None)
-        inner = slot.contents
+        place, inner = _returned_under(flow, node, key), slot.contents
+        if owner.is_criterion and (place is None or isinstance(place, cst.IfExp)):
+            continue  # `loss.item() if reduce else loss`: training reduces
         target = f"outputs[{key!r}]"
         flow.grow(
             GrowingPlace("collect", place or node, target, inner, inner, frozenset(), True, place)
         )
+
+
+def _returned_under(flow: Flow, node: cst.Return, key: object) -> cst.BaseExpression | None:
+    """Return what stands under a key in the dict that is returned, alone or last."""
+    returned = node.value
+    if isinstance(returned, cst.Tuple) and returned.elements:
+        returned = returned.elements[-1].value
+    made = _source(flow, returned) if returned is not None else None
+    parts = made.elements if isinstance(made, cst.Dict) else ()
+    entries = (part for part in parts if isinstance(part, cst.DictElement))
+    return next((each.value for each in entries if syntax.constant(each.key) == key), None)
 
 
 def extend_container(

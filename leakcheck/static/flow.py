@@ -167,6 +167,13 @@ class Flow:
         of_self = path.startswith("self.") and path.count(".") == 1
         return of_self and owner.attribute(path[5:]) is not ANYTHING
 
+    def folds(self, call: cst.Call) -> bool:
+        """Whether a metric calls a function that it was given: `self._op(self.total, output)`."""
+        owner, path = self.owner, self.path(call.func)
+        if owner is None or not owner.is_given_graphs or path.count(".") != 1:
+            return False
+        return path.startswith("self.") and path[5:] not in owner.methods
+
     def is_module(self, path: str) -> bool:
         """Whether the file treats this name as a torch module: .train(), .parameters() ..."""
         return path in self.analysis.module_names

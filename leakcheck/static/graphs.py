@@ -252,7 +252,7 @@ def _loops(flow: Flow, ids: Ids) -> list[LoopNode]:
 
 def _judge_call(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     owner, scope = flow.owner, flow.scope
-    if growth.target.startswith("outputs[") and owner is not None and owner.is_lightning:
+    if growth.target.startswith("outputs[") and owner and owner.keeps_step_outputs(scope):
         return "step-output"
     if not growth.target.startswith("self."):
         return _judge_outer(flow, growth)
@@ -299,7 +299,7 @@ def _meters_outputs(flow: Flow, growth: GrowingPlace) -> bool:
     if owner is None or not owner.is_given_graphs or not isinstance(scope, cst.FunctionDef):
         return False
     name, update = scope.name.value, owner.method("update")
-    if growth.how not in ("collect", "sum") or name not in ("update", "_update"):
+    if name not in ("update", "_update"):
         return False
     if called_without_gradient(flow.module, scope) or growth.added.graph < UNKNOWN:
         return False

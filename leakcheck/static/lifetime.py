@@ -6,7 +6,7 @@ be looked after.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import libcst as cst
@@ -55,7 +55,7 @@ def fate(
     that ends in a dot covers a whole package.
     """
     verdict: ResourceFate = "left open"
-    for node in walk(function.body):
+    for node in _until_renamed(module, function, name, harmless):
         if not isinstance(node, cst.Name) or node.value != name:
             continue
         use = _use(module, function, node, closers, harmless, depth)
@@ -64,6 +64,24 @@ def fate(
         if use == "handed on":
             verdict = use
     return verdict
+
+
+def _until_renamed(
+    module: Module, function: cst.FunctionDef, name: str, harmless: Collection[str]
+) -> Iterator[cst.CSTNode]:
+    """Yield a function's nodes up to where the name stands for what was made of the resource.
+
+    `fig = wandb.Image(fig)` at the function's own level: what is logged then is no figure.
+    """
+    for statement in function.body.body:
+        yield from walk(statement)
+        for node in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            match node:
+                case cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=target))],
+                    value=cst.Call(args=[cst.Arg(value=cst.Name(value=given))]) as call,
+                ) if target == given == name and module.qualified(call.func) in harmless:
+                    return
 
 
 def _use(
