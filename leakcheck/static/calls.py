@@ -365,7 +365,7 @@ def _opaque(
     flow: Flow, call: cst.Call, arguments: Arguments, name: str = "", base: Value = EMPTY
 ) -> Value:
     flow.hand_over(call, name, arguments)
-    if flow.folds(call) and arguments.all:
+    if arguments.all and flow.folds(call, arguments):
         return flow.made(derive(arguments.all, flow.born))
     if flow.passes_on(call) and (made := derive(arguments.all, flow.born)).graph == LIKELY:
         return flow.made(made)  # a layer that the module was given

@@ -295,19 +295,21 @@ def _judge_call(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
 
 def _meters_outputs(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether a framework's metric keeps what it is given, detached neither here nor on the way."""
-    owner, scope = flow.owner, flow.scope
-    if owner is None or not owner.is_given_graphs or not isinstance(scope, cst.FunctionDef):
-        return False
-    name, update = scope.name.value, owner.method("update")
-    if name not in ("update", "_update"):
+    owner, scope, given = flow.owner, flow.scope, growth.added.parameters
+    if owner is None or not isinstance(scope, cst.FunctionDef):
         return False
     if called_without_gradient(flow.module, scope) or growth.added.graph < UNKNOWN:
         return False
+    if given & framework("metrics", "outputs_given"):
+        return growth.how == "collect" and not growth.keyed
+    if not owner.is_given_graphs or scope.name.value not in ("update", "_update"):
+        return False
+    update = owner.method("update")
     cut = update is not None and any(
         isinstance(node, cst.Attribute) and node.attr.value in ("detach", "detach_")
         for node in syntax.walk(update.function.body)
     )
-    return bool(growth.added.parameters - {"self"}) and not cut
+    return bool(given - {"self"}) and not cut
 
 
 def _trained(flow: Flow, place: str) -> bool:

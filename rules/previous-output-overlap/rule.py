@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.source.words import says
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -21,10 +22,11 @@ class PreviousOutputOverlap(Rule):
     default = False
     severity = "info"
     proof = "static only: a higher peak from the second step on, no growth from step to step"
-    words = (".backward(", "output = ", "outputs = ")
+    words = (".backward(", "output = ", "outputs = ", "embeddings = ", "features = ")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each training loop binds to a model's outputs."""
+        yield from self._renewed(module)
         for loop in module.loops:
             yield from self._kept_outside(module, loop)
             if not shape.trains(module, loop.body) or _has_inner_training(module, loop):
@@ -47,6 +49,29 @@ class PreviousOutputOverlap(Rule):
                 yield self.hit(node, f"`{name}` of this step overlaps the next one's")
 
 
+    def _renewed(self, module: Module) -> Iterator[Hit]:
+        """`self.embeddings = self.embed(texts)` in an `update_...`: both are there for a while."""
+        for method in module.functions:
+            if not (shape.is_method(method) and says(method.name.value, "renews")):
+                continue
+            for node in shape.own_nodes(method):
+                name = _attribute_renewed(node)
+                if name and not _emptied(method, name):
+                    yield self.hit(node, f"the old `{name}` is kept until the new one is made")
+
+
+def _attribute_renewed(node: cst.CSTNode) -> str:
+    """Name the attribute, of embeddings or features, that a method of the object makes anew."""
+    match node:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Attribute() as target)],
+            value=cst.Call(func=cst.Attribute(value=cst.Name("self")), args=args),
+        ) if dotted(target).startswith("self.") and says(dotted(target), "learned"):
+            reads = any(shape.mentions(arg, dotted(target)) for arg in args)
+            return "" if reads else dotted(target)
+    return ""
+
+
 def _attribute_given_output(node: cst.CSTNode, batch: set[str]) -> str:
     """Name the attribute, called an output, that is given what a call makes of the batch."""
     match node:
@@ -59,12 +84,12 @@ def _attribute_given_output(node: cst.CSTNode, batch: set[str]) -> str:
     return ""
 
 
-def _emptied(loop: cst.For | cst.While, name: str) -> bool:
+def _emptied(around: cst.For | cst.FunctionDef, name: str) -> bool:
     return any(
         isinstance(node, cst.Assign)
         and constant(node.value) is None
         and any(dotted(target.target) == name for target in node.targets)
-        for node in walk(loop.body)
+        for node in walk(around.body)
     )
 
 
