@@ -20,8 +20,7 @@ class ViewOutlivesDel(Rule):
     summary = "a tensor is deleted and collected while a view of it is still bound"
     help = "delete the view as well, or clone it"
     proof = "static only: it lasts until the function returns, and nothing grows"
-    words = ("del ", ".clear()")
-    needs_torch = True
+    words = ("collect()", "empty_cache(", "malloc_trim(", ".clear()")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each name that a function deletes before it empties a cache or collects."""
