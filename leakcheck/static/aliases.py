@@ -97,6 +97,6 @@ def _gone_over(function: ast.AST, entry: str) -> Iterator[str]:
                 target=ast.Tuple(elts=targets),
                 iter=ast.Call(func=ast.Name(id="zip"), args=sources),
             ):
-                for target, each in zip(targets, sources, strict=False):
-                    if isinstance(target, ast.Name) and target.id == entry:
-                        yield from [each.id] if isinstance(each, ast.Name) else []
+                for own, taken in zip(targets, sources, strict=False):
+                    if isinstance(own, ast.Name) and isinstance(taken, ast.Name):
+                        yield from [taken.id] if own.id == entry else []

@@ -80,7 +80,7 @@ def _until_renamed(
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Name(value=target))],
                     value=cst.Call(args=[cst.Arg(value=cst.Name(value=given))]) as call,
-                ) if target == given == name and module.qualified(call.func) in harmless:
+                ) if target == given == name and _only_uses(module, call, harmless):
                     return
 
 
@@ -126,11 +126,9 @@ def _passed(
     call = module.parent(arg)
     if not isinstance(call, cst.Call):
         return "handed on"
-    called = module.qualified(call.func)
-    if called in closers:
+    if module.qualified(call.func) in closers:
         return "released"
-    spelled = called or dotted(call.func)
-    if spelled in harmless or spelled.partition(".")[0] + "." in harmless:
+    if _only_uses(module, call, harmless):
         return "left open"
     callee = _own_function(module, call)
     if callee is None or depth >= _DEEPEST_CALL:
@@ -139,6 +137,11 @@ def _passed(
     if not parameter:
         return "handed on"
     return fate(module, callee, parameter, closers, harmless, depth + 1)
+
+
+def _only_uses(module: Module, call: cst.Call, harmless: Collection[str]) -> bool:
+    spelled = module.qualified(call.func) or dotted(call.func)
+    return spelled in harmless or spelled.partition(".")[0] + "." in harmless
 
 
 def _own_function(module: Module, call: cst.Call) -> cst.FunctionDef | None:

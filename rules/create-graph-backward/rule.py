@@ -44,8 +44,9 @@ def _backwards_with_graph(call: cst.Call) -> bool:
 
 def _hands_graph_to_grad(module: Module, call: cst.Call) -> bool:
     """`set_gradients(parameters, grads)`: a function of that name puts them on .grad."""
-    if not _SETS_GRAD.search(syntax.dotted(call.func)):
-        return False
+    called = syntax.dotted(call.func)
+    if not _SETS_GRAD.search(called) or module.defines(called):
+        return False  # of a function that is here, the line is told that does it
     made = _made_with_graph(module, _scope(module, call))
     return any(isinstance(arg.value, cst.Name) and arg.value.value in made for arg in call.args)
 

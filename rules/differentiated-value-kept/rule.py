@@ -57,11 +57,11 @@ _USES = ("grad", "backward")
 def _sums_of(facts: FileFacts, call: Call, name: str) -> Iterator[str]:
     """Name what the value was added to in place: `energy.index_add_(0, index, energies)`."""
     for other in facts.calls_in(call.function):
-        summed = other.method in words("methods", "in_place_sums") and other.receiver is not None
-        if summed and other.receiver.kind == "name" and other.at < call.at:
+        place = other.receiver if other.method in words("methods", "in_place_sums") else None
+        if place is not None and place.kind == "name" and other.at < call.at:
             given = [argument.value for argument in other.arguments]
             if any(value.text == name or name in value.names for value in given):
-                yield other.receiver.text
+                yield place.text
 
 
 def _given_away(facts: FileFacts, call: Call, name: str) -> Iterator[Span]:

@@ -37,9 +37,8 @@ class PreviousOutputOverlap(Rule):
                 if name and not _dropped(loop, name) and not _backwarded(loop, name):
                     yield self.hit(node, f"`{name}` of this step overlaps the next one's")
 
-
     def _kept_outside(self, module: Module, loop: cst.For | cst.While) -> Iterator[Hit]:
-        """`self.state.output = step(batch)`: an attribute has the old one until the new is there."""
+        """`self.state.output = step(batch)`: the old one is there until the new one is."""
         if not isinstance(loop, cst.For) or not shape.loader_like(module, loop.iter, None):
             return
         batch = set(shape.target_names(loop.target))
@@ -47,7 +46,6 @@ class PreviousOutputOverlap(Rule):
             name = _attribute_given_output(node, batch)
             if name and not _dropped(loop, name) and not _emptied(loop, name):
                 yield self.hit(node, f"`{name}` of this step overlaps the next one's")
-
 
     def _renewed(self, module: Module) -> Iterator[Hit]:
         """`self.embeddings = self.embed(texts)` in an `update_...`: both are there for a while."""
