@@ -159,8 +159,9 @@ def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
         if key in detached or not slot.contents.carries:
             continue
         place, inner = _returned_under(flow, node, key), slot.contents
-        if owner.is_criterion and (place is None or isinstance(place, cst.IfExp)):
-            continue  # `loss.item() if reduce else loss`: training reduces
+        chosen = place is None or isinstance(place, cst.IfExp)  # `loss.item() if reduce else loss`
+        if owner.is_criterion and (chosen or inner.graph < SURE):
+            continue
         target = f"outputs[{key!r}]"
         flow.grow(
             GrowingPlace("collect", place or node, target, inner, inner, frozenset(), True, place)

@@ -24,3 +24,11 @@ class Reduced(FairseqCriterion):
     def forward(self, model, sample, reduce=True):
         loss = F.cross_entropy(model(sample["x"]), sample["y"], reduction="none")
         return loss, 1, {"loss": loss.item() if reduce else loss}
+
+
+class Counted(FairseqCriterion):
+    def forward(self, model, sample, reduce=True):
+        outputs = self.task(model, sample)
+        loss, number = outputs["loss"], outputs["loss_scalar"]  # by its name, a number
+        logging_output = {"loss": number}
+        return loss, 1, logging_output
