@@ -56,25 +56,34 @@ def features(model, batch):
     return seen
 
 
-def unpack(tensor):
-    seen = []
+def saved_tensors():
+    def unpack(tensor):
+        seen = []
 
+        def note(module, inputs, outputs):
+            seen.append(tensor)
+
+        register_module_forward_hook(note)  # leak: dropped-hook-handle
+        return seen
+
+    def unpack_and_remove(tensor):
+        seen = []
+
+        def note(module, inputs, outputs):
+            seen.append(tensor)
+
+        handle = register_module_forward_hook(note)
+        handle.remove()
+        return seen
+
+    return unpack, unpack_and_remove
+
+
+def set_up(ledger):
     def note(module, inputs, outputs):
-        seen.append(tensor)
+        ledger.append(module)
 
-    register_module_forward_hook(note)  # leak: dropped-hook-handle
-    return seen
-
-
-def unpack_and_remove(tensor):
-    seen = []
-
-    def note(module, inputs, outputs):
-        seen.append(tensor)
-
-    handle = register_module_forward_hook(note)
-    handle.remove()
-    return seen
+    register_module_forward_hook(note)  # may run once
 
 
 def count(module, inputs, outputs):

@@ -37,10 +37,11 @@ class DroppedHookHandle(Rule):
 
 
 def _closes_over_a_call(module: Module, call: cst.Call) -> bool:
-    """Whether a hook of the whole process is made anew by each call of a function."""
+    """Whether a hook of the whole process is made anew by a function that others call back."""
     function = module.function_of(call)
-    if function is None or not hooks.handle_dropped(module, call):
-        return False
+    again = function is not None and module.function_of(function) is not None
+    if not again or not hooks.handle_dropped(module, call):
+        return False  # a function at the top may be set-up, which runs once
     match hooks.hook_argument(call):
         case cst.Name(value=name):
             nested = (f for f in module.functions if f.name.value == name)
