@@ -92,11 +92,12 @@ def note_sum(
         return value
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
     turning = frozenset(id(frame.node) for frame in flow.frames)
-    loops = turning & old.stale & value.stale if old.carries else frozenset()
+    stepped = how == "sum" and flow.analysis.is_of_training_step(added)
+    loops = turning & old.stale & value.stale if old.carries or stepped else frozenset()
     per_call = place in value.entries
     from leakcheck.static.records import GrowingPlace
 
-    grows = value.carries or value.parameters
+    grows = value.carries or value.parameters or stepped
     if grows and (loops or (per_call and (added.carries or added.parameters))):
         spelled = flow.code(target)
         flow.grow(GrowingPlace(how, node, spelled, value, added, loops, per_call, expression))
@@ -142,24 +143,41 @@ def _whole(flow: Flow, added: Value, expression: cst.BaseExpression | None) -> V
 
 
 def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
-    """Record what a Lightning step returns beside its loss, when an epoch's outputs are kept.
+    """Record what a training step returns beside its loss, when an epoch's outputs are kept.
 
-    Lightning detaches the loss; since 1.6 the rest is the program's own to detach.
+    Lightning detaches the loss; since 1.6 the rest is the program's own to detach. fairseq keeps
+    the last value, a dict, as it is.
     """
     from leakcheck.static.records import GrowingPlace
 
-    collects = flow.owner is not None and flow.owner.keeps_step_outputs(flow.scope)
-    for key, slot in value.items if collects and value.kind == "dict" else ():
-        if key in ("loss", "hiddens") or not slot.contents.carries:
+    owner = flow.owner
+    if owner is None or not owner.keeps_step_outputs(flow.scope):
+        return
+    if owner.is_criterion:
+        value = value.items[-1][1] if value.kind == "tuple" else EMPTY
+    detached = () if owner.is_criterion else ("loss", "hiddens")
+    for key, slot in value.items if value.kind == "dict" else ():
+        if key in detached or not slot.contents.carries:
             continue
-        parts = node.value.elements if isinstance(node.value, cst.Dict) else ()
-        entries = (part for part in parts if isinstance(part, cst.DictElement))
-        place = next((e.value for e in entries if syntax.constant(e.key) == key), None)
-        inner = slot.contents
+        place, inner = _returned_under(flow, node, key), slot.contents
+        chosen = place is None or isinstance(place, cst.IfExp)  # `loss.item() if reduce else loss`
+        if owner.is_criterion and (chosen or inner.graph < SURE):
+            continue
         target = f"outputs[{key!r}]"
         flow.grow(
             GrowingPlace("collect", place or node, target, inner, inner, frozenset(), True, place)
         )
+
+
+def _returned_under(flow: Flow, node: cst.Return, key: object) -> cst.BaseExpression | None:
+    """Return what stands under a key in the dict that is returned, alone or last."""
+    returned = node.value
+    if isinstance(returned, cst.Tuple) and returned.elements:
+        returned = returned.elements[-1].value
+    made = _source(flow, returned) if returned is not None else None
+    parts = made.elements if isinstance(made, cst.Dict) else ()
+    entries = (part for part in parts if isinstance(part, cst.DictElement))
+    return next((each.value for each in entries if syntax.constant(each.key) == key), None)
 
 
 def extend_container(

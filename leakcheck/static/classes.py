@@ -76,8 +76,15 @@ class ClassInfo:
         """Whether Lightning calls its hooks."""
         return any(base in framework("lightning", "bases") for base in self.bases)
 
+    @cached_property
+    def is_criterion(self) -> bool:
+        """Whether its forward returns the loss first, and last a dict that the trainer keeps."""
+        return any(base in framework("criterions", "bases") for base in self.bases)
+
     def keeps_step_outputs(self, scope: cst.CSTNode) -> bool:
-        """Whether this is a training step whose outputs a hook of the class waits for."""
+        """Whether this is a training step whose outputs a trainer, or a hook, waits for."""
+        if self.is_criterion:
+            return scope is self.methods.get("forward")
         hooks = framework("lightning", "collecting")
         return (
             self.is_lightning
@@ -89,6 +96,8 @@ class ClassInfo:
         """Whether a trainer calls this method at every step, and backward on what it returns."""
         if self.is_lightning:
             return method == "training_step"
+        if self.is_criterion:
+            return method in framework("criterions", "per_step")
         mine = any(base in framework("trainers", "bases") for base in self.bases)
         return mine and method in framework("trainers", "per_step")
 

@@ -16,7 +16,7 @@ from leakcheck.static import syntax
 from leakcheck.static.calls import evaluate_call
 from leakcheck.static.late_detach import note_cut
 from leakcheck.static.records import GrowingPlace, How
-from leakcheck.static.torch_api import words
+from leakcheck.static.torch_api import framework, words
 from leakcheck.static.values import (
     ANYTHING,
     EMPTY,
@@ -94,6 +94,9 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     path = syntax.dotted(node)
     if path and (held := flow.held(path)) is not None:
         return held
+    if path in framework("metrics", "outputs_given"):
+        named = frozenset({path})
+        return Value(parameters=named, inputs=named, origins=frozenset({id(node)}))
     name = node.attr.value
     base = flow.evaluate(node.value)
     of_self = path.startswith("self.") and path.count(".") == 1

@@ -20,6 +20,7 @@ from leakcheck.static.gradient import decorated_mode, mode_of
 from leakcheck.static.prospects import SETTING_UP
 from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, GrowingPlace
 from leakcheck.static.refine import plain_when
+from leakcheck.static.torch_api import framework
 from leakcheck.static.values import (
     ANYTHING,
     EMPTY,
@@ -79,6 +80,7 @@ class Flow:
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where
+        self.numbers: set[int] = set()  # growing places whose sum is asked for its .item()
         self.freed: set[str] = set()  # parameters that backward is called on
         self.asked: set[str] = set()  # parameters that autograd.grad is asked about
         self.changed: dict[str, cst.CSTNode | None] = {}
@@ -166,6 +168,14 @@ class Flow:
             return False
         of_self = path.startswith("self.") and path.count(".") == 1
         return of_self and owner.attribute(path[5:]) is not ANYTHING
+
+    def folds(self, call: cst.Call, arguments: Arguments) -> bool:
+        """Whether a metric calls a function that it was given: `self._op(self.total, output)`."""
+        owner, path = self.owner, self.path(call.func)
+        if owner is None or not path.startswith("self.") or path[5:] in owner.methods:
+            return False
+        given = framework("metrics", "outputs_given")
+        return owner.is_given_graphs or any(v.parameters & given for v in arguments.all)
 
     def is_module(self, path: str) -> bool:
         """Whether the file treats this name as a torch module: .train(), .parameters() ..."""

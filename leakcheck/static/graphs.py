@@ -85,7 +85,7 @@ def _own(flow: Flow) -> Iterator[GraphLeak]:
 
 def _judge_loop(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     if not growth.value.carries:
-        return None
+        return "accumulator" if _sums_losses_of_steps(flow, growth) else None
     if growth.how == "carry":
         return _judge_carried(flow, growth)
     freed = _freed(flow, growth)
@@ -107,6 +107,17 @@ def _judge_loop(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
         return "evaluation"
     kept = _runs_on(flow, growth) and not flow.uses.get(id(growth.node))
     return "accumulator" if kept and growth.value.graph == SURE else None
+
+
+def _sums_losses_of_steps(flow: Flow, growth: GrowingPlace) -> bool:
+    """Whether losses of a training step are summed as tensors: the sum is asked for .item()."""
+    summed = growth.how == "sum" and id(growth.node) in flow.numbers
+    return (
+        summed
+        and says(growth.target, "loss")
+        and flow.analysis.is_of_training_step(growth.added)
+        and not flow.uses.get(id(growth.node), set()) & {"return", "handed"}
+    )
 
 
 def _wanted_without_graph(flow: Flow, growth: GrowingPlace) -> bool:
@@ -252,7 +263,7 @@ def _loops(flow: Flow, ids: Ids) -> list[LoopNode]:
 
 def _judge_call(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     owner, scope = flow.owner, flow.scope
-    if growth.target.startswith("outputs[") and owner is not None and owner.is_lightning:
+    if growth.target.startswith("outputs[") and owner and owner.keeps_step_outputs(scope):
         return "step-output"
     if not growth.target.startswith("self."):
         return _judge_outer(flow, growth)
@@ -295,19 +306,21 @@ def _judge_call(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
 
 def _meters_outputs(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether a framework's metric keeps what it is given, detached neither here nor on the way."""
-    owner, scope = flow.owner, flow.scope
-    if owner is None or not owner.is_given_graphs or not isinstance(scope, cst.FunctionDef):
-        return False
-    name, update = scope.name.value, owner.method("update")
-    if growth.how not in ("collect", "sum") or name not in ("update", "_update"):
+    owner, scope, given = flow.owner, flow.scope, growth.added.parameters
+    if owner is None or not isinstance(scope, cst.FunctionDef):
         return False
     if called_without_gradient(flow.module, scope) or growth.added.graph < UNKNOWN:
         return False
+    if given & framework("metrics", "outputs_given"):
+        return growth.how == "collect" and not growth.keyed
+    if not owner.is_given_graphs or scope.name.value not in ("update", "_update"):
+        return False
+    update = owner.method("update")
     cut = update is not None and any(
         isinstance(node, cst.Attribute) and node.attr.value in ("detach", "detach_")
         for node in syntax.walk(update.function.body)
     )
-    return bool(growth.added.parameters - {"self"}) and not cut
+    return bool(given - {"self"}) and not cut
 
 
 def _trained(flow: Flow, place: str) -> bool:

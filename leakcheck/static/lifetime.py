@@ -6,7 +6,7 @@ be looked after.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import libcst as cst
@@ -55,7 +55,7 @@ def fate(
     that ends in a dot covers a whole package.
     """
     verdict: ResourceFate = "left open"
-    for node in walk(function.body):
+    for node in _until_renamed(module, function, name, harmless):
         if not isinstance(node, cst.Name) or node.value != name:
             continue
         use = _use(module, function, node, closers, harmless, depth)
@@ -64,6 +64,24 @@ def fate(
         if use == "handed on":
             verdict = use
     return verdict
+
+
+def _until_renamed(
+    module: Module, function: cst.FunctionDef, name: str, harmless: Collection[str]
+) -> Iterator[cst.CSTNode]:
+    """Yield a function's nodes up to where the name stands for what was made of the resource.
+
+    `fig = wandb.Image(fig)` at the function's own level: what is logged then is no figure.
+    """
+    for statement in function.body.body:
+        yield from walk(statement)
+        for node in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            match node:
+                case cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=target))],
+                    value=cst.Call(args=[cst.Arg(value=cst.Name(value=given))]) as call,
+                ) if target == given == name and _only_uses(module, call, harmless):
+                    return
 
 
 def _use(
@@ -108,11 +126,9 @@ def _passed(
     call = module.parent(arg)
     if not isinstance(call, cst.Call):
         return "handed on"
-    called = module.qualified(call.func)
-    if called in closers:
+    if module.qualified(call.func) in closers:
         return "released"
-    spelled = called or dotted(call.func)
-    if spelled in harmless or spelled.partition(".")[0] + "." in harmless:
+    if _only_uses(module, call, harmless):
         return "left open"
     callee = _own_function(module, call)
     if callee is None or depth >= _DEEPEST_CALL:
@@ -121,6 +137,11 @@ def _passed(
     if not parameter:
         return "handed on"
     return fate(module, callee, parameter, closers, harmless, depth + 1)
+
+
+def _only_uses(module: Module, call: cst.Call, harmless: Collection[str]) -> bool:
+    spelled = module.qualified(call.func) or dotted(call.func)
+    return spelled in harmless or spelled.partition(".")[0] + "." in harmless
 
 
 def _own_function(module: Module, call: cst.Call) -> cst.FunctionDef | None:

@@ -21,7 +21,7 @@ from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import FileFacts, Span
 from leakcheck.static.facts.nodes import located
 from leakcheck.static.fix import split_lines
-from leakcheck.static.names import Names
+from leakcheck.static.names import Names, canonical
 
 if TYPE_CHECKING:
     from leakcheck.static.graphs import GraphLeak
@@ -155,7 +155,29 @@ class Module:
 
     def qualified(self, node: cst.BaseExpression) -> str:
         """Spell what a name refers to by the imports, "torch.optim.SGD"; empty when unknown."""
-        return self.names.qualified(node)
+        named = self.names.qualified(node)
+        return named or (self._kept(syntax.dotted(node)) if self._kept_imports else "")
+
+    def _kept(self, spelled: str) -> str:
+        """Spell `self.plt.figure` by the import that `self.plt` was given: `self.plt = plt`."""
+        holder, _, rest = spelled.partition(".")
+        name, dot, tail = rest.partition(".")
+        home = self._kept_imports.get(name) if holder == "self" else None
+        return canonical(f"{home}{dot}{tail}") if home else ""
+
+    @cached_property
+    def _kept_imports(self) -> dict[str, str]:
+        """What attributes of self are given of the imports, and nothing else but None."""
+        found: dict[str, str] = {}
+        for node in self.nodes(cst.Assign):
+            for target, value in syntax.bindings(node):
+                name = syntax.dotted(target).removeprefix("self.")
+                if not isinstance(target, cst.Attribute) or syntax.constant(value) is None:
+                    continue
+                home = self.names.qualified(value) if isinstance(value, cst.Name) else ""
+                outside = home and not home.startswith(".")
+                found[name] = home if outside and found.get(name, home) == home else ""
+        return found
 
     def calls_of(self, *names: str) -> Iterator[cst.Call]:
         """Yield the calls of these fully qualified functions or classes."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from leakcheck.static.facts.model import Call, Expr, FileFacts, Span
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import words
 
 
 class DifferentiatedValueKept(Rule):
@@ -24,10 +25,10 @@ class DifferentiatedValueKept(Rule):
         facts = module.facts.facts
         for call in facts.calls_by_name.get("grad", ()):
             name = _differentiated(facts, call)
-            for at in _given_away(facts, call, name) if name else ():
-                yield self.hit(
-                    at, f"`{name}` leaves with its graph, after its gradient", confidence="medium"
-                )
+            for each in (name, *_sums_of(facts, call, name)) if name else ():
+                for at in _given_away(facts, call, each):
+                    message = f"`{each}` leaves with its graph, after its gradient"
+                    yield self.hit(at, message, confidence="medium")
 
 
 def _differentiated(facts: FileFacts, call: Call) -> str:
@@ -51,6 +52,16 @@ def _differentiated(facts: FileFacts, call: Call) -> str:
 
 
 _USES = ("grad", "backward")
+
+
+def _sums_of(facts: FileFacts, call: Call, name: str) -> Iterator[str]:
+    """Name what the value was added to in place: `energy.index_add_(0, index, energies)`."""
+    for other in facts.calls_in(call.function):
+        place = other.receiver if other.method in words("methods", "in_place_sums") else None
+        if place is not None and place.kind == "name" and other.at < call.at:
+            given = [argument.value for argument in other.arguments]
+            if any(value.text == name or name in value.names for value in given):
+                yield place.text
 
 
 def _given_away(facts: FileFacts, call: Call, name: str) -> Iterator[Span]:

@@ -1,6 +1,7 @@
 """Near misses are unmarked."""
 
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 
 
 class Wrapper(nn.Module):
@@ -53,3 +54,41 @@ def features(model, batch):
     model[0].register_forward_hook(lambda m, i, o: seen.append(o))  # leak: dropped-hook-handle
     model(batch)
     return seen
+
+
+def saved_tensors():
+    def unpack(tensor):
+        seen = []
+
+        def note(module, inputs, outputs):
+            seen.append(tensor)
+
+        register_module_forward_hook(note)  # leak: dropped-hook-handle
+        return seen
+
+    def unpack_and_remove(tensor):
+        seen = []
+
+        def note(module, inputs, outputs):
+            seen.append(tensor)
+
+        handle = register_module_forward_hook(note)
+        handle.remove()
+        return seen
+
+    return unpack, unpack_and_remove
+
+
+def set_up(ledger):
+    def note(module, inputs, outputs):
+        ledger.append(module)
+
+    register_module_forward_hook(note)  # may run once
+
+
+def count(module, inputs, outputs):
+    pass
+
+
+def watch_everything():
+    register_module_forward_hook(count)  # one function, and it holds nothing

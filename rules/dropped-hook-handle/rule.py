@@ -17,7 +17,10 @@ class DroppedHookHandle(Rule):
     code = "LK201"
     summary = "a hook's handle is thrown away although the module is not owned, or at every step"
     help = "keep the handle and call its remove() when the object is done"
-    words = ("register_forward", "register_full_backward", "register_backward_hook")
+    words = (
+        "register_forward", "register_full_backward", "register_backward_hook", "register_module_",
+        "register_optimizer_step", "_register_checkpoint",
+    )  # fmt: skip
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each registration on a module."""
@@ -28,6 +31,24 @@ class DroppedHookHandle(Rule):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
             elif hooks.foreign(module, call):
                 yield self.hit(call, "this hook stays on the module when its owner is gone")
+        for call in module.calls_of(*shape.api("global-hooks")):
+            if call.args and _closes_over_a_call(module, call):
+                yield self.hit(call, "each call adds a hook, and none is ever removed")
+
+
+def _closes_over_a_call(module: Module, call: cst.Call) -> bool:
+    """Whether a hook of the whole process is made anew by a function that others call back."""
+    function = module.function_of(call)
+    again = function is not None and module.function_of(function) is not None
+    if not again or not hooks.handle_dropped(module, call):
+        return False  # a function at the top may be set-up, which runs once
+    match hooks.hook_argument(call):
+        case cst.Name(value=name):
+            nested = (f for f in module.functions if f.name.value == name)
+            return any(module.function_of(each) is function for each in nested)
+        case cst.Lambda():
+            return True
+    return False
 
 
 def _per_step(module: Module, call: cst.Call) -> bool:

@@ -98,6 +98,33 @@ def described_or_shown(values, quiet):
         plt.show()
 
 
+class Board:
+    def __init__(self, run):
+        import wandb
+
+        self.plt = plt
+        self.wandb = wandb
+        self.run = run
+
+    def log(self, values):
+        fig = self.plt.figure()  # leak: unclosed-figure
+        self.plt.hist(values)
+        fig = self.wandb.Image(fig)
+        self.run.log({"values": fig})
+
+    def log_and_close(self, values):
+        fig = self.plt.figure()
+        self.plt.hist(values)
+        image = self.wandb.Image(fig)
+        self.plt.close(fig)
+        self.run.log({"values": image})
+
+    def hand_on(self, values):
+        fig = self.plt.figure()
+        self.plt.savefig("values.png")
+        self.run.log({"values": fig})
+
+
 for epoch in range(3):
     fig = plt.figure()  # leak: unclosed-figure
     fig.savefig(f"{epoch}.png")

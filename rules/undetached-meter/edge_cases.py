@@ -1,6 +1,7 @@
 from collections import deque
 
 import torch
+from ignite.metrics import Metric
 from torch import nn
 
 model = nn.Linear(4, 1)
@@ -69,3 +70,33 @@ def log(loader):
         loss.backward()
         table["loss"] = loss
         window.update(loss)
+
+
+class Saver:
+    def __init__(self, output_transform):
+        self.output_transform = output_transform
+        self.outputs = []
+        self.detached = []
+
+    def __call__(self, engine):
+        self.outputs.append(self.output_transform(engine.state.output))  # leak: undetached-meter
+        self.detached.append(self.output_transform(engine.state.output).detach())
+        self.last = engine.state.output
+
+
+class Fold(Metric):
+    def __init__(self, op):
+        self.op = op
+        self.total = torch.tensor(0.0)
+
+    def update(self, output):
+        self.total = self.op(self.total, output)  # leak: undetached-meter
+
+
+class CarefulFold(Metric):
+    def __init__(self, op):
+        self.op = op
+        self.total = torch.tensor(0.0)
+
+    def update(self, output):
+        self.total = self.op(self.total, output.detach())

@@ -15,7 +15,7 @@ class UndetachedMeter(GraphRule):
     summary = "a meter keeps the autograd graph of every value it is given"
     help = "detach inside the meter, or pass loss.item()"
     severity = "error"
-    words = ("backward", "_loss(", "entropy(", "ignite.metrics")
+    words = ("backward", "_loss(", "entropy(", "ignite.metrics", "engine.state.output")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the attribute that grows, and the call that feeds it."""

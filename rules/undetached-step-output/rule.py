@@ -1,4 +1,4 @@
-"""A Lightning training step that keeps its outputs with their graphs until the epoch ends."""
+"""A training step whose outputs Lightning or fairseq keeps with their graphs until it logs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from leakcheck.static.module import Module
 
 
 class UndetachedStepOutput(GraphRule):
-    """A Lightning training step keeps its outputs with their graphs."""
+    """The outputs of a training step are kept with their graphs by Lightning or fairseq."""
 
     code = "LK109"
     leak = "step-output"
     summary = "a Lightning training step keeps its outputs with their graphs"
     help = "keep a detached copy: self.outputs.append(loss.detach())"
     severity = "error"
-    words = ("training_step", "on_train_batch_end")
+    words = ("training_step", "on_train_batch_end", "FairseqCriterion")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""

@@ -39,3 +39,46 @@ def copied(buffer):
     del buffer
     gc.collect()
     return head
+
+
+def in_chunks(images, size, process):
+    chunks = [images[i : i + size] for i in range(0, len(images), size)]  # leak: view-outlives-del
+    results = [process(chunk) for chunk in chunks]
+    images.clear()
+    return torch.cat(results)
+
+
+def in_chunks_of_numbers(images, size, process):
+    sizes = [image.shape for image in images]
+    results = [process(image, size) for image in images]
+    images.clear()
+    return torch.cat(results), sizes
+
+
+def taken_from_a_list(work):
+    results = list(map(work, range(8)))  # leak: view-outlives-del
+    kept = []
+    for samples in results:
+        for sample in samples:
+            kept.append(sample)
+    print(len(kept))
+    del kept
+    gc.collect()
+
+
+def both_deleted(work):
+    results = list(map(work, range(8)))
+    kept = []
+    for samples in results:
+        for sample in samples:
+            kept.append(sample)
+    del kept, results
+    gc.collect()
+
+
+def taken_from_a_loader(loader):
+    kept = []
+    for sample in loader:
+        kept.append(sample)
+    del kept
+    gc.collect()

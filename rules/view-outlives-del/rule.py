@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from leakcheck.static import aliases
 from leakcheck.static.facts.model import AttributeEffect, Binding, Call, FileFacts
+from leakcheck.static.facts.nodes import span
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline, outline_nodes
 
 
 class ViewOutlivesDel(Rule):
-    """Tensors that are deleted to be freed at once, and that a view of theirs keeps."""
+    """What is deleted or cleared to be freed at once, and kept by a view or by another list."""
 
     code = "LK317"
     summary = "a tensor is deleted and collected while a view of it is still bound"
     help = "delete the view as well, or clone it"
     proof = "static only: it lasts until the function returns, and nothing grows"
-    words = ("del ",)
-    needs_torch = True
+    words = ("collect()", "empty_cache(", "malloc_trim(", ".clear()")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each name that a function deletes before it empties a cache or collects."""
         facts = module.facts.facts
+        for function in _functions(module):
+            for holder, emptied in aliases.outlived(function):
+                message = f"`{holder.id}` keeps the entries of `{emptied}`"
+                yield self.hit(span(holder), message, confidence="medium")
         seen: set[Binding] = set()
         for call in facts.calls:
             if call.method not in ("collect", "empty_cache", "malloc_trim") or call.function < 0:
@@ -35,6 +42,13 @@ class ViewOutlivesDel(Rule):
                             f"`{view.name}` keeps `{deleted.name}` after its `del`",
                             confidence="medium",
                         )
+
+
+def _functions(module: Module) -> Iterator[ast.AST]:
+    tree = outline(module.source)
+    for node in outline_nodes(tree) if tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
 
 
 def _deleted_before(facts: FileFacts, call: Call) -> list[AttributeEffect]:

@@ -107,3 +107,12 @@ def test_finally_and_exit_are_where_removal_is_safe():
     """)
 
     assert [lifetime.removed_in_finally(tree, call) for call in tree.calls] == [False, True, True]
+
+
+def test_a_name_that_stands_for_what_was_made_of_it_is_the_resource_no_more():
+    body = "h = os.fdopen(h)\n    other({1: h})"
+    assert fate(body) == "left open"
+
+
+def test_a_name_that_an_unknown_function_gives_anew_is_handed_on():
+    assert fate("h = wrap(h)\n    other({1: h})") == "handed on"

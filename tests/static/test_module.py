@@ -97,3 +97,23 @@ def test_match_statements_and_new_syntax_are_walked():
     """)
 
     assert [module.code(call) for call in module.nodes(cst.Call)] == ["f(a)", "g(rest)"]
+
+
+def test_an_attribute_that_is_given_an_import_stands_for_it():
+    source = """
+import matplotlib.pyplot as plt
+from .logs import board
+
+class Logger:
+    def __init__(self, net):
+        self.plt, self.board, self.net = plt, board, net
+        self.mixed = plt
+
+    def log(self):
+        self.mixed = None
+        self.mixed = self.net
+        self.plt.figure(), self.board.log(), self.net.run(), self.mixed.figure()
+"""
+    module = Module(source, syntax.parse(source))
+    called = [module.qualified(call.func) for call in module.calls]
+    assert called == ["matplotlib.pyplot.figure", "", "", ""]
