@@ -92,12 +92,11 @@ def note_sum(
         return value
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
     turning = frozenset(id(frame.node) for frame in flow.frames)
-    stepped = how == "sum" and flow.analysis.is_of_training_step(added)
-    loops = turning & old.stale & value.stale if old.carries or stepped else frozenset()
+    loops = turning & old.stale & value.stale if old.carries else frozenset()
     per_call = place in value.entries
     from leakcheck.static.records import GrowingPlace
 
-    grows = value.carries or value.parameters or stepped
+    grows = value.carries or value.parameters
     if grows and (loops or (per_call and (added.carries or added.parameters))):
         spelled = flow.code(target)
         flow.grow(GrowingPlace(how, node, spelled, value, added, loops, per_call, expression))

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from leakcheck.static.flow import Flow
 
 _CRITERION = re.compile(r"(^|_)(crit(erion)?|loss_?(fn|func|function)|objective)$", re.IGNORECASE)
-_TRAINING_STEP = re.compile(r"_*train(ing)?_(step|batch|iter|iteration)")
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
 _CONTAINERS = frozenset({"list", "dict", "bounded", "unknown"})
@@ -70,8 +69,6 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
         case cst.Name(value=name):
             return _named_call(flow, call, name, arguments)
         case cst.Attribute(value=receiver, attr=cst.Name(value=method)):
-            if _TRAINING_STEP.fullmatch(method):
-                flow.analysis.steps.add(id(call))
             return _method_call(flow, call, receiver, method, arguments)
     called = flow.evaluate(call.func)
     return _called_value(flow, call, called, arguments)
@@ -307,8 +304,6 @@ def _tensor_method(
     if method in words("methods", "cut"):
         if method in ("detach", "detach_"):
             note_cut(flow, base)
-        if method == "item":
-            flow.numbers |= base.contents.sinks
         if method == "detach_":
             flow.assign(receiver, DETACHED, None)
         return PLAIN if method in words("methods", "plain") else DETACHED

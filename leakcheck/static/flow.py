@@ -80,7 +80,6 @@ class Flow:
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where
-        self.numbers: set[int] = set()  # growing places whose sum is asked for its .item()
         self.freed: set[str] = set()  # parameters that backward is called on
         self.asked: set[str] = set()  # parameters that autograd.grad is asked about
         self.changed: dict[str, cst.CSTNode | None] = {}

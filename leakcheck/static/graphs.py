@@ -85,7 +85,7 @@ def _own(flow: Flow) -> Iterator[GraphLeak]:
 
 def _judge_loop(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     if not growth.value.carries:
-        return "accumulator" if _sums_losses_of_steps(flow, growth) else None
+        return None
     if growth.how == "carry":
         return _judge_carried(flow, growth)
     freed = _freed(flow, growth)
@@ -107,17 +107,6 @@ def _judge_loop(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
         return "evaluation"
     kept = _runs_on(flow, growth) and not flow.uses.get(id(growth.node))
     return "accumulator" if kept and growth.value.graph == SURE else None
-
-
-def _sums_losses_of_steps(flow: Flow, growth: GrowingPlace) -> bool:
-    """Whether losses of a training step are summed as tensors: the sum is asked for .item()."""
-    summed = growth.how == "sum" and id(growth.node) in flow.numbers
-    return (
-        summed
-        and says(growth.target, "loss")
-        and flow.analysis.is_of_training_step(growth.added)
-        and not flow.uses.get(id(growth.node), set()) & {"return", "handed"}
-    )
 
 
 def _wanted_without_graph(flow: Flow, growth: GrowingPlace) -> bool:

@@ -41,7 +41,6 @@ class Analysis:
         """Start with nothing walked."""
         self.module = module
         self.evident: set[int] = set()  # origins that backward was called on
-        self.steps: set[int] = set()  # calls of what nobody knows, but that it trains by its name
         self.answered: dict[int, Definition] = {}  # calls of the module's own functions
         self.callers: dict[int, list[Scope]] = {}  # functions -> scopes that call them
         self.trained: set[int] = set()  # functions whose results callers call backward on
@@ -133,14 +132,6 @@ class Analysis:
         while origin in self.slot_of:
             origin = self.slot_of[origin][0]
             yield origin
-
-    def is_of_training_step(self, value: Value) -> bool:
-        """Whether the value is, or is a part of, what an unknown training step gave back."""
-        return any(
-            whole in self.steps
-            for origin in value.origins
-            for whole in (origin, *self._wholes(origin))
-        )
 
     @property
     def shown_by_slots(self) -> frozenset[int]:

@@ -94,20 +94,3 @@ def without_gradient(loader):
             loss = criterion(model(x), y)
         total += loss
     return total
-
-
-def epoch_of_steps(trainer, loader):
-    total_loss, plain_loss, valid_loss = 0, 0, 0
-    for batch in loader:
-        loss, regularization = trainer.train_step(batch)
-        total_loss += loss  # leak: undetached-accumulator
-        plain_loss += regularization  # never asked for .item(): it may be a number
-        valid_loss += trainer.evaluate(batch)
-    print(total_loss.item() / len(loader), plain_loss, valid_loss.item())
-
-
-def epoch_of_numbers(trainer, loader):
-    total_loss = 0
-    for batch in loader:
-        total_loss += trainer.train_step(batch).item()
-    return total_loss / len(loader)
