@@ -16,6 +16,8 @@ from leakcheck.runtime.readings.series import Series
 
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "grew-no-more"  # what grew and stopped: this code, and those that begin with it
+RESTS_BELOW = 0.5  # of a rate: garbage that waits grows beside a buffer that rests
+RESTS = 1.5  # times the longest rest, for a longer one to show that something is full
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
@@ -51,16 +53,32 @@ def _late_share(series: Series, resource: str, since: int, rate: float) -> float
     """Return which part of its rate something gained at the end; None if it was read too rarely.
 
     In the last third, and where that is long in a sixth to a twelfth: it may have been full late.
+    But not in less than it rested for before: a buffer grows by an eighth of itself, ever more
+    rarely.
     """
     late = _late_rate(series, resource, since, 1 / 3)
     parts = (1 / 6, 1 / 8, 1 / 12)
-    last = [_late_rate(series, resource, since, part, LEAST_LATE_STEPS) for part in parts]
+    least = max(LEAST_LATE_STEPS, RESTS * _longest_rest(series, resource, since, rate))
+    last = [_late_rate(series, resource, since, part, least) for part in parts]
     known = [gain for gain in (late, *last) if gain is not None]
     return min(known) / rate if known and rate else None
 
 
+def _longest_rest(series: Series, resource: str, since: int, rate: float) -> int:
+    """Return the most steps, up to the last third, in which less than half of it was gained."""
+    steps, values = series.comparable(resource, after=since)
+    reached, level, longest = since, -inf, 0
+    for step, value in zip(steps, values, strict=True):
+        if step > since + (steps[-1] - since) * 2 / 3:
+            break
+        if value >= level + RESTS_BELOW * rate * (step - reached):
+            reached, level = step, value
+        longest = max(longest, step - reached)
+    return longest
+
+
 def _late_rate(
-    series: Series, resource: str, since: int, share: float, least_steps: int = 0
+    series: Series, resource: str, since: int, share: float, least_steps: float = 0
 ) -> float | None:
     """Return what the lowest level of a last share of the steps gained on that of one before it.
 
