@@ -339,3 +339,21 @@ def test_what_rises_in_stairs_is_no_garbage():
     assert not is_garbage(
         [replace(reading("host.heap", 3500), stairs=stairs)], Garbage(23_000 * 592, 0), 592
     )
+
+
+def buffer(until: int, full_from: int = 10**6) -> list[Series]:
+    """Read every two steps a buffer that grows by an eighth of itself, and garbage beside it."""
+    series, room = Series(2048), 1000 * 2000
+    for step in range(1000, until + 1, 2):
+        while min(step, full_from) * 2000 > room:
+            room += room // 8
+        series.append(step, 0.0, {"host.heap": room + 850 * (step % 150)})
+    return [series]
+
+
+@pytest.mark.parametrize("until", range(2350, 2650, 25))
+def test_a_buffer_that_rests_as_long_as_before_goes_on(until):
+    in_bytes = replace(LIMITED, since=1000, rates={"host.heap": 2200.0})
+
+    assert in_bytes.goes_on(buffer(until))
+    assert not in_bytes.goes_on(buffer(until + 1000, full_from=until - 600))
