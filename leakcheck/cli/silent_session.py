@@ -27,9 +27,13 @@ class SilentSession(Session):
         """End the program, at once where it or Python would wait for a thread of its own."""
         self._stops += 1
         if others_run():
-            self._finish(ProgramEnd(0, "stopped"))
-            os._exit(0)
+            self._leave(ProgramEnd(0, "stopped"))
         stop_run()
+
+    def _leave(self, outcome: ProgramEnd) -> NoReturn:
+        """End the process, whatever its threads wait for."""
+        self._finish(outcome)
+        os._exit(outcome.status)
 
     def _joined(self, report: Report) -> Report:
         return report  # where it leaks and how fast is the question, not by which rule

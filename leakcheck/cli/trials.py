@@ -113,9 +113,8 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
     measured = (notes.peak_bytes, notes.step_s)
-    counts = (notes.turns, notes.counted)
-    trial = Trial(report, results, notes.status, raised, *measured, False, *counts)
-    return trial, notes
+    trial = Trial(report, results, notes.status, raised, *measured)
+    return replace(trial, turns=notes.turns, counted=notes.counted), notes
 
 
 def _losses(path: Path) -> tuple[tuple[int, float], ...]:

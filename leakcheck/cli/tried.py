@@ -89,8 +89,7 @@ class TrialSession(SilentSession):
         self._threads_fail = True
         if self._order.texts and not self._order.threads_fail:
             self._error = self._error or f"{failed.exc_type.__name__}: {failed.exc_value}"
-            self._finish(ProgramEnd(1, "error"))
-            os._exit(1)
+            self._leave(ProgramEnd(1, "error"))
 
     def _after_step(self) -> None:
         self._witness.step()

@@ -85,31 +85,31 @@ def _kept(site: LeakSite) -> Iterator[cst.BaseExpression]:
     for part in site.parts():
         match part:
             case cst.AugAssign(value=value) | cst.Assign(value=value):
-                yield from _displayed(value)
+                yield from _displayed(value, site)
             case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=args)):
                 if name in ADDS:
-                    yield from chain.from_iterable(_displayed(each.value) for each in args)
+                    yield from chain.from_iterable(_displayed(each.value, site) for each in args)
 
 
-def _displayed(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def _displayed(value: cst.BaseExpression, site: LeakSite) -> Iterator[cst.BaseExpression]:
     match value:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            yield from chain.from_iterable(_displayed(each.value) for each in elements)
+            yield from chain.from_iterable(_displayed(each.value, site) for each in elements)
         case cst.Dict(elements=elements):
-            yield from chain.from_iterable(_displayed(each.value) for each in elements)
+            yield from chain.from_iterable(_displayed(each.value, site) for each in elements)
         case cst.Name(value="None" | "True" | "False"):
             return
         case cst.Call(func=cst.Name(value=made) | cst.Attribute(attr=cst.Name(value=made))) if (
-            made in words("functions", "makes_empty") or _is_class(made)
+            made in words("functions", "makes_empty") or _is_class(made, site)
         ):
             return
         case _ if isinstance(value, _KEPT):
             yield value
 
 
-def _is_class(name: str) -> bool:
-    """Say whether a call of this name makes an object that is no tensor: `AverageMeter()`."""
-    return name[:1].isupper() and not name.endswith(("Tensor", "Parameter", "Variable"))
+def _is_class(name: str, site: LeakSite) -> bool:
+    """Say whether the file defines a class of this name: what it makes is no plain tensor."""
+    return any(each.name.value == name for each in site.source.all(cst.ClassDef))
 
 
 def _summed(
@@ -151,12 +151,9 @@ def _names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
 
 
 def _called(value: cst.BaseExpression, method: str) -> cst.Call:
-    inner = (
-        value
-        if takes_method(value)
-        else value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    )
-    return cst.Call(cst.Attribute(inner, cst.Name(method)))
+    if not takes_method(value):
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.Call(cst.Attribute(value, cst.Name(method)))
 
 
 def _is_learned_from(site: LeakSite) -> bool:

@@ -1,5 +1,4 @@
 import torch
-from learn2learn.nn.utils import set_gradients
 
 
 def reset_by_hand(model, x):
@@ -47,20 +46,3 @@ def put_first_order(model, loss):
     grads = torch.autograd.grad(loss, model.parameters())
     for p, g in zip(model.parameters(), grads):
         p.grad = g
-
-
-def put_by_a_function(model, loss):
-    grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
-    set_gradients(model.parameters(), grads)  # leak: create-graph-backward
-
-
-def put_by_a_function_and_reset(model, loss, optimizer):
-    grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
-    set_gradients(model.parameters(), grads)
-    optimizer.step()
-    optimizer.zero_grad()
-
-
-def put_first_order_by_a_function(model, loss):
-    grads = torch.autograd.grad(loss, model.parameters())
-    set_gradients(model.parameters(), grads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -12,7 +11,6 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
 Scope = cst.FunctionDef | cst.Module
-_SETS_GRAD = re.compile(r"(^|\.)_*(set|assign|put)_(the_)?grad(s|ient|ients)?$")
 
 
 class CreateGraphBackward(Rule):
@@ -28,27 +26,15 @@ class CreateGraphBackward(Rule):
         """Yield backward(create_graph=True), and such gradients put on .grad by hand."""
         message = "the gradients keep a graph that leads back to themselves"
         for call in module.calls:
-            leaves = _backwards_with_graph(call) or _hands_graph_to_grad(module, call)
-            if leaves and not _resets(_scope(module, call)):
+            named = isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
+            asked = syntax.argument(call, "create_graph") if named else None
+            if asked is None or syntax.constant(asked.value) is not True:
+                continue
+            if not _resets(_scope(module, call)):
                 yield self.hit(call, message)
         for statement in module.nodes(cst.Assign):
             if _puts_graph_on_grad(module, statement) and not _resets(_scope(module, statement)):
                 yield self.hit(statement, message)
-
-
-def _backwards_with_graph(call: cst.Call) -> bool:
-    named = isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
-    asked = syntax.argument(call, "create_graph") if named else None
-    return asked is not None and syntax.constant(asked.value) is True
-
-
-def _hands_graph_to_grad(module: Module, call: cst.Call) -> bool:
-    """`set_gradients(parameters, grads)`: a function of that name puts them on .grad."""
-    called = syntax.dotted(call.func)
-    if not _SETS_GRAD.search(called) or module.defines(called):
-        return False  # of a function that is here, the line is told that does it
-    made = _made_with_graph(module, _scope(module, call))
-    return any(isinstance(arg.value, cst.Name) and arg.value.value in made for arg in call.args)
 
 
 def _scope(module: Module, node: cst.CSTNode) -> Scope:

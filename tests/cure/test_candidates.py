@@ -347,7 +347,9 @@ def test_what_backward_is_called_on_and_what_holds_nothing_is_not_cut():
 def test_an_object_that_is_made_is_no_tensor_and_a_tensor_that_is_made_is_one():
     names = {"item", "detach", "float"}
 
-    assert not names.intersection(name for name, _ in edits("meter = AverageMeter()"))
+    defined = f"class Meter:\n    pass\n\n\n{LOOP.format(line='meter = Meter()')}"
+
+    assert not names.intersection(edited(defined, 12, "graph", "meter"))
     assert names.intersection(name for name, _ in edits("total += torch.Tensor([loss])"))
 
 

@@ -17,7 +17,7 @@ from leakcheck.runtime.readings.series import Series
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "grew-no-more"  # what grew and stopped: this code, and those that begin with it
 RESTS_BELOW = 0.5  # of a rate: garbage that waits grows beside a buffer that rests
-RESTS = 1.5  # times the longest rest, for a longer one to show that something is full
+RESTS = 3 / 2  # times the longest up to the last third: a rest that is in proportion to the run
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
