@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.assignments import in_place_receiver
-from leakcheck.static.graphs import runs_without_gradient
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.assignments import in_place_receiver
+from leakcheck.static.flow.gradient import runs_without_gradient
+from leakcheck.static.flow.graphs import graph_leaks
 from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:
@@ -92,10 +94,11 @@ def _is_cut(module: Module, node: cst.CSTNode, within: cst.Call) -> bool:
 def _trains(module: Module, loop: cst.For) -> bool:
     """Whether the function of the loop, or one that calls it, calls backward as well."""
     scope = module.function_of(loop) or module.tree
-    if module.analysis.calls_backward(scope):
+    analysis = analysis_of(module)
+    if analysis.calls_backward(scope):
         return True
-    _ = module.graph_leaks  # walks every scope, and so learns who calls whom
+    graph_leaks(module)  # walks every scope, and so learns who calls whom
     if isinstance(scope, cst.Module):
         return False
-    callers = module.analysis.callers.get(id(scope), [])
-    return any(module.analysis.calls_backward(caller) for caller in callers)
+    callers = analysis.callers.get(id(scope), [])
+    return any(analysis.calls_backward(caller) for caller in callers)

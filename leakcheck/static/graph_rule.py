@@ -10,11 +10,13 @@ import libcst as cst
 
 from leakcheck.model import Edit, Evidence, EvidenceRole, Fix
 from leakcheck.static.cuts import TITLES, Cut, takes_method
-from leakcheck.static.prospects import prospects
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.graphs import graph_leaks
+from leakcheck.static.flow.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from leakcheck.static.graphs import GraphLeak, GraphLeakKind
+    from leakcheck.static.flow.graphs import GraphLeak, GraphLeakKind
     from leakcheck.static.module import Module
 
 # what must be in a file for graphs.py to find a leak of the kind in it
@@ -46,7 +48,7 @@ class GraphRule(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield the module's leaks of this kind."""
-        for leak in module.graph_leaks:
+        for leak in graph_leaks(module):
             if leak.leak == self.leak:
                 fix = self.fix(module, leak)
                 guessed = leak.feed is not None and leak.feed.guessed
@@ -108,7 +110,7 @@ def _makers(module: Module, leak: GraphLeak) -> Iterator[Evidence]:
 
 def _place(module: Module, node: cst.CSTNode, role: EvidenceRole) -> Evidence:
     called = node.func if isinstance(node, cst.Call) else node
-    return Evidence(module.location(node), role, module.analysis.code(called))
+    return Evidence(module.location(node), role, analysis_of(module).code(called))
 
 
 def _home(module: Module, node: cst.CSTNode) -> Module | None:

@@ -7,9 +7,9 @@ facts and analyses are worked out only when a rule asks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 import libcst as cst
 from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
@@ -24,13 +24,20 @@ from leakcheck.static.fix import split_lines
 from leakcheck.static.names import Names, canonical
 
 if TYPE_CHECKING:
-    from leakcheck.static.graphs import GraphLeak
     from leakcheck.static.project import Project
-    from leakcheck.static.summaries import Analysis
 
 N = TypeVar("N", bound=cst.CSTNode)
+T = TypeVar("T")
 LoopNode = cst.For | cst.While
 _COMPOUND = (cst.For, cst.While, cst.If, cst.With, cst.Try, cst.TryStar)
+
+
+@runtime_checkable
+class Releasable(Protocol):
+    """An answer whose parts refer to each other: Python would be late to free them."""
+
+    def release(self) -> None:
+        """Break the cycles."""
 
 
 class Module:
@@ -47,6 +54,7 @@ class Module:
         self.source = source
         self.path = path
         self.project = project
+        self._answers: dict[object, object] = {}
         if tree is not None:
             self.tree = tree
 
@@ -64,10 +72,10 @@ class Module:
 
     def forget(self) -> None:
         """Let go of what the analysis found out; the next question starts it anew."""
-        analysis = self.__dict__.pop("analysis", None)
-        self.__dict__.pop("graph_leaks", None)
-        if analysis is not None:
-            vars(analysis).clear()  # its walks refer to it: Python would be late to free them
+        for answer in self._answers.values():
+            if isinstance(answer, Releasable):
+                answer.release()
+        self._answers.clear()
 
     def release(self) -> None:
         """Break the module's cycles, so that it is freed at once; it answers no more questions."""
@@ -210,19 +218,11 @@ class Module:
         """Whether the module itself defines this function or class."""
         return name in self._functions_by_name or name in self._classes_by_name
 
-    @cached_property
-    def analysis(self) -> Analysis:
-        """The flow analysis of this module: what carries a graph, and where it piles up."""
-        from leakcheck.static.summaries import Analysis
-
-        return Analysis(self)
-
-    @cached_property
-    def graph_leaks(self) -> list[GraphLeak]:
-        """Places where autograd graphs pile up; the LK1xx rules each take their kind."""
-        from leakcheck.static import graphs
-
-        return graphs.find(self)
+    def once(self, question: Callable[[Module], T]) -> T:
+        """Return what a question about this module finds; it is asked once, until `forget`."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        return cast("T", self._answers[question])
 
     def methods(self, node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
         """Map the names of a class's own methods to their definitions."""

@@ -13,7 +13,8 @@ import libcst as cst
 
 from leakcheck.static import syntax
 from leakcheck.static.copies import reads
-from leakcheck.static.graphs import runs_without_gradient
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.gradient import runs_without_gradient
 from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def updates(module: Module) -> Iterator[cst.Call]:
 
 
 def _is_of_optimizer(module: Module, function: cst.FunctionDef) -> bool:
-    owner = module.analysis.method_owner(function)
+    owner = analysis_of(module).method_owner(function)
     bases = module.bases(owner) if owner is not None else ()
     return any(base.rpartition(".")[2] == "Optimizer" or "torch.optim." in base for base in bases)
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from leakcheck.model import Severity
 from leakcheck.static import growth, shape
+from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import parameters
@@ -76,5 +77,5 @@ def _is_heavy(module: Module, owner: cst.ClassDef) -> bool:
     """A data set, or what holds tensors; a module through bases in other files as well."""
     if shape.has_base(module, owner, "dataset-classes") or shape.holds_tensors(module, owner):
         return True
-    info = module.analysis.class_info(owner)
+    info = analysis_of(module).class_info(owner)
     return info is not None and info.is_module

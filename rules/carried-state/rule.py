@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule
-from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule
-from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit
 

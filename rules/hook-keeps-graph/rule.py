@@ -9,8 +9,8 @@ import libcst as cst
 from leakcheck.model import Fix
 from leakcheck.static import hooks, shape
 from leakcheck.static.cuts import TITLES
-from leakcheck.static.fillers import empties, empty_container, home
-from leakcheck.static.gradient import mode_of
+from leakcheck.static.flow.fillers import empties, empty_container, home
+from leakcheck.static.flow.gradient import mode_of
 from leakcheck.static.hooks import Hook, Store
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from leakcheck.static import copies, optimizers
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule
-from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit
 from leakcheck.static.syntax import outline_nodes
@@ -35,10 +36,10 @@ class InPlaceOnGrad(GraphRule):
         """Yield the tensors that grow, and the copies of models that do."""
         yield from super().check(module)
         for update in copies.updates(module):
-            what = module.analysis.code(update)
+            what = analysis_of(module).code(update)
             yield self.hit(update, f"`{what}` adds the model's graph to the copy's own past")
         for update in optimizers.updates(module):
-            what = module.analysis.code(update)
+            what = analysis_of(module).code(update)
             yield self.hit(update, f"`{what}` gives the optimizer's state the parameter's graph")
 
     def message(self, module: Module, leak: GraphLeak) -> str:

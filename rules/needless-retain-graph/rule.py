@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Fix
-from leakcheck.static import retained
 from leakcheck.static.cuts import TITLES
+from leakcheck.static.flow import retained
+from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -28,7 +29,7 @@ class NeedlessRetainGraph(Rule):
                 continue
             if not retained.retains(call) or module.loop_of(call) is None:
                 continue
-            flow = module.analysis.flow(module.function_of(call) or module.tree)
+            flow = analysis_of(module).flow(module.function_of(call) or module.tree)
             if flow is not None and retained.retained_for_nothing(flow, call):
                 message = "no second backward goes through this graph"
                 yield self.hit(call, message, fix=Fix(TITLES["graph"]))

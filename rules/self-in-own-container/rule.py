@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
-from leakcheck.static.prospects import own_attribute
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import children, dotted, outline_nodes, walk
 

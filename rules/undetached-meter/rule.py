@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule
-from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 
 
@@ -24,4 +25,4 @@ class UndetachedMeter(GraphRule):
             return keeps
         if leak.node is leak.feed.call:
             return f"`{leak.feed.owner.name}`: {keeps}, here a value with a graph"
-        return f"{keeps}, as by `{module.analysis.code(leak.feed.call)}`"
+        return f"{keeps}, as by `{analysis_of(module).code(leak.feed.call)}`"

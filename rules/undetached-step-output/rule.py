@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from leakcheck.model import Fix
+from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule, cut
-from leakcheck.static.graphs import GraphLeak
 from leakcheck.static.module import Module
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.static.values import (
+from leakcheck.static.flow.values import (
     ANYTHING,
     DETACHED,
     EMPTY,

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.classes import ClassInfo
-from leakcheck.static.definitions import Definition
 from leakcheck.static.facts.link import is_test
-from leakcheck.static.fields import tuple_fields
-from leakcheck.static.fillers import empty_container
-from leakcheck.static.flow import Flow
-from leakcheck.static.torch_api import framework, is_learnable_module, words
-from leakcheck.static.values import (
+from leakcheck.static.flow.classes import ClassInfo
+from leakcheck.static.flow.definitions import Definition
+from leakcheck.static.flow.fields import tuple_fields
+from leakcheck.static.flow.fillers import empty_container
+from leakcheck.static.flow.values import (
     ANYTHING,
     LIKELY,
     NONE,
@@ -26,6 +24,8 @@ from leakcheck.static.values import (
     Value,
     ValueKind,
 )
+from leakcheck.static.flow.walk import Flow
+from leakcheck.static.torch_api import framework, is_learnable_module, words
 
 if TYPE_CHECKING:
     from leakcheck.static.module import Module
@@ -55,6 +55,10 @@ class Analysis:
         self._definers: dict[str, ClassInfo | None] = {}
         self._found: dict[str, tuple[Analysis, str] | None] = {}  # qualified names -> where
         self._depth = 0
+
+    def release(self) -> None:
+        """Let go of all walks: they refer to their analysis."""
+        vars(self).clear()
 
     # ---- results
 
@@ -303,7 +307,7 @@ class Analysis:
             return None
         home = module if own else project.module(paths[0]) if project is not None else None
         found = [node for node in home.classes if method in home.methods(node)] if home else []
-        return home.analysis.class_info(found[0]) if home and len(found) == 1 else None
+        return analysis_of(home).class_info(found[0]) if home and len(found) == 1 else None
 
     def definition(self, node: cst.BaseExpression, flow: Flow) -> Definition | ClassInfo | None:
         """Return the function or class of the project that a call's name stands for."""
@@ -354,7 +358,12 @@ class Analysis:
             return None
         path, name = home
         module = project.module(path)
-        return (module.analysis, name) if module is not None else None
+        return (analysis_of(module), name) if module is not None else None
+
+
+def analysis_of(module: Module) -> Analysis:
+    """Return the flow analysis of a module: what carries a graph, and where it piles up."""
+    return module.once(Analysis)
 
 
 def _spread(function: cst.FunctionDef) -> dict[str, Value]:

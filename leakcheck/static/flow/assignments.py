@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.expressions import operate, part_of_output, slot_of, subscript_key
-from leakcheck.static.prospects import MIXING_FUNCTIONS
-from leakcheck.static.retained import retains
-from leakcheck.static.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
+from leakcheck.static.flow.calls import opaque
+from leakcheck.static.flow.expressions import operate, part_of_output, slot_of, subscript_key
+from leakcheck.static.flow.prospects import MIXING_FUNCTIONS
+from leakcheck.static.flow.records import GrowingPlace, How
+from leakcheck.static.flow.retained import retains
+from leakcheck.static.flow.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.arguments import Arguments
-    from leakcheck.static.flow import Flow
-    from leakcheck.static.records import How
+    from leakcheck.static.flow.arguments import Arguments
+    from leakcheck.static.flow.walk import Flow
 
 MOST_HOPS = 4  # from a place back to what it is made of
 
@@ -94,8 +95,6 @@ def note_sum(
     turning = frozenset(id(frame.node) for frame in flow.frames)
     loops = turning & old.stale & value.stale if old.carries else frozenset()
     per_call = place in value.entries
-    from leakcheck.static.records import GrowingPlace
-
     grows = value.carries or value.parameters
     if grows and (loops or (per_call and (added.carries or added.parameters))):
         spelled = flow.code(target)
@@ -114,8 +113,6 @@ def note_collected(
     keyed: bool = False,
 ) -> None:
     """Record that a container takes in a value, with the loops it outlives."""
-    from leakcheck.static.records import GrowingPlace
-
     place = flow.path(_base(container))
     held = base.contents
     loops = frozenset(id(f.node) for f in flow.frames) & held.stale if held.carries else frozenset()
@@ -147,8 +144,6 @@ def note_step_output(flow: Flow, node: cst.Return, value: Value) -> None:
     Lightning detaches the loss; since 1.6 the rest is the program's own to detach. fairseq keeps
     the last value, a dict, as it is.
     """
-    from leakcheck.static.records import GrowingPlace
-
     owner = flow.owner
     if owner is None or not owner.keeps_step_outputs(flow.scope):
         return
@@ -188,14 +183,12 @@ def extend_container(
     arguments: Arguments,
 ) -> Value:
     """Apply append, extend, insert, update ... to what is, or may be, a container."""
-    from leakcheck.static.calls import _opaque
-
     match receiver:
         case cst.Call(func=cst.Attribute(value=table, attr=cst.Name(value="setdefault"))):
             receiver, base = table, flow.evaluate(table)
     listlike = method in ("append", "appendleft", "extend")
     if base.kind == "unknown" and not (listlike and flow.path(receiver)):
-        return _opaque(flow, call, arguments, method, base)
+        return opaque(flow, call, arguments, method, base)
     if not arguments.all or base.kind == "bounded":
         return EMPTY
     expression = call.args[-1].value

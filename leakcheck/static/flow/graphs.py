@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import libcst as cst
 
 from leakcheck.source.words import says
-from leakcheck.static import callers, syntax
-from leakcheck.static.attributes import (
+from leakcheck.static import syntax
+from leakcheck.static.flow import callers
+from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.attributes import (
     attribute_of,
     differentiated,
     is_buffer,
@@ -22,16 +24,16 @@ from leakcheck.static.attributes import (
     returned_by_methods,
     sets_up,
 )
-from leakcheck.static.fillers import kept_fills
-from leakcheck.static.flow import Flow
-from leakcheck.static.gradient import mode_of
-from leakcheck.static.late_detach import detached_late
-from leakcheck.static.prospects import DATA
-from leakcheck.static.records import Backward, Feed, GrowingPlace
-from leakcheck.static.relief import relieved
-from leakcheck.static.retained import retains
+from leakcheck.static.flow.fillers import kept_fills
+from leakcheck.static.flow.gradient import called_without_gradient
+from leakcheck.static.flow.late_detach import detached_late
+from leakcheck.static.flow.prospects import DATA
+from leakcheck.static.flow.records import Backward, Feed, GrowingPlace
+from leakcheck.static.flow.relief import relieved
+from leakcheck.static.flow.retained import retains
+from leakcheck.static.flow.values import LIKELY, SURE, UNKNOWN, Ids
+from leakcheck.static.flow.walk import Flow
 from leakcheck.static.torch_api import framework
-from leakcheck.static.values import LIKELY, SURE, UNKNOWN, Ids
 
 if TYPE_CHECKING:
     from leakcheck.static.module import LoopNode, Module
@@ -53,11 +55,15 @@ class GraphLeak:
     feed: Feed | None = None
 
 
-def find(module: Module) -> list[GraphLeak]:
-    """List the module's graph leaks, each place once, in the order of its scopes."""
+def graph_leaks(module: Module) -> list[GraphLeak]:
+    """List a module's graph leaks, each place once; the LK1xx rules each take their kind."""
+    return module.once(_find)
+
+
+def _find(module: Module) -> list[GraphLeak]:
     found: dict[tuple[int, str], GraphLeak] = {}
     _flows(module)
-    callers.learn(module.analysis)
+    callers.learn(analysis_of(module))
     for flow in _flows(module):
         for leak in (*_own(flow), *_fed(flow), *_filled(flow)):
             found.setdefault((id(leak.node), leak.growth.target), leak)
@@ -65,8 +71,8 @@ def find(module: Module) -> list[GraphLeak]:
 
 
 def _flows(module: Module) -> list[Flow]:
-    scopes = module.analysis.scopes()
-    return [flow for flow in map(module.analysis.flow, scopes) if flow is not None]
+    analysis = analysis_of(module)
+    return [flow for flow in map(analysis.flow, analysis.scopes()) if flow is not None]
 
 
 def _own(flow: Flow) -> Iterator[GraphLeak]:
@@ -209,33 +215,6 @@ def _calls_eval(flow: Flow, scope: cst.FunctionDef) -> bool:
         for call in flow.module.calls
         if flow.module.function_of(call) is scope
     )
-
-
-def called_without_gradient(module: Module, function: cst.FunctionDef, depth: int = 0) -> bool:
-    """Whether some caller in the module runs the function under no_grad."""
-    name = function.name.value
-    for call in module.calls:
-        spelled = call.func
-        called = spelled.attr.value if isinstance(spelled, cst.Attribute) else None
-        called = spelled.value if isinstance(spelled, cst.Name) else called
-        if called == name and runs_without_gradient(module, call, depth):
-            return True
-    return False
-
-
-def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> bool:
-    """Whether a node is under no_grad, by itself or by some caller in the module."""
-    for above in module.ancestors(node):
-        modes: list[tuple[bool | None, bool]] = []
-        if isinstance(above, cst.With):
-            modes = [mode_of(item.item, module) for item in above.items]
-        if isinstance(above, cst.FunctionDef):
-            modes = [mode_of(mark.decorator, module) for mark in above.decorators]
-        if any(sets and mode is not True for mode, sets in modes):
-            return True
-        if isinstance(above, cst.FunctionDef):
-            return depth < 2 and called_without_gradient(module, above, depth + 1)
-    return False
 
 
 def is_data_loop(flow: Flow, loop: LoopNode) -> bool:

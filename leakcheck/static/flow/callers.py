@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakcheck.static.values import Value, join_all
+from leakcheck.static.flow.values import Value, join_all
 
 if TYPE_CHECKING:
-    from leakcheck.static.definitions import Definition
-    from leakcheck.static.summaries import Analysis
+    from leakcheck.static.flow.analysis import Analysis
+    from leakcheck.static.flow.definitions import Definition
 
 MOST_ROUNDS = 3  # a loss that comes through more calls than this stays unknown
 

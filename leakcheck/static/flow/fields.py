@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.values import NONE, Ids, Value, join_all
+from leakcheck.static.flow.values import NONE, Ids, Value, join_all
 
 if TYPE_CHECKING:
-    from leakcheck.static.arguments import Arguments
-    from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.flow.arguments import Arguments
+    from leakcheck.static.flow.classes import ClassInfo
     from leakcheck.static.module import Module
 
 _TUPLE_BASES = frozenset({"typing.NamedTuple"})

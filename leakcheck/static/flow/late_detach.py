@@ -14,12 +14,12 @@ import libcst as cst
 
 from leakcheck.source.words import words
 from leakcheck.static import syntax
-from leakcheck.static.prospects import DATA
-from leakcheck.static.values import SURE, Value
+from leakcheck.static.flow.prospects import DATA
+from leakcheck.static.flow.values import SURE, Value
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
-    from leakcheck.static.records import GrowingPlace
+    from leakcheck.static.flow.records import GrowingPlace
+    from leakcheck.static.flow.walk import Flow
 
 SHORT_RANGE = 10  # turns; graphs of fewer are a matter of course
 _FREEZES = re.compile(r"requires_grad(_\(| = )False")

@@ -13,11 +13,10 @@ import libcst as cst
 
 from leakcheck.source.words import says
 from leakcheck.static import syntax
-from leakcheck.static.calls import evaluate_call
-from leakcheck.static.late_detach import note_cut
-from leakcheck.static.records import GrowingPlace, How
-from leakcheck.static.torch_api import framework, words
-from leakcheck.static.values import (
+from leakcheck.static.flow.calls import evaluate_call
+from leakcheck.static.flow.late_detach import note_cut
+from leakcheck.static.flow.records import GrowingPlace, How
+from leakcheck.static.flow.values import (
     ANYTHING,
     EMPTY,
     LIKELY,
@@ -29,9 +28,10 @@ from leakcheck.static.values import (
     join,
     join_all,
 )
+from leakcheck.static.torch_api import framework, words
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.walk import Flow
 
 
 def evaluate(flow: Flow, node: cst.CSTNode) -> Value:

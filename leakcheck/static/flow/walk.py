@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.expressions import evaluate, operate
-from leakcheck.static.gradient import decorated_mode, mode_of
-from leakcheck.static.prospects import SETTING_UP
-from leakcheck.static.records import Backward, Env, Feed, Fill, Frame, GrowingPlace
-from leakcheck.static.refine import plain_when
-from leakcheck.static.torch_api import framework
-from leakcheck.static.values import (
+from leakcheck.static.flow.assignments import (
+    assign,
+    extend_container,
+    in_place_receiver,
+    note_sum,
+    rebind,
+)
+from leakcheck.static.flow.expressions import evaluate, operate
+from leakcheck.static.flow.gradient import decorated_mode, mode_of
+from leakcheck.static.flow.prospects import SETTING_UP
+from leakcheck.static.flow.records import Backward, Env, Feed, Fill, Frame, GrowingPlace
+from leakcheck.static.flow.refine import plain_when
+from leakcheck.static.flow.statements import execute
+from leakcheck.static.flow.values import (
     ANYTHING,
     EMPTY,
     NONE,
@@ -32,11 +39,12 @@ from leakcheck.static.values import (
     age,
     join,
 )
+from leakcheck.static.torch_api import framework
 
 if TYPE_CHECKING:
-    from leakcheck.static.arguments import Arguments
-    from leakcheck.static.classes import ClassInfo
-    from leakcheck.static.summaries import Analysis
+    from leakcheck.static.flow.analysis import Analysis
+    from leakcheck.static.flow.arguments import Arguments
+    from leakcheck.static.flow.classes import ClassInfo
 
 
 class Flow:
@@ -300,8 +308,6 @@ class Flow:
 
     def block(self, body: cst.BaseSuite | Sequence[cst.BaseStatement]) -> None:
         """Walk the statements of a suite until the flow ends."""
-        from leakcheck.static.statements import execute
-
         statements = body if isinstance(body, Sequence) else body.body
         for statement in statements:
             if self.dead:
@@ -310,14 +316,10 @@ class Flow:
 
     def assign(self, target: cst.CSTNode, value: Value, node: cst.CSTNode | None) -> None:
         """Put a value in a place."""
-        from leakcheck.static.assignments import assign
-
         assign(self, target, value, node)
 
     def rebind(self, node: cst.CSTNode, target: cst.Attribute, right: cst.BaseExpression) -> None:
         """Walk what gives an attribute another value by a call."""
-        from leakcheck.static.assignments import rebind
-
         rebind(self, node, [target], right)
 
     def grow(self, growth: GrowingPlace) -> None:
@@ -338,16 +340,12 @@ class Flow:
         arguments: Arguments,
     ) -> Value:
         """Apply append, extend, update ... to a container."""
-        from leakcheck.static.assignments import extend_container
-
         return extend_container(self, call, receiver, base, method, arguments)
 
     def sum_in_place(
         self, call: cst.Call, receiver: cst.BaseExpression, base: Value, arguments: Arguments
     ) -> Value:
         """Apply add_, mul_ ...: the place keeps its name and takes the operands' graph."""
-        from leakcheck.static.assignments import in_place_receiver, note_sum
-
         receiver = in_place_receiver(receiver)
         value = self.made(operate(self, cst.Add(), base, join(EMPTY, arguments.first.contents)))
         if self.path(receiver) and arguments.first.contents.carries:

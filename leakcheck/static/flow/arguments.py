@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.static.values import EMPTY, Value
+from leakcheck.static.flow.values import EMPTY, Value
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.walk import Flow
 
 
 class Arguments:

@@ -13,8 +13,8 @@ import libcst as cst
 from leakcheck.static import syntax
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
-    from leakcheck.static.records import GrowingPlace
+    from leakcheck.static.flow.records import GrowingPlace
+    from leakcheck.static.flow.walk import Flow
 
 _TAKES_OUT = frozenset({"pop", "popleft", "clear", "popitem"})
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.assignments import augment, note_step_output, rebind
-from leakcheck.static.definitions import Definition
-from leakcheck.static.gradient import mode_of
-from leakcheck.static.records import Frame, GrowingPlace
-from leakcheck.static.values import ANYTHING, EMPTY, NONE, Value, join
+from leakcheck.static.flow.assignments import augment, note_step_output, rebind
+from leakcheck.static.flow.definitions import Definition
+from leakcheck.static.flow.gradient import mode_of
+from leakcheck.static.flow.records import Frame, GrowingPlace
+from leakcheck.static.flow.values import ANYTHING, EMPTY, NONE, Value, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
-    from leakcheck.static.records import Env
+    from leakcheck.static.flow.records import Env
+    from leakcheck.static.flow.walk import Flow
 
 
 def execute(flow: Flow, node: cst.CSTNode) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.prospects import SETTING_UP
-from leakcheck.static.records import GrowingPlace
+from leakcheck.static.flow.prospects import SETTING_UP
+from leakcheck.static.flow.records import GrowingPlace
 
 if TYPE_CHECKING:
-    from leakcheck.static.classes import ClassInfo
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.classes import ClassInfo
+    from leakcheck.static.flow.walk import Flow
 
 _RESETTING = re.compile(r"_?reset")
 

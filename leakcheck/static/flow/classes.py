@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.fields import class_fields, filled
-from leakcheck.static.records import Feed
+from leakcheck.static.flow.fields import class_fields, filled
+from leakcheck.static.flow.records import Feed
+from leakcheck.static.flow.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
 from leakcheck.static.torch_api import framework, makes_module
-from leakcheck.static.values import ANYTHING, LIKELY, NONE, SURE, UNKNOWN, Value, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.arguments import Arguments
-    from leakcheck.static.definitions import Definition
-    from leakcheck.static.flow import Flow
-    from leakcheck.static.records import GrowingPlace
-    from leakcheck.static.summaries import Analysis
+    from leakcheck.static.flow.analysis import Analysis
+    from leakcheck.static.flow.arguments import Arguments
+    from leakcheck.static.flow.definitions import Definition
+    from leakcheck.static.flow.records import GrowingPlace
+    from leakcheck.static.flow.walk import Flow
 
 _BEGINNINGS = ("__init__", "build", "setup", "reset", "_build", "__post_init__")
 

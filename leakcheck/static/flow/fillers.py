@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import shape, syntax
-from leakcheck.static.attributes import attribute_of
-from leakcheck.static.records import Fill
-from leakcheck.static.values import NONE, Value, ValueKind, derive, join
+from leakcheck.static.flow.assignments import note_collected
+from leakcheck.static.flow.attributes import attribute_of
+from leakcheck.static.flow.records import Fill
+from leakcheck.static.flow.substitution import substitute
+from leakcheck.static.flow.values import NONE, Value, ValueKind, derive, join
 
 if TYPE_CHECKING:
-    from leakcheck.static.definitions import Definition
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.definitions import Definition
+    from leakcheck.static.flow.records import GrowingPlace
+    from leakcheck.static.flow.walk import Flow
     from leakcheck.static.module import Module
-    from leakcheck.static.records import GrowingPlace
 
 _CONTAINERS: dict[str, ValueKind] = {
     "list": "list", "deque": "list", "dict": "dict", "OrderedDict": "dict", "defaultdict": "dict"
@@ -48,9 +50,6 @@ def fill_arguments(
     definition: Definition, inner: Flow, flow: Flow, call: cst.Call, bound: dict[str, Value]
 ) -> None:
     """Let a container of the caller's take in what a function puts into its parameter."""
-    from leakcheck.static.assignments import note_collected
-    from leakcheck.static.definitions import substitute
-
     for growth in inner.growths.values():
         handed = definition.argument(call, growth.filled) if growth.filled else None
         if handed is None or not flow.path(handed) or empties(inner.scope, growth.filled):

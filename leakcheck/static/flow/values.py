@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from leakcheck.static.classes import ClassInfo
-    from leakcheck.static.definitions import Definition
+    from leakcheck.static.flow.classes import ClassInfo
+    from leakcheck.static.flow.definitions import Definition
 
 NONE, UNKNOWN, LIKELY, SURE = range(4)
 MOST_NESTING = 4  # containers in containers deeper than this are one value

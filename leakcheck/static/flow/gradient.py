@@ -11,7 +11,7 @@ from leakcheck.static import syntax
 from leakcheck.static.torch_api import framework, grad_mode
 
 if TYPE_CHECKING:
-    from leakcheck.static.classes import ClassInfo
+    from leakcheck.static.flow.classes import ClassInfo
     from leakcheck.static.module import Module
 
 _SWITCHES_OFF = re.compile(r"no_?grad|inference_?mode|without_grad|eval_mode", re.IGNORECASE)
@@ -66,3 +66,30 @@ def module_mode(module: Module) -> bool:
         if bare and module.function_of(call) is None and syntax.constant(argument) is False:
             return False
     return True
+
+
+def called_without_gradient(module: Module, function: cst.FunctionDef, depth: int = 0) -> bool:
+    """Whether some caller in the module runs the function under no_grad."""
+    name = function.name.value
+    for call in module.calls:
+        spelled = call.func
+        called = spelled.attr.value if isinstance(spelled, cst.Attribute) else None
+        called = spelled.value if isinstance(spelled, cst.Name) else called
+        if called == name and runs_without_gradient(module, call, depth):
+            return True
+    return False
+
+
+def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> bool:
+    """Whether a node is under no_grad, by itself or by some caller in the module."""
+    for above in module.ancestors(node):
+        modes: list[tuple[bool | None, bool]] = []
+        if isinstance(above, cst.With):
+            modes = [mode_of(item.item, module) for item in above.items]
+        if isinstance(above, cst.FunctionDef):
+            modes = [mode_of(mark.decorator, module) for mark in above.decorators]
+        if any(sets and mode is not True for mode, sets in modes):
+            return True
+        if isinstance(above, cst.FunctionDef):
+            return depth < 2 and called_without_gradient(module, above, depth + 1)
+    return False

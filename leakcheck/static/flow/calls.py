@@ -14,11 +14,10 @@ import libcst as cst
 
 from leakcheck.source.words import says
 from leakcheck.static import syntax, torch_api
-from leakcheck.static.arguments import Arguments
-from leakcheck.static.fields import filled
-from leakcheck.static.late_detach import note_cut
-from leakcheck.static.torch_api import framework, words
-from leakcheck.static.values import (
+from leakcheck.static.flow.arguments import Arguments
+from leakcheck.static.flow.fields import filled
+from leakcheck.static.flow.late_detach import note_cut
+from leakcheck.static.flow.values import (
     DETACHED,
     EMPTY,
     LIKELY,
@@ -30,9 +29,10 @@ from leakcheck.static.values import (
     derive,
     join_all,
 )
+from leakcheck.static.torch_api import framework, words
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.walk import Flow
 
 _CRITERION = re.compile(r"(^|_)(crit(erion)?|loss_?(fn|func|function)|objective)$", re.IGNORECASE)
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
@@ -95,7 +95,7 @@ def _torch_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         wants = syntax.argument(call, "requires_grad")
         if wants is not None and syntax.constant(wants.value) is True:
             return flow.made(Value(SURE, "tensor", born=flow.born, leaf=True))
-        return Value(NONE, "tensor", born=flow.born) if function else _opaque(flow, call, arguments)
+        return Value(NONE, "tensor", born=flow.born) if function else opaque(flow, call, arguments)
     result = flow.made(derive(arguments.all, flow.born)) if arguments.all else DETACHED
     if function in words("functions", "values_and_indices") and len(call.args) > 1:
         return Value(NONE, "tuple", items=((0, result), (1, DETACHED)))
@@ -157,7 +157,7 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         return Value(NONE, "list", element=Value(NONE, "tuple", born=flow.born, items=parts))
     if name in ("zip", "enumerate", "tqdm", "map", "filter"):
         return Value(NONE, "list", element=join_all(v.contents for v in arguments.all))
-    return _opaque(flow, call, arguments, name)
+    return opaque(flow, call, arguments, name)
 
 
 def _entries(flow: Flow, call: cst.Call, name: str, given: Value) -> Value | None:
@@ -179,7 +179,7 @@ def _called_value(flow: Flow, call: cst.Call, called: Value, arguments: Argument
         answer = called.ref.call_method("__call__", flow, call, arguments)
         if answer is not None:
             return answer
-    return _opaque(flow, call, arguments)
+    return opaque(flow, call, arguments)
 
 
 def _module_result(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
@@ -327,7 +327,7 @@ def _tensor_method(
         return flow.seen(replace(base, kind="unknown", items=(), element=None, born=flow.born))
     if base.graph == UNKNOWN and not arguments.all and base.origins:
         return base if method not in ("next",) else Value()
-    return _opaque(flow, call, arguments, method, base)
+    return opaque(flow, call, arguments, method, base)
 
 
 def _tensors(arguments: Arguments) -> list[Value]:
@@ -361,9 +361,10 @@ def _guess(name: str, arguments: Arguments) -> Value:
     return given[0].contents
 
 
-def _opaque(
+def opaque(
     flow: Flow, call: cst.Call, arguments: Arguments, name: str = "", base: Value = EMPTY
 ) -> Value:
+    """Return what a call gives back of which nothing is known but its name and arguments."""
     flow.hand_over(call, name, arguments)
     if arguments.all and flow.folds(call, arguments):
         return flow.made(derive(arguments.all, flow.born))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.values import Value
+from leakcheck.static.flow.values import Value
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow import Flow
+    from leakcheck.static.flow.walk import Flow
     from leakcheck.static.module import LoopNode
 
 

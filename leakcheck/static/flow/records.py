@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 
-from leakcheck.static.values import Ids, Value
+from leakcheck.static.flow.values import Ids, Value
 
 if TYPE_CHECKING:
-    from leakcheck.static.classes import ClassInfo
-    from leakcheck.static.definitions import Definition
+    from leakcheck.static.flow.classes import ClassInfo
+    from leakcheck.static.flow.definitions import Definition
 
 How = Literal["sum", "collect", "carry"]
 Env = dict[str, Value]
