@@ -16,7 +16,8 @@ from leakcheck.static.flow.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from leakcheck.static.flow.graphs import GraphLeak, GraphLeakKind
+    from leakcheck.static.flow.graphs import GraphLeak
+    from leakcheck.static.flow.records import GraphLeakKind
     from leakcheck.static.module import Module
 
 # what must be in a file for graphs.py to find a leak of the kind in it

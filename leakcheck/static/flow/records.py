@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from leakcheck.static.flow.definitions import Definition
 
 How = Literal["sum", "collect", "carry"]
+GraphLeakKind = Literal[
+    "accumulator", "collection", "meter", "epoch-long", "in-place", "statistics", "carried",
+    "evaluation", "step-output",
+]  # fmt: skip
 Env = dict[str, Value]
 
 
