@@ -70,16 +70,15 @@ def discarded(module: Module) -> Iterator[tuple[str, Span]]:
     optimized = _optimized(nodes)
     if len(set().union(*optimized.values())) < 2:
         return
-    told: set[Span] = set()
+    told: set[ast.Call] = set()
     for scope in _scopes(tree):
         if any("requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(scope)):
             continue  # parameters are frozen, or an input is differentiated
         course = _Reader(module, nodes, optimized).read(scope)
         for found in _unused(course):
-            at = span(found.into or found.call)
-            if at not in told:
-                told.add(at)
-                yield found.model, at
+            if found.call not in told:
+                told.add(found.call)
+                yield found.model, span(found.into or found.call)
 
 
 def _optimized(nodes: tuple[ast.AST, ...]) -> dict[str, frozenset[str]]:
@@ -138,7 +137,8 @@ def _unused(course: _Course) -> Iterator[Pass]:
         later = {(p.call) for e in events if e is not event for p in e.passes}
         later |= {each.call for each in course.kept}
         stepped = any(_next(behind, each.model) == "step" for each in event.passes)
-        for each in event.passes if stepped else ():
+        entered = sorted(event.passes, key=lambda each: each.into is None)
+        for each in entered if stepped else ():
             if not each.fed and each.call not in later and _next(behind, each.model) == "zero":
                 yield each
 

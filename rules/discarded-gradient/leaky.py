@@ -1,19 +1,25 @@
-"""Keeps a tensor from every step in a list."""
-
 import torch
+from torch import nn
 
+torch.manual_seed(0)
+generator = nn.Sequential(nn.Linear(16, 256), nn.Tanh(), nn.Linear(256, 8))
+discriminator = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 1))
+g_optimizer = torch.optim.Adam(generator.parameters(), lr=1e-3)
+d_optimizer = torch.optim.Adam(discriminator.parameters(), lr=1e-3)
+criterion = nn.BCEWithLogitsLoss()
 
-def train(steps: int = 3000) -> int:
-    model = torch.nn.Linear(8, 1)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    kept = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(torch.randn(4, 8)).mean().backward()
-        optimizer.step()
-        kept.append(torch.zeros(1024))  # leak: discarded-gradient
-    return len(kept)
+for step in range(400):
+    real = torch.randn(32, 8)
+    fake = generator(torch.randn(32, 16))
+    d_loss = criterion(discriminator(real), torch.ones(32, 1))
+    d_loss = d_loss + criterion(discriminator(fake), torch.zeros(32, 1))  # leak: discarded-gradient
+    d_optimizer.zero_grad()
+    d_loss.backward()
+    d_optimizer.step()
 
-
-if __name__ == "__main__":
-    train()
+    fake = generator(torch.randn(32, 16))
+    g_loss = criterion(discriminator(fake), torch.ones(32, 1))
+    g_optimizer.zero_grad()
+    g_loss.backward()
+    g_optimizer.step()
+print(f"losses {d_loss.item():.3f} {g_loss.item():.3f}")
