@@ -74,3 +74,19 @@ def cached(model, batches):
 def at_rest(model):
     total = torch.zeros(1)
     model.total = lambda: total
+
+
+def solved(model, noise, callback):
+    solver = Solver(model)
+    solver.on_step = lambda at: callback(solver.sigma(at))  # leak: closure-kept-by-module
+    return solver.run(noise)
+
+
+def solved_alone(model, noise, callback):
+    solver = Solver(model)
+    solver.on_step = lambda at: callback(at)
+    return solver.run(noise)
+
+
+def given(solver, callback):
+    solver.on_step = lambda at: callback(solver.sigma(at))

@@ -1,9 +1,10 @@
-"""model.score = lambda x: ... model ...: module and function hold each other."""
+"""model.score = lambda x: ... model ...: object and function hold each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from leakcheck.static.facts.link import is_test
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -11,17 +12,19 @@ from leakcheck.static.shape import api
 
 
 class ClosureKeptByModule(Rule):
-    """Functions that hold a model, given to that very model as an attribute."""
+    """Functions that hold a model, or an object made here, given to that very object."""
 
     code = "LK214"
-    summary = "a model is given a function that holds the model, so only the collector frees it"
-    help = "close over a weakref to the model, or take the model as a parameter"
+    summary = "an object is given a function that holds it, so only the collector frees both"
+    help = "close over a weakref to the object, or take the object as a parameter"
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at what each function assigns to an attribute of a model that it was given."""
-        facts = module.facts.facts
+        """Look at what each function assigns to a model it was given, or an object it made."""
+        facts, in_test = module.facts.facts, is_test(module.facts.path)
         for use in facts.uses:
-            if use.role == "bind" and _is_model(facts, use) and _holds(facts, use, use.holder):
+            if use.role != "bind" or not _holds(facts, use, use.holder):
+                continue
+            if _is_model(facts, use) or (_is_made_here(facts, use) and not in_test):
                 told = f"`{use.holder}` keeps this function, and the function `{use.holder}`"
                 if not _put_back(facts, use) and not _wraps_itself(module, use):
                     yield self.hit(use.at, told, confidence="medium")
@@ -34,6 +37,17 @@ def _is_model(facts: FileFacts, use: AttributeEffect) -> bool:
         return False
     made = (b for b in facts.bindings if b.function == use.function)
     return use.holder in function.parameters or any(b.name == use.holder for b in made)
+
+
+def _is_made_here(facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether the holder is an object that the function makes each time: no Python module."""
+    return any(
+        call.bound == use.holder
+        and call.function == use.function >= 0
+        and call.method[:1].isupper()
+        and call.method != "ModuleType"
+        for call in facts.calls
+    )
 
 
 def _holds(facts: FileFacts, use: AttributeEffect, name: str) -> bool:

@@ -46,3 +46,24 @@ def put_first_order(model, loss):
     grads = torch.autograd.grad(loss, model.parameters())
     for p, g in zip(model.parameters(), grads):
         p.grad = g
+
+
+def forces(model, optimizer, positions, target):
+    positions = positions.detach().clone()
+    positions.requires_grad_(True)
+    model(positions).sum().backward(create_graph=True)  # leak: create-graph-backward
+    loss = (positions.grad - target).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def forces_reset(model, optimizer, positions, target):
+    positions = positions.detach().clone()
+    positions.requires_grad_(True)
+    model(positions).sum().backward(create_graph=True)
+    loss = (positions.grad - target).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    positions.grad = None

@@ -30,7 +30,8 @@ class CreateGraphBackward(Rule):
             asked = syntax.argument(call, "create_graph") if named else None
             if asked is None or syntax.constant(asked.value) is not True:
                 continue
-            if not _resets(_scope(module, call)):
+            scope = _scope(module, call)
+            if not _resets(scope) or _fills_input(scope):
                 yield self.hit(call, message)
         for statement in module.nodes(cst.Assign):
             if _puts_graph_on_grad(module, statement) and not _resets(_scope(module, statement)):
@@ -53,6 +54,32 @@ def _resets(scope: Scope) -> bool:
             case cst.Del(target=cst.Attribute(attr=cst.Name(value="grad"))):
                 return True
     return False
+
+
+def _fills_input(scope: Scope) -> bool:
+    """Whether an input requires grad, whose gradient is read and which no optimizer resets."""
+    inputs: set[str] = set()
+    read: set[str] = set()
+    for node in syntax.walk(scope.body if isinstance(scope, cst.FunctionDef) else scope):
+        match node:
+            case cst.Call(func=cst.Attribute(cst.Name(name), cst.Name("requires_grad_")), args=[]):
+                inputs.add(name)
+            case cst.Call(
+                func=cst.Attribute(cst.Name(name), cst.Name("requires_grad_")), args=[given]
+            ) if syntax.constant(given.value) is True:
+                inputs.add(name)
+            case cst.Assign(
+                targets=[cst.AssignTarget(cst.Attribute(cst.Name(name), cst.Name(attribute)))]
+            ):
+                if attribute == "requires_grad" and syntax.constant(node.value) is True:
+                    inputs.add(name)
+                elif attribute == "grad":
+                    return False
+            case cst.Attribute(cst.Name(name), cst.Name("grad")):
+                read.add(name)
+            case cst.Call(func=cst.Attribute(attr=cst.Name("zero_" | "detach_"))) | cst.Del():
+                return False
+    return bool(inputs & read)
 
 
 def _puts_graph_on_grad(module: Module, statement: cst.Assign) -> bool:

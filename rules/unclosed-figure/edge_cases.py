@@ -128,3 +128,27 @@ class Board:
 for epoch in range(3):
     fig = plt.figure()  # leak: unclosed-figure
     fig.savefig(f"{epoch}.png")
+
+
+def saved_and_perhaps_shown(values, path, show=False):
+    plt.figure()  # leak: unclosed-figure
+    plt.plot(values)
+    plt.savefig(path)
+    if show:
+        plt.show()
+
+
+def saved_and_shown_or_closed(values, path, show=False):
+    plt.figure()
+    plt.plot(values)
+    plt.savefig(path)
+    if show:
+        plt.show()
+    plt.close()
+
+
+def perhaps_shown(values, show=False):
+    plt.figure()
+    plt.plot(values)
+    if show:
+        plt.show()

@@ -62,10 +62,14 @@ def _left_open(
 
 
 def _skipped(module: Module, scope: cst.CSTNode, ends: list[cst.Call]) -> bool:
-    """Whether all that ends a figure stands in one branch, and the other writes the picture."""
+    """Whether all that ends a figure stands in one branch, and another writes the picture."""
     for above in module.ancestors(ends[0]):
         if above is scope:
             break
+        if isinstance(above, cst.If) and above.orelse is None and _only_shows(module, above, ends):
+            inside = list(walk(above.body))
+            outside = (n for n in walk(scope) if not any(n is other for other in inside))
+            return any(isinstance(n, cst.Call) and _writes(module, n) for n in outside)
         if isinstance(above, cst.If) and above.orelse is not None:
             branches = [list(walk(above.body)), list(walk(above.orelse))]
             inside = [sum(any(n is end for n in branch) for end in ends) for branch in branches]
@@ -73,6 +77,15 @@ def _skipped(module: Module, scope: cst.CSTNode, ends: list[cst.Call]) -> bool:
                 other = branches[inside.index(0)]
                 return any(isinstance(n, cst.Call) and _writes(module, n) for n in other)
     return False
+
+
+def _only_shows(module: Module, branch: cst.If, ends: list[cst.Call]) -> bool:
+    """`if show: plt.show()`, where nothing closes a figure that is not shown."""
+    inside = list(walk(branch.body))
+    named = isinstance(branch.test, (cst.Name, cst.Attribute))
+    return named and all(
+        module.qualified(end.func) not in _CLOSERS and any(n is end for n in inside) for end in ends
+    )
 
 
 def _writes(module: Module, call: cst.Call) -> bool:
