@@ -27,6 +27,13 @@ def api(group: str) -> frozenset[str]:
     return frozenset(groups[group])
 
 
+@cache
+def registrations() -> dict[str, tuple[str, ...]]:
+    """Return what registers something that lasts, with what takes it back."""
+    listed = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["registrations"]
+    return {name: tuple(undone_by) for name, undone_by in listed.items()}
+
+
 def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Yield the nodes of a function's body in source order, without those of nested functions."""
     if isinstance(function, cst.Module):
@@ -219,6 +226,15 @@ def training_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:
     while loop is not None and not trains(module, loop.body):
         loop = module.loop_of(loop)
     return loop
+
+
+def step_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:
+    """Return the loop around the node that takes the steps itself: no inner one trains."""
+    loop = training_loop(module, node)
+    if loop is None:
+        return None
+    inner = (each for each in own_nodes(loop.body) if isinstance(each, (cst.For, cst.While)))
+    return None if any(trains(module, each.body) for each in inner) else loop
 
 
 def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:
