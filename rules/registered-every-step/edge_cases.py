@@ -86,3 +86,15 @@ def one_compilation_an_epoch_of_steps(loader, epochs):
 
 def groups_before_training(ranks):
     return [torch.distributed.new_group(each) for each in ranks]
+
+
+def measured(sizes, steps):
+    for size in sizes:
+        layer = nn.Linear(size, size)
+        fast = torch.compile(layer)
+
+        def step(x):
+            fast(x).sum().backward()
+
+        for _step in range(steps):
+            step(torch.randn(1, size))

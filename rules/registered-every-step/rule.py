@@ -33,7 +33,7 @@ class RegisteredEveryStep(Rule):
                 continue
             if not _takes_back(loop, shape.registrations()[name]):
                 told = "each step leaves one more behind"
-                if target is not None:
+                if target is not None and name.startswith("."):
                     told = f"`{module.code(target)}` keeps one more at each step"
                 yield self.hit(call, told, confidence="medium")
 
