@@ -72,7 +72,9 @@ def discarded(module: Module) -> Iterator[tuple[str, Span]]:
         return
     told: set[ast.Call] = set()
     for scope in _scopes(tree):
-        if any("requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(scope)):
+        if any(
+            "requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(scope)
+        ):
             continue  # parameters are frozen, or an input is differentiated
         course = _Reader(module, nodes, optimized).read(scope)
         for found in _unused(course):
@@ -128,7 +130,7 @@ def _holds_backward(node: ast.AST) -> bool:
 
 
 def _unused(course: _Course) -> Iterator[Pass]:
-    """Yield the passes whose gradients are zeroed before a step, with nothing behind that uses them."""
+    """Yield the passes whose gradients are zeroed before a step, and that nothing else needs."""
     events = course.events
     for at, event in enumerate(events):
         if event.kind != "backward":

@@ -27,6 +27,13 @@ def api(group: str) -> frozenset[str]:
     return frozenset(groups[group])
 
 
+@cache
+def registrations() -> dict[str, tuple[str, ...]]:
+    """Return what registers something that lasts, with what takes it back."""
+    listed = cast("dict[str, dict[str, list[str]]]", table("resource_api"))["registrations"]
+    return {name: tuple(undone_by) for name, undone_by in listed.items()}
+
+
 def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Yield the nodes of a function's body in source order, without those of nested functions."""
     if isinstance(function, cst.Module):
@@ -201,24 +208,35 @@ def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [target]
 
 
-def trains(module: Module, node: cst.CSTNode) -> bool:
+def trains(node: cst.CSTNode) -> bool:
     """Tell whether a piece of code runs a backward pass, or takes optimizer steps, itself."""
-    for inner in walk(node):
-        if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
-            name = inner.func.attr.value
-            if name in ("backward", "manual_backward", "training_step"):
-                return True
-            if name == "step" and "optim" in last_name(inner.func.value):
-                return True
-    return False
+    return any(map(_takes_a_step, walk(node)))
+
+
+def _takes_a_step(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    name = node.func.attr.value
+    if name == "step":
+        return "optim" in last_name(node.func.value)
+    return name in ("backward", "manual_backward", "training_step")
 
 
 def training_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:
     """Return the innermost loop around the node that trains in its body."""
     loop = module.loop_of(node)
-    while loop is not None and not trains(module, loop.body):
+    while loop is not None and not trains(loop.body):
         loop = module.loop_of(loop)
     return loop
+
+
+def step_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:
+    """Return the loop around the node that takes the steps itself: no loop or function in it."""
+    loop = training_loop(module, node)
+    if loop is None or not any(map(_takes_a_step, own_nodes(loop.body))):
+        return None
+    inner = (each for each in own_nodes(loop.body) if isinstance(each, (cst.For, cst.While)))
+    return None if any(trains(each.body) for each in inner) else loop
 
 
 def loader_like(module: Module, node: cst.BaseExpression, function: cst.CSTNode | None) -> bool:

@@ -38,7 +38,7 @@ def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:
     seen = False
     for node in shape.own_nodes(scope):
         seen = seen or node is call
-        if seen and isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body):
+        if seen and isinstance(node, (cst.For, cst.While)) and shape.trains(node.body):
             return True
     return False
 
@@ -47,7 +47,7 @@ def _dropped(module: Module, scope: cst.CSTNode, name: str, call: cst.Call) -> b
     """`del checkpoint`, or a rebinding, between the load and the training loop."""
     loaded = False
     for node in shape.own_nodes(scope):
-        if loaded and isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body):
+        if loaded and isinstance(node, (cst.For, cst.While)) and shape.trains(node.body):
             return False
         if isinstance(node, cst.Del) and shape.mentions(node.target, name):
             return True

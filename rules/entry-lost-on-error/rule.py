@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -9,7 +10,7 @@ import libcst as cst
 from leakcheck.static import growth, shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted
+from leakcheck.static.syntax import dotted, outline_nodes
 
 
 class EntryLostOnError(Rule):
@@ -21,6 +22,11 @@ class EntryLostOnError(Rule):
     words = (".pop(",)
     needs_torch = True
 
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a try with handlers and no finally, in whose body something is popped, matters."""
+        tries = (node for node in outline_nodes(outline) if isinstance(node, ast.Try))
+        return any(_pops_in_body(node) for node in tries if node.handlers and not node.finalbody)
+
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each try whose body pops from a long-lived dict after some other call."""
         for attempt in module.nodes(cst.Try):
@@ -31,6 +37,11 @@ class EntryLostOnError(Rule):
                 continue
             if not (_popped_in_handlers(attempt, _table(pop)) or _emptied(module, _table(pop))):
                 yield self.hit(pop, f"the entry of `{_table(pop)}` stays when the work raises")
+
+
+def _pops_in_body(attempt: ast.Try) -> bool:
+    within = (node for statement in attempt.body for node in ast.walk(statement))
+    return any(isinstance(node, ast.Attribute) and node.attr == "pop" for node in within)
 
 
 def _first_pop(module: Module, attempt: cst.Try) -> cst.Call | None:

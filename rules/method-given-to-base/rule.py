@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from leakcheck.static import hooks
+from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline_nodes
 
 
 class MethodGivenToBase(Rule):
@@ -20,6 +23,13 @@ class MethodGivenToBase(Rule):
     severity = "info"
     words = ("super",)
     needs_torch = True
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a base constructor that is given a method, or a function that is made, matters."""
+        nodes = outline_nodes(outline)
+        given = [value for node in nodes for value in _given_to_base(node)]
+        functions = _functions(nodes) if given else set()
+        return any(_may_hold_self(value, functions) for value in given)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at the arguments of each call of a base constructor."""
@@ -36,3 +46,35 @@ class MethodGivenToBase(Rule):
                             "if the base class stores it, the object holds itself",
                             confidence="medium",
                         )
+
+
+def _given_to_base(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr="__init__")):
+            return [*node.args, *(keyword.value for keyword in node.keywords)]
+    return []
+
+
+def _functions(nodes: Sequence[ast.AST]) -> set[str]:
+    """Name what a file defines by `def`, and, if it makes any lambda or partial, all it assigns."""
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = {node.name for node in nodes if isinstance(node, defined)}
+    if any(isinstance(node, ast.Lambda) or _is_partial(node) for node in nodes):
+        names = (node for node in nodes if isinstance(node, ast.Name))
+        found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return found
+
+
+def _may_hold_self(value: ast.expr, functions: set[str]) -> bool:
+    match value:
+        case ast.Name(name):
+            return name == "self" or name in functions
+        case ast.Attribute(value=ast.Name("self"), attr=name):
+            return name in functions
+        case ast.Call():
+            return dotted(value.func).startswith("self.") or _is_partial(value)
+    return isinstance(value, (ast.Lambda, ast.Starred))
+
+
+def _is_partial(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "partial"

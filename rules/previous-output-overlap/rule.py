@@ -26,7 +26,7 @@ class PreviousOutputOverlap(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each training loop binds to a model's outputs."""
         for loop in module.loops:
-            if not shape.trains(module, loop.body) or _has_inner_training(module, loop):
+            if not shape.trains(loop.body) or _has_inner_training(module, loop):
                 continue
             batch = set(shape.target_names(loop.target)) if isinstance(loop, cst.For) else set()
             for node in shape.own_nodes(loop.body):
@@ -37,7 +37,7 @@ class PreviousOutputOverlap(Rule):
 
 def _has_inner_training(module: Module, loop: cst.For | cst.While) -> bool:
     return any(
-        isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body)
+        isinstance(node, (cst.For, cst.While)) and shape.trains(node.body)
         for node in shape.own_nodes(loop.body)
     )
 

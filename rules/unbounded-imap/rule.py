@@ -77,7 +77,7 @@ def _feeds_training(module: Module, call: cst.Call) -> bool:
 
 
 def _trains_or_yields(module: Module, loop: cst.For) -> bool:
-    if shape.trains(module, loop.body):
+    if shape.trains(loop.body):
         return True
     function = module.function_of(loop)
     loads = function is not None and _FEEDS.search(function.name.value) is not None

@@ -67,8 +67,8 @@ def _skipped(module: Module, scope: cst.CSTNode, ends: list[cst.Call]) -> bool:
         if above is scope:
             break
         if isinstance(above, cst.If) and above.orelse is None and _only_shows(module, above, ends):
-            inside = list(walk(above.body))
-            outside = (n for n in walk(scope) if not any(n is other for other in inside))
+            shown = list(walk(above.body))
+            outside = (n for n in walk(scope) if not any(n is other for other in shown))
             return any(isinstance(n, cst.Call) and _writes(module, n) for n in outside)
         if isinstance(above, cst.If) and above.orelse is not None:
             branches = [list(walk(above.body)), list(walk(above.orelse))]

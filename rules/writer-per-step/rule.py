@@ -25,24 +25,11 @@ class WriterPerStep(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each construction inside a loop that trains, or in a per-step method."""
         for call in module.calls_of(*shape.api("per-step-objects")):
-            loop = _step_loop(module, call)
+            loop = shape.step_loop(module, call)
             if loop is None or isinstance(module.parent(call), cst.WithItem):
                 continue
             if not _closed(module, loop, lifetime.bound_name(module, call)):
                 yield self.hit(call, "each step makes one more, and something global keeps it")
-
-
-def _step_loop(module: Module, call: cst.Call) -> LoopNode | None:
-    """The loop around it takes the steps itself: an inner one would make it once an epoch."""
-    loop = shape.training_loop(module, call)
-    if loop is None:
-        return None
-    inner = [
-        node
-        for node in shape.own_nodes(loop.body)
-        if isinstance(node, (cst.For, cst.While)) and shape.trains(module, node.body)
-    ]
-    return None if inner else loop
 
 
 def _closed(module: Module, loop: LoopNode, name: str) -> bool:

@@ -105,7 +105,7 @@ def test_a_loop_trains_when_it_runs_a_backward_pass_or_an_optimizer():
     """)
     loops = tree.nodes(cst.For)
 
-    assert [shape.trains(tree, loop.body) for loop in loops] == [True, True, False, True, True]
+    assert [shape.trains(loop.body) for loop in loops] == [True, True, False, True, True]
 
 
 def test_gradients_are_off_under_a_block_or_a_decorator():

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class Judged:
     """A growing place in the walk that found it, and what the tables ask about it."""
 
     flow: Flow
@@ -287,105 +287,105 @@ class Grown:
         return any(_clears(call, self.attribute) for call in self.flow.module.calls)
 
 
-Condition = Callable[[Grown], bool]
+Question = Callable[[Judged], bool]
 
 
 class Row:
     """One line of a table: what a place is, None for harmless, when all the conditions hold."""
 
-    def __init__(self, leak: GraphLeakKind | None, *conditions: Condition) -> None:
+    def __init__(self, leak: GraphLeakKind | None, *conditions: Question) -> None:
         """Take the answer and its conditions."""
         self.leak = leak
         self.conditions = conditions
 
-    def holds(self, grown: Grown) -> bool:
+    def holds(self, place: Judged) -> bool:
         """Whether all conditions hold; the first that does not ends the questions."""
-        return all(condition(grown) for condition in self.conditions)
+        return all(condition(place) for condition in self.conditions)
 
 
-def no(condition: Condition) -> Condition:
+def no(condition: Question) -> Question:
     """Return the opposite of a condition."""
-    return lambda grown: not condition(grown)
+    return lambda place: not condition(place)
 
 
 IN_LOOP = (
-    Row(None, no(Grown.carries)),
+    Row(None, no(Judged.carries)),
     # a state from turn to turn
-    Row(None, Grown.is_carried, no(Grown.is_sure)),
-    Row("carried", Grown.is_carried, Grown.retains_last_turn),
-    Row("carried", Grown.is_carried, no(Grown.trains), Grown.evaluates),
-    Row(None, Grown.is_carried),
+    Row(None, Judged.is_carried, no(Judged.is_sure)),
+    Row("carried", Judged.is_carried, Judged.retains_last_turn),
+    Row("carried", Judged.is_carried, no(Judged.trains), Judged.evaluates),
+    Row(None, Judged.is_carried),
     # what backward goes through
-    Row(None, Grown.is_freed_in_time),
-    Row("epoch-long", Grown.is_differentiated, Grown.runs_over_data),
-    Row(None, Grown.is_differentiated),
+    Row(None, Judged.is_freed_in_time),
+    Row("epoch-long", Judged.is_differentiated, Judged.runs_over_data),
+    Row(None, Judged.is_differentiated),
     # what a container keeps
-    Row(None, Grown.is_collected, Grown.overwrites),
-    Row("collection", Grown.is_collected, Grown.trains),
-    Row("collection", Grown.is_collected, Grown.is_thrown_away_late),
-    Row("evaluation", Grown.is_collected, Grown.evaluates),
-    Row(None, Grown.is_collected),
+    Row(None, Judged.is_collected, Judged.overwrites),
+    Row("collection", Judged.is_collected, Judged.trains),
+    Row("collection", Judged.is_collected, Judged.is_thrown_away_late),
+    Row("evaluation", Judged.is_collected, Judged.evaluates),
+    Row(None, Judged.is_collected),
     # what a sum keeps
-    Row(None, Grown.is_sure, Grown.grows_by_itself, Grown.is_used),
-    Row("in-place", Grown.is_sure, Grown.grows_by_itself),
-    Row("accumulator", Grown.trains),
-    Row("accumulator", Grown.is_thrown_away_late),
-    Row("evaluation", Grown.evaluates),
-    Row("accumulator", Grown.is_sure, Grown.runs_on, no(Grown.is_used)),
+    Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_used),
+    Row("in-place", Judged.is_sure, Judged.grows_by_itself),
+    Row("accumulator", Judged.trains),
+    Row("accumulator", Judged.is_thrown_away_late),
+    Row("evaluation", Judged.evaluates),
+    Row("accumulator", Judged.is_sure, Judged.runs_on, no(Judged.is_used)),
 )
 
 IN_METHOD = (
-    Row(None, Grown.is_made_anew),
-    Row("meter", Grown.meters_outputs),
-    Row(None, no(Grown.carries)),
-    Row(None, Grown.lets_go),
-    Row(None, Grown.is_differentiated_elsewhere),
-    Row(None, Grown.is_differentiated),
-    Row(None, Grown.is_called_without_gradient),
-    Row("step-output", Grown.is_lightning_step),
+    Row(None, Judged.is_made_anew),
+    Row("meter", Judged.meters_outputs),
+    Row(None, no(Judged.carries)),
+    Row(None, Judged.lets_go),
+    Row(None, Judged.is_differentiated_elsewhere),
+    Row(None, Judged.is_differentiated),
+    Row(None, Judged.is_called_without_gradient),
+    Row("step-output", Judged.is_lightning_step),
     # a state from call to call
-    Row("carried", Grown.is_carried, Grown.is_sure, no(Grown.is_reassigned)),
-    Row(None, Grown.is_carried),
+    Row("carried", Judged.is_carried, Judged.is_sure, no(Judged.is_reassigned)),
+    Row(None, Judged.is_carried),
     # what a container keeps
-    Row(None, Grown.is_collected, Grown.is_reassigned),
-    Row("collection", Grown.is_collected, Grown.is_for_training),
-    Row("collection", Grown.is_collected, Grown.is_stored_by_module),
-    Row(None, Grown.is_collected),
+    Row(None, Judged.is_collected, Judged.is_reassigned),
+    Row("collection", Judged.is_collected, Judged.is_for_training),
+    Row("collection", Judged.is_collected, Judged.is_stored_by_module),
+    Row(None, Judged.is_collected),
     # what a sum keeps
-    Row(None, Grown.is_in_forward, Grown.are_statistics_used),
-    Row("statistics", Grown.is_in_forward),
-    Row("accumulator", Grown.is_sure, Grown.adds_graph, Grown.is_for_training),
-    Row(None, Grown.is_sure, Grown.adds_graph, no(Grown.depends_on_self_alone)),
-    Row(None, Grown.is_sure, Grown.adds_graph, Grown.is_given_back),
-    Row(None, Grown.is_sure, Grown.adds_graph, Grown.is_reassigned),
-    Row("statistics", Grown.is_sure, Grown.adds_graph),
-    Row("meter", Grown.adds_argument),
+    Row(None, Judged.is_in_forward, Judged.are_statistics_used),
+    Row("statistics", Judged.is_in_forward),
+    Row("accumulator", Judged.is_sure, Judged.adds_graph, Judged.is_for_training),
+    Row(None, Judged.is_sure, Judged.adds_graph, no(Judged.depends_on_self_alone)),
+    Row(None, Judged.is_sure, Judged.adds_graph, Judged.is_given_back),
+    Row(None, Judged.is_sure, Judged.adds_graph, Judged.is_reassigned),
+    Row("statistics", Judged.is_sure, Judged.adds_graph),
+    Row("meter", Judged.adds_argument),
 )
 
 AROUND_FUNCTION = (
-    Row("step-output", Grown.is_step_output),
-    Row(None, no(Grown.is_sure)),
-    Row(None, no(Grown.backward_is_called)),
-    Row(None, Grown.is_differentiated),
-    Row(None, Grown.lets_go),
-    Row(None, Grown.is_emptied_by_name),
-    Row("collection", Grown.is_collected),
+    Row("step-output", Judged.is_step_output),
+    Row(None, no(Judged.is_sure)),
+    Row(None, no(Judged.backward_is_called)),
+    Row(None, Judged.is_differentiated),
+    Row(None, Judged.lets_go),
+    Row(None, Judged.is_emptied_by_name),
+    Row("collection", Judged.is_collected),
     Row("accumulator"),
 )
 
 
 def judge(flow: Flow, growth: GrowingPlace) -> GraphLeakKind | None:
     """Say which leak a growing place is, None if it is harmless."""
-    grown = Grown(flow, growth)
+    place = Judged(flow, growth)
     leak = None
     if growth.per_call:
-        leak = _decide(IN_METHOD if grown.is_of_self() else AROUND_FUNCTION, grown)
-    return _decide(IN_LOOP, grown) if leak is None and growth.loops else leak
+        leak = _decide(IN_METHOD if place.is_of_self() else AROUND_FUNCTION, place)
+    return _decide(IN_LOOP, place) if leak is None and growth.loops else leak
 
 
 def is_differentiated(flow: Flow, growth: GrowingPlace) -> bool:
     """Whether the walk calls backward on what has piled up."""
-    return Grown(flow, growth).is_differentiated()
+    return Judged(flow, growth).is_differentiated()
 
 
 def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
@@ -393,8 +393,8 @@ def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
     return isinstance(loop, cst.For) and bool(DATA.search(flow.code(loop.iter)))
 
 
-def _decide(table: tuple[Row, ...], grown: Grown) -> GraphLeakKind | None:
-    return next((row.leak for row in table if row.holds(grown)), None)
+def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:
+    return next((row.leak for row in table if row.holds(place)), None)
 
 
 def _turning(loop: LoopNode) -> set[str]:

@@ -77,7 +77,10 @@ def score_files(
 def score_repositories(
     cases: Sequence[Case], mirrors: Path, command: Sequence[str]
 ) -> Iterator[tuple[Case, Any]]:
-    """Check whole repositories at the commit of each case; what the mirror lacks is left out."""
+    """Check each case's file in its repository as it was then; what no mirror has is left out.
+
+    What is found in a file does not depend on which others are named: its project is read anyway.
+    """
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in cases:
         groups[case["repo"], case["commit"]].append(case)
@@ -88,7 +91,9 @@ def score_repositories(
         with tempfile.TemporaryDirectory() as folder:
             clone = Path(folder, repo.partition("/")[2])  # some trees are the package of that name
             _write_tree(mirror, commit, clone)
-            found = _lint(command, ["."], str(clone))
+            (clone / ".git").mkdir(exist_ok=True)  # marks the root of the project
+            paths = {case["path"] for case in group if (clone / case["path"]).exists()}
+            found = _lint(command, sorted(paths), str(clone))
         for case in group:
             yield case, (_hits(case, found.get(case["path"], ())), None)
 
