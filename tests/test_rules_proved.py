@@ -66,6 +66,7 @@ def nodes_measured(report: dict[str, Any]) -> list[int]:
 NAMED_ELSEWHERE = {
     "figure-left-by-caller": "the figure is named where it is made, not where it is left",
     "needless-retain-graph": "the list that keeps the graph is named, not the call that fattens it",
+    "release-not-called": "the thread is named where it is started, not where it should end",
     "unbounded-imap": "a thread of the pool queues the results: the pool is named where it is made",
     "unguarded-hook-removal": "what the hook keeps is named, not where it was registered",
 }

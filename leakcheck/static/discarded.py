@@ -24,14 +24,11 @@ if TYPE_CHECKING:
     from leakcheck.static.facts.model import Span
     from leakcheck.static.module import Module
 
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.While
-
-_NO_PASS = frozenset({"zero_grad", "train", "eval", "parameters", "named_parameters", "step", "to"})
-_NO_PASS |= {"state_dict", "load_state_dict", "cuda", "cpu", "requires_grad_", "apply"}
+Statements = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.While
 
 
 @dataclass(frozen=True)
-class Pass:
+class ModelCall:
     """One call of a model that an optimizer has, and where its result goes into another model."""
 
     model: str
@@ -40,16 +37,16 @@ class Pass:
     into: ast.Call | None = None
 
 
-_UNKNOWN = Pass("", ast.Call(ast.Name("unknown"), [], []), fed=True)
-_Passes = frozenset[Pass]
-_NONE: _Passes = frozenset()
+_UNKNOWN = ModelCall("", ast.Call(ast.Name("unknown"), [], []), fed=True)
+_ModelCalls = frozenset[ModelCall]
+_NONE: _ModelCalls = frozenset()
 
 
 @dataclass(frozen=True)
 class _Event:
     kind: Literal["backward", "step", "zero"]
     models: frozenset[str] = frozenset()
-    passes: _Passes = frozenset()
+    passes: _ModelCalls = frozenset()
 
 
 @dataclass
@@ -57,8 +54,8 @@ class _Course:
     """What the statements of a loop, or function, do in their order."""
 
     events: list[_Event] = field(default_factory=list)
-    kept: set[Pass] = field(default_factory=set)  # returned, stored, or handed on
-    values: dict[str, _Passes] = field(default_factory=dict)
+    kept: set[ModelCall] = field(default_factory=set)  # returned, stored, or handed on
+    values: dict[str, _ModelCalls] = field(default_factory=dict)
 
 
 def discarded(module: Module) -> Iterator[tuple[str, Span]]:
@@ -76,7 +73,7 @@ def discarded(module: Module) -> Iterator[tuple[str, Span]]:
             "requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(scope)
         ):
             continue  # parameters are frozen, or an input is differentiated
-        course = _Reader(module, nodes, optimized).read(scope)
+        course = _StatementReader(module, nodes, optimized).read(scope)
         for found in _unused(course):
             if found.call not in told:
                 told.add(found.call)
@@ -102,9 +99,9 @@ def _asked_for_parameters(node: ast.AST) -> str:
     return ""
 
 
-def _scopes(tree: ast.Module) -> list[Scope]:
+def _scopes(tree: ast.Module) -> list[Statements]:
     """Return the outermost loops of each function and of the module, else the function itself."""
-    found: list[Scope] = []
+    found: list[Statements] = []
     todo: list[tuple[ast.AST, bool]] = [(tree, False)]
     while todo:
         node, looped = todo.pop()
@@ -129,7 +126,7 @@ def _holds_backward(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node))
 
 
-def _unused(course: _Course) -> Iterator[Pass]:
+def _unused(course: _Course) -> Iterator[ModelCall]:
     """Yield the passes whose gradients are zeroed before a step, and that nothing else needs."""
     events = course.events
     for at, event in enumerate(events):
@@ -150,7 +147,7 @@ def _next(events: list[_Event], model: str) -> str:
     return next((e.kind for e in events if e.kind != "backward" and model in e.models), "")
 
 
-class _Reader:
+class _StatementReader:
     """Reads statements in their order, and follows which models' graphs are in which values."""
 
     def __init__(
@@ -164,7 +161,7 @@ class _Reader:
         self._course = _Course()
         self._off = False
 
-    def read(self, scope: Scope) -> _Course:
+    def read(self, scope: Statements) -> _Course:
         """Read a loop or a function, from its first statement to its last."""
         if isinstance(scope, (ast.For, ast.AsyncFor)):
             self._bind(scope.target, _NONE)
@@ -224,7 +221,7 @@ class _Reader:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=held, attr="detach_"))):
                 self._bind(held, frozenset())
 
-    def _bind(self, target: ast.expr, value: _Passes) -> None:
+    def _bind(self, target: ast.expr, value: _ModelCalls) -> None:
         match target:
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for part in parts:
@@ -251,7 +248,7 @@ class _Reader:
                 kind: Literal["step", "zero"] = "step" if attr == "step" else "zero"
                 self._course.events.append(_Event(kind, frozenset(models)))
 
-    def _value(self, node: ast.expr) -> _Passes:
+    def _value(self, node: ast.expr) -> _ModelCalls:
         """Return the passes whose graphs are in a value."""
         match node:
             case ast.Name(id=name):
@@ -270,17 +267,17 @@ class _Reader:
                 return self._all(values)
             case ast.Subscript(value=inner):
                 return self._value(inner)
-        return _Passes({_UNKNOWN})
+        return _ModelCalls({_UNKNOWN})
 
-    def _all(self, nodes: Iterable[ast.expr]) -> _Passes:
+    def _all(self, nodes: Iterable[ast.expr]) -> _ModelCalls:
         return _NONE.union(*map(self._value, nodes))
 
-    def _called(self, call: ast.Call) -> _Passes:
+    def _called(self, call: ast.Call) -> _ModelCalls:
         inside = self._all([*call.args, *(keyword.value for keyword in call.keywords)])
         model = self._model(call.func)
         if model:
             entered = {p if p.into is not None else replace(p, into=call) for p in inside}
-            return _Passes(entered) | {Pass(model, call, fed=bool(inside))}
+            return _ModelCalls(entered) | {ModelCall(model, call, fed=bool(inside))}
         name = self._qualified(call.func)
         if name.startswith("torch."):
             leaf = torch_function(name) in words("functions", "without_graph")
@@ -288,24 +285,24 @@ class _Reader:
         if dotted(call.func) in self._losses or name in _HANDS_ON:
             return inside
         if name in self._apart:
-            return _Passes({_UNKNOWN}) if inside else _NONE
+            return _ModelCalls({_UNKNOWN}) if inside else _NONE
         if isinstance(call.func, ast.Call):  # nn.MSELoss()(output, target)
             known = is_loss_module(self._qualified(call.func.func))
-            return inside if known else _Passes({_UNKNOWN})
+            return inside if known else _ModelCalls({_UNKNOWN})
         return self._asked(call.func, inside)
 
-    def _asked(self, function: ast.expr, inside: _Passes) -> _Passes:
+    def _asked(self, function: ast.expr, inside: _ModelCalls) -> _ModelCalls:
         """Return what a method gives, of a tensor if what it is called on is known."""
         match function:
             case ast.Attribute(attr=attr) if attr in words("methods", "cut"):
                 return _NONE
             case ast.Attribute(value=ast.Name(id=name)) if name not in self._course.values:
-                return _Passes({_UNKNOWN})
+                return _ModelCalls({_UNKNOWN})
             case ast.Attribute(value=ast.Attribute() as held) if not self._value(held):
-                return _Passes({_UNKNOWN})
+                return _ModelCalls({_UNKNOWN})
             case ast.Attribute(value=held):
                 return self._value(held) | inside
-        return _Passes({_UNKNOWN})
+        return _ModelCalls({_UNKNOWN})
 
     def _model(self, function: ast.expr) -> str:
         """Return the model that is called, by itself or by a method of its own."""
@@ -313,7 +310,11 @@ class _Reader:
         if spelled in self._models:
             return spelled
         owner, _, method = spelled.rpartition(".")
-        return owner if owner in self._models and method not in _NO_PASS else ""
+        return (
+            owner
+            if owner in self._models and method not in words("methods", "without_pass")
+            else ""
+        )
 
 
 def _first(call: ast.Call) -> ast.expr:
