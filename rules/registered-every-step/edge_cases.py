@@ -98,3 +98,36 @@ def measured(sizes, steps):
 
         for _step in range(steps):
             step(torch.randn(1, size))
+
+
+def gradients_halved_again(loader):
+    for x, y in loader:
+        model.weight.register_hook(lambda grad: 0.5 * grad)  # leak: registered-every-step
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+
+
+def each_parameter_again(loader):
+    for x, y in loader:
+        for parameter in model.parameters():
+            parameter.register_hook(lambda grad: 0.5 * grad)  # leak: registered-every-step
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+
+
+def a_hook_on_the_output_of_this_step(loader):
+    for x, y in loader:
+        guess = model(x)
+        guess.register_hook(lambda grad: 0.5 * grad)
+        (guess - y).pow(2).mean().backward()
+        optimizer.step()
+
+
+def hooks_taken_off_later(loader):
+    handles = []
+    for x, y in loader:
+        handles.append(model.weight.register_hook(lambda grad: 0.5 * grad))
+        (model(x) - y).pow(2).mean().backward()
+        optimizer.step()
+    for handle in handles:
+        handle.remove()

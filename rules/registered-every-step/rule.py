@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import shape
+from leakcheck.static import hooks, shape
 from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import walk
@@ -27,6 +27,8 @@ class RegisteredEveryStep(Rule):
             name = _registration(module, call)
             loop = shape.step_loop(module, call) if name else None
             if loop is None or not _runs_each_turn(module, call, loop):
+                continue
+            if name[1:] in shape.api("tensor-hooks") and not hooks.handle_dropped(module, call):
                 continue
             target = _target(name, call)
             if target is not None and _is_of_the_turn(target, loop):

@@ -27,7 +27,7 @@ from leakcheck.static.flow.gradient import called_without_gradient
 from leakcheck.static.flow.late_detach import detached_late
 from leakcheck.static.flow.prospects import DATA
 from leakcheck.static.flow.retained import retains
-from leakcheck.static.flow.values import LIKELY, SURE, UNKNOWN
+from leakcheck.static.flow.values import SURE, UNKNOWN
 from leakcheck.static.torch_api import framework
 
 if TYPE_CHECKING:
@@ -68,10 +68,6 @@ class Judged:
     def adds_graph(self) -> bool:
         """What is added carries a graph of its own."""
         return self.growth.added.carries
-
-    def adds_argument(self) -> bool:
-        """What is added is computed from a parameter of the function."""
-        return bool(self.growth.added.parameters) and self.growth.value.graph >= LIKELY
 
     def depends_on_self_alone(self) -> bool:
         """No argument decides whether there is a graph."""
@@ -340,7 +336,6 @@ IN_METHOD = (
     Row(None, no(Judged.carries)),
     Row(None, Judged.lets_go),
     Row(None, Judged.is_differentiated_elsewhere),
-    Row(None, Judged.is_differentiated),
     Row(None, Judged.is_called_without_gradient),
     Row("step-output", Judged.is_lightning_step),
     # a state from call to call
@@ -359,7 +354,6 @@ IN_METHOD = (
     Row(None, Judged.is_sure, Judged.adds_graph, Judged.is_given_back),
     Row(None, Judged.is_sure, Judged.adds_graph, Judged.is_reassigned),
     Row("statistics", Judged.is_sure, Judged.adds_graph),
-    Row("meter", Judged.adds_argument),
 )
 
 AROUND_FUNCTION = (
@@ -393,8 +387,14 @@ def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
     return isinstance(loop, cst.For) and bool(DATA.search(flow.code(loop.iter)))
 
 
+def deciding_row(table: tuple[Row, ...], place: Judged) -> Row | None:
+    """Return the first row that holds."""
+    return next((row for row in table if row.holds(place)), None)
+
+
 def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:
-    return next((row.leak for row in table if row.holds(place)), None)
+    row = deciding_row(table, place)
+    return row.leak if row is not None else None
 
 
 def _turning(loop: LoopNode) -> set[str]:
