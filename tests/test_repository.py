@@ -131,7 +131,8 @@ def test_the_picture_in_the_guide_names_only_packages_that_there_are():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     picture = page.partition("## The architecture")[2].split("```")[1]
 
-    folders = (ROOT / "leakcheck", ROOT / "leakcheck" / "runtime")
+    within = (".", "runtime", "static")
+    folders = (ROOT / "leakcheck" / each for each in within)
     packages = {init.parent.name for each in folders for init in each.glob("*/__init__.py")}
     named = set(re.findall(r"\b([a-z]+)/ ", picture))
     assert named <= packages
