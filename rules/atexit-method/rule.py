@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static import hooks, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Severity
-from leakcheck.static import growth, shape
+from leakcheck.static import shape
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import parameters
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from leakcheck.static import hooks, shape, syntax
+from leakcheck.static import shape, syntax
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.discarded import discarded
 from leakcheck.static.module import Module
+from leakcheck.static.queries.discarded import discarded
 from leakcheck.static.rule import Hit, Rule
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
-from leakcheck.static import eval_mode, looked
 from leakcheck.static.facts import passes
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
+from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import framework
 

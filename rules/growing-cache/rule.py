@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from leakcheck.static import growth, memos
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import outline_nodes
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Fix
-from leakcheck.static import hooks, shape
+from leakcheck.static import shape
 from leakcheck.static.cuts import TITLES
 from leakcheck.static.flow.fillers import empties, empty_container, home
 from leakcheck.static.flow.gradient import mode_of
-from leakcheck.static.hooks import Hook, Store
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks
+from leakcheck.static.queries.hooks import Hook, Store
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import walk
 

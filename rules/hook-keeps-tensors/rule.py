@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, hooks, shape
-from leakcheck.static.hooks import Hook, Store
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth, hooks
+from leakcheck.static.queries.hooks import Hook, Store
 from leakcheck.static.rule import Hit, Rule
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from leakcheck.static import copies, optimizers
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.flow.graphs import GraphLeak
 from leakcheck.static.graph_rule import GraphRule
 from leakcheck.static.module import Module
+from leakcheck.static.queries import copies, optimizers
 from leakcheck.static.rule import Hit
 from leakcheck.static.syntax import outline_nodes
 

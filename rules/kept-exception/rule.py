@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 

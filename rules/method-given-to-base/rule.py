@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from leakcheck.static import hooks
 from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import outline_nodes
 

@@ -9,9 +9,10 @@ from itertools import takewhile
 
 import libcst as cst
 
-from leakcheck.static import growth, shape, syntax
+from leakcheck.static import shape, syntax
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import LoopNode, Module
+from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 

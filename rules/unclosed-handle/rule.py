@@ -7,10 +7,11 @@ from typing import cast
 
 import libcst as cst
 
-from leakcheck.static import lifetime, shape
+from leakcheck.static import shape
 from leakcheck.static.facts.resources import abandoned, acquired
 from leakcheck.static.module import Module
 from leakcheck.static.names import table
+from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted
 

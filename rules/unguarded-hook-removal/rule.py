@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import hooks, lifetime, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks, lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import growth, lifetime, shape
+from leakcheck.static import shape
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth, lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes, walk
 

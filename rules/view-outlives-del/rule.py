@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from leakcheck.static import aliases
 from leakcheck.static.facts.model import AttributeEffect, Binding, Call, FileFacts
 from leakcheck.static.facts.nodes import span
 from leakcheck.static.module import Module
+from leakcheck.static.queries import aliases
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import outline, outline_nodes
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.static import lifetime, shape
+from leakcheck.static import shape
 from leakcheck.static.module import LoopNode, Module
+from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from leakcheck.static import aliases
+from leakcheck.static.queries import aliases
 
 
 def outlived(body: str) -> list[tuple[str, str]]:

@@ -7,9 +7,10 @@ import textwrap
 import libcst as cst
 import pytest
 
-from leakcheck.static import hooks, registry, syntax
+from leakcheck.static import registry, syntax
 from leakcheck.static.engine import check_source
 from leakcheck.static.module import Module
+from leakcheck.static.queries import hooks
 
 
 def module(source: str) -> Module:

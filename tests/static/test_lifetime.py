@@ -6,8 +6,9 @@ import textwrap
 
 import pytest
 
-from leakcheck.static import lifetime, syntax
+from leakcheck.static import syntax
 from leakcheck.static.module import Module
+from leakcheck.static.queries import lifetime
 
 
 def module(source: str) -> Module:

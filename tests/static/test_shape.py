@@ -7,8 +7,9 @@ import textwrap
 import libcst as cst
 import pytest
 
-from leakcheck.static import datasets, shape, syntax
+from leakcheck.static import shape, syntax
 from leakcheck.static.module import Module
+from leakcheck.static.queries import datasets
 
 
 def module(source: str) -> Module:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.copies import reads
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.flow.gradient import runs_without_gradient
+from leakcheck.static.queries.copies import reads
 from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from leakcheck.static import growth, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth
 from leakcheck.static.syntax import argument, dotted, parameters, walk
 
 _NO_TENSOR = frozenset(["shape", "dtype", "device", "ndim"])

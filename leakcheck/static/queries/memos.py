@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from leakcheck.source.words import ends_in
-from leakcheck.static import growth, shape
+from leakcheck.static import shape
 from leakcheck.static.module import Module
+from leakcheck.static.queries import growth
 from leakcheck.static.syntax import dotted, parameters, walk
 
 
