@@ -260,12 +260,6 @@ class Holder:
         known = (each for each in (self, self.start) if each.name and each.kind != "traceback")
         return next(known, Holder())
 
-    @property
-    def is_attribute(self) -> bool:
-        """Whether it is, or is found from, an attribute of an object or a class."""
-        attributes = ("attribute", "class attribute")
-        return self.kind in attributes or self.start.kind in attributes
-
 
 @dataclass(frozen=True, slots=True)
 class KnownLeak:

@@ -64,8 +64,3 @@ class Trace:
         """The blocks alive before the first event, by address."""
         for segment in self.initial:
             yield from (view for view in segment.blocks if view.state == USED)
-
-    @property
-    def begins_empty(self) -> bool:
-        """Whether recording began before the first allocation."""
-        return not self.initial

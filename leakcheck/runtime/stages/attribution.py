@@ -14,7 +14,6 @@ from leakcheck.model import DeviceMemory, Holder, Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.attribution import turnover
 from leakcheck.runtime.attribution.device_growth import DeviceGrowth
-from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.library import logs_of_libraries
 from leakcheck.runtime.attribution.pools import pool_of
 from leakcheck.runtime.attribution.way import Way
@@ -335,10 +334,6 @@ class Attribution:
                 holder: one.way for holder, one in window.grown.items() if one.way is not None
             },
         )
-
-    def _grown_of(self, suspects: Sequence[Suspect]) -> list[Grown]:
-        known = (self._window.grown.get(one.holder) for one in suspects)
-        return [one for one in known if one is not None]
 
     def _accounts(self, suspect: Suspect) -> bool:
         """Say whether a suspect gains a good part of something that was measured to grow.
