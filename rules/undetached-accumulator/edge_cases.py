@@ -94,3 +94,55 @@ def without_gradient(loader):
             loss = criterion(model(x), y)
         total += loss
     return total
+
+
+def averages_of_parameters(loader):
+    shadow = [parameter.clone() for parameter in model.parameters()]
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        shadow = [0.9 * s + 0.1 * p for s, p in zip(shadow, model.parameters())]  # leak: undetached-accumulator
+    return [s.detach() for s in shadow]
+
+
+def averages_by_name(loader):
+    shadow = dict(model.named_parameters())
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        shadow = {k: 0.9 * shadow[k] + 0.1 * p for k, p in model.named_parameters()}  # leak: undetached-accumulator
+    print(len(shadow))
+
+
+def averages_of_data(loader):
+    shadow = [parameter.detach().clone() for parameter in model.parameters()]
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        shadow = [0.9 * s + 0.1 * p.detach() for s, p in zip(shadow, model.parameters())]
+    return shadow
+
+
+def fast_weights(loader):
+    for x, y in loader:
+        weights = list(model.parameters())
+        for _ in range(3):
+            inner = (x @ weights[0].T + weights[1] - y).pow(2).mean()
+            found = torch.autograd.grad(inner, weights, create_graph=True)
+            weights = [w - 0.1 * g for w, g in zip(weights, found)]
+        optimizer.zero_grad()
+        (x @ weights[0].T + weights[1] - y).pow(2).mean().backward()
+        optimizer.step()
+
+
+def only_the_newest(loader):
+    pending = []
+    for step, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        pending = [(at, old) for at, old in [*pending, (step, loss.detach())] if step - at < 5]
+    return pending

@@ -39,6 +39,11 @@ def rebind(
             added = _without(flow, place, right)
             note_collected(flow, node, target, flow.evaluate(target), added, None)
             value = replace(value, element=_sunk(value.contents, node))
+        elif again and _averages(right):
+            added = _without(flow, place, right)
+            old = flow.evaluate(target).contents
+            total = note_sum(flow, node, target, old, value.contents, added, right)
+            value = replace(value, items=(), element=total)
         elif (value.carries or value.parameters) and again:
             old = flow.evaluate(target)
             if isinstance(target, cst.Subscript) and not old.entries:
@@ -296,6 +301,22 @@ def _extends(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -
         case cst.List(elements=elements):
             parts = [e.value for e in elements if isinstance(e, cst.StarredElement)]
     return bool(wanted) and any(flow.path(part) == wanted for part in parts)
+
+
+def _averages(right: cst.BaseExpression) -> bool:
+    """Whether each element is summed: `[0.9 * s + 0.1 * p for s, p in zip(shadow, new)]`."""
+    match right:
+        case cst.ListComp(elt=each) | cst.DictComp(value=each):
+            pass
+        case cst.Call(func=cst.Name("list" | "tuple"), args=[cst.Arg(value=inner)]):
+            return isinstance(inner, cst.GeneratorExp) and _is_mixed(inner.elt)
+        case _:
+            return False
+    return _is_mixed(each)
+
+
+def _is_mixed(node: cst.BaseExpression) -> bool:
+    return isinstance(node, (cst.BinaryOperation, cst.Call)) and _is_sum(node)
 
 
 def _without(flow: Flow, place: cst.BaseExpression, right: cst.BaseExpression) -> Value:
