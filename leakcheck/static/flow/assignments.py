@@ -26,32 +26,69 @@ def rebind(
     flow: Flow, node: cst.CSTNode, targets: list[cst.BaseExpression], right: cst.BaseExpression
 ) -> None:
     """Walk `target = right`, or several targets."""
+    if pairs := _side_by_side(targets, right):
+        given = [(target, _given(flow, node, target, part)) for target, part in pairs]
+        for target, value in given:
+            assign(flow, target, value, node)
+        return
     value = flow.evaluate(right)
     for target in targets:
         if isinstance(target, cst.Tuple):
             value = _through_call(flow, target, value, right)
-        place = _base(target) if isinstance(target, cst.Subscript) else target
-        again = _reads(flow, right, place) or flow.path(place) in value.entries
-        source = _source(flow, right)
-        if isinstance(target, cst.Tuple):
-            _note_carried(flow, node, target, value, right)
-        elif value.kind == "list" and _extends(flow, right, place):
-            added = _without(flow, place, right)
-            note_collected(flow, node, target, flow.evaluate(target), added, None)
-            value = replace(value, element=_sunk(value.contents, node))
-        elif again and _averages(right):
-            added = _without(flow, place, right)
-            old = flow.evaluate(target).contents
-            total = note_sum(flow, node, target, old, value.contents, added, right)
-            value = replace(value, items=(), element=total)
-        elif (value.carries or value.parameters) and again:
-            old = flow.evaluate(target)
-            if isinstance(target, cst.Subscript) and not old.entries:
-                old = join(old, flow.evaluate(place))
-            how: How = "sum" if _is_sum(source) else "carry"
-            added = _without(flow, place, right) if how == "sum" else value
-            value = note_sum(flow, node, target, old, value, added, right, how)
+        value = _taken_in(flow, node, target, value, right)
         assign(flow, target, value, node)
+
+
+def _side_by_side(
+    targets: list[cst.BaseExpression], right: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Return what is assigned to what by `a, b = a + x, b + 1`; nothing for other assignments."""
+    if len(targets) != 1 or not isinstance(right, cst.Tuple):
+        return []
+    (target,) = targets
+    if not isinstance(target, cst.Tuple) or len(target.elements) != len(right.elements):
+        return []
+    if any(isinstance(e, cst.StarredElement) for e in (*target.elements, *right.elements)):
+        return []
+    return [(t.value, r.value) for t, r in zip(target.elements, right.elements, strict=True)]
+
+
+def _given(
+    flow: Flow, node: cst.CSTNode, target: cst.BaseExpression, right: cst.BaseExpression
+) -> Value:
+    return _taken_in(flow, node, target, flow.evaluate(right), right)
+
+
+def _taken_in(
+    flow: Flow,
+    node: cst.CSTNode,
+    target: cst.BaseExpression,
+    value: Value,
+    right: cst.BaseExpression,
+) -> Value:
+    """Record that a place takes in its own earlier contents; return it marked as growing here."""
+    place = _base(target) if isinstance(target, cst.Subscript) else target
+    again = _reads(flow, right, place) or flow.path(place) in value.entries
+    source = _source(flow, right)
+    if isinstance(target, cst.Tuple):
+        _note_carried(flow, node, target, value, right)
+    elif value.kind == "list" and _extends(flow, right, place):
+        added = _without(flow, place, right)
+        note_collected(flow, node, target, flow.evaluate(target), added, None)
+        value = replace(value, element=_sunk(value.contents, node))
+    elif again and _averages(right):
+        added = _without(flow, place, right)
+        old = flow.evaluate(target).contents
+        total = note_sum(flow, node, target, old, value.contents, added, right)
+        value = replace(value, items=(), element=total)
+    elif (value.carries or value.parameters) and again:
+        old = flow.evaluate(target)
+        if isinstance(target, cst.Subscript) and not old.entries:
+            old = join(old, flow.evaluate(place))
+        how: How = "sum" if _is_sum(source) else "carry"
+        added = _without(flow, place, right) if how == "sum" else value
+        value = note_sum(flow, node, target, old, value, added, right, how)
+    return value
 
 
 def _source(flow: Flow, right: cst.BaseExpression) -> cst.BaseExpression:

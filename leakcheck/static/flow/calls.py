@@ -58,6 +58,11 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
         return _torch_call(flow, call, qualified, arguments)
     if qualified in words("functions", "keep_graph"):
         return flow.made(derive(arguments.all, flow.born))
+    if qualified == "functools.partial":
+        return Value(NONE, "list", born=flow.born, element=join_all(arguments.all))
+    if qualified in words("functions", "adds_to_first") and call.args:
+        filled_one = call.args[0].value
+        return flow.grow_container(call, filled_one, arguments.first, "append", arguments)
     if any(qualified.startswith(name) for name in framework("metrics", "detaching_calls")):
         return Value(NONE, "unknown")
     if qualified.startswith("collections."):
@@ -284,6 +289,10 @@ def _container_method(
         inner = base.contents
         if method == "values":
             return Value(NONE, "list", element=inner)
+        if len(arguments.all) > 1 and arguments.all[1].kind in ("list", "dict"):
+            return replace(
+                arguments.all[1], element=inner
+            )  # .setdefault(key, []): one of its lists
         return base if method == "copy" else inner
     if method == "items":
         pair = Value(NONE, "tuple", items=((0, PLAIN), (1, base.contents)))

@@ -231,7 +231,11 @@ class ClassInfo:
             for name in growth.added.parameters & bound.keys():
                 given = bound[name].contents
                 self._note(flow, call, growth, given, method.function.name.value)
-                if flow.owner is self and given.parameters and not given.carries:
+                part = flow.path(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+                of_owner = flow.owner is self or part.startswith("self.")
+                if of_owner and given.parameters and not given.carries:
+                    if flow.owner is not self:
+                        growth = replace(growth, target=part)  # `self.meters[k].update(v)`
                     here = method.analysis is self.analysis
                     place = growth.node if here else call
                     grown = replace(growth, value=given, added=given, loops=frozenset())

@@ -273,9 +273,8 @@ def _dict_comprehension(flow: Flow, node: cst.DictComp) -> Value:
 
 
 def _walrus(flow: Flow, node: cst.NamedExpr) -> Value:
-    value = flow.evaluate(node.value)
-    flow.assign(node.target, value, node)
-    return value
+    flow.rebind(node, node.target, node.value)
+    return flow.evaluate(node.target)
 
 
 def _inner(flow: Flow, node: Any) -> Value:

@@ -95,7 +95,10 @@ def kept_fills(flow: Flow) -> Iterator[Fill]:
             continue
         places = [home(inner.module, inner.scope, name)]
         places += [flow.module.tree] if flow.module is not inner.module else []
-        if not any(empties(place, name) for place in places) and not _differentiated(inner, name):
+        added = fill.growth.node
+        if any(empties(place, name, added) for place in places):
+            continue
+        if not _differentiated(inner, name):
             yield fill
 
 
@@ -107,10 +110,15 @@ def home(module: Module, scope: cst.CSTNode, name: str) -> cst.FunctionDef | cst
     return function or module.tree
 
 
-def empties(within: cst.CSTNode, name: str) -> bool:
-    """Whether a scope takes something out of a name's container, or gives it another one."""
+def empties(within: cst.CSTNode, name: str, added: cst.CSTNode | None = None) -> bool:
+    """Whether a scope takes something out of a name's container, or gives it another one.
+
+    `added` is the statement that makes it grow, which is none of these.
+    """
     given = 0
     for node in syntax.walk(within):
+        if node is added:
+            continue
         match node:
             case cst.Call(func=cst.Attribute(value=holder, attr=method)):
                 if method.value in _TAKES_OUT and shape.last_name(holder) == name:

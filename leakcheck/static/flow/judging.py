@@ -132,13 +132,8 @@ class Judged:
     @cached_property
     def _has_key_of_turn(self) -> bool:
         """Whether the slot's key is new at each turn of the loop that grows."""
-        if not isinstance(self.growth.node, cst.Assign):
-            return False
-        target = self.growth.node.targets[0].target
-        first = target.elements[0].value if isinstance(target, cst.Tuple) else target
-        if not isinstance(first, cst.Subscript):
-            return False
-        names = {n.value for n in syntax.walk(first) if isinstance(n, cst.Name)}
+        keys = [node for part in _keys(self.growth.node) for node in syntax.walk(part)]
+        names = {node.value for node in keys if isinstance(node, cst.Name)}
         return any(names & _turning(loop) for loop in self._loops)
 
     def is_thrown_away_late(self) -> bool:
@@ -395,6 +390,17 @@ def deciding_row(table: tuple[Row, ...], place: Judged) -> Row | None:
 def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:
     row = deciding_row(table, place)
     return row.leak if row is not None else None
+
+
+def _keys(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return the slot that `found[step] = x` sets, or the keys of `found.update({step: x})`."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=target), *_]):
+            first = target.elements[0].value if isinstance(target, cst.Tuple) else target
+            return [first] if isinstance(first, cst.Subscript) else []
+        case cst.Call(args=[cst.Arg(value=cst.Dict(elements=elements))]):
+            return [each.key for each in elements if isinstance(each, cst.DictElement)]
+    return []
 
 
 def _turning(loop: LoopNode) -> set[str]:

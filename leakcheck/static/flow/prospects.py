@@ -25,7 +25,9 @@ SETTING_UP = re.compile(
     r"reset_parameters|_apply|to_empty|_?load_(from_)?state_dict)$"
 )
 # functions that mix old and new by arithmetic, as assignments.py asks
-MIXING_FUNCTIONS = frozenset({"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum"})
+MIXING_FUNCTIONS = frozenset(
+    {"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum", "sum"}
+)
 _CUTS = frozenset({"detach", "detach_", "data"})
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:
     from leakcheck.static.flow.records import GrowingPlace
@@ -33,6 +34,8 @@ def _relieves(flow: Flow, growth: GrowingPlace, body: cst.CSTNode, place: str) -
         if node is growth.node:
             continue
         match node:
+            case cst.Call() if _takes_from(flow, node, place):
+                return True
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value=method))):
                 if method in _TAKES_OUT and flow.path(holder) == place:
                     return True
@@ -44,6 +47,13 @@ def _relieves(flow: Flow, growth: GrowingPlace, body: cst.CSTNode, place: str) -
             case cst.Assign() if _sets(flow, node, place) and _is_relief(flow, growth, node, place):
                 return True
     return False
+
+
+def _takes_from(flow: Flow, call: cst.Call, place: str) -> bool:
+    """`heapq.heappop(place)`."""
+    if not call.args or flow.path(call.args[0].value) != place:
+        return False
+    return flow.module.qualified(call.func) in words("functions", "takes_from_first")
 
 
 def _is_relief(flow: Flow, growth: GrowingPlace, node: cst.Assign, place: str) -> bool:

@@ -318,8 +318,10 @@ class Flow:
         """Put a value in a place."""
         assign(self, target, value, node)
 
-    def rebind(self, node: cst.CSTNode, target: cst.Attribute, right: cst.BaseExpression) -> None:
-        """Walk what gives an attribute another value by a call."""
+    def rebind(
+        self, node: cst.CSTNode, target: cst.BaseExpression, right: cst.BaseExpression
+    ) -> None:
+        """Walk what gives a place another value within an expression: `:=`, setattr."""
         rebind(self, node, [target], right)
 
     def grow(self, growth: GrowingPlace) -> None:
