@@ -13,7 +13,17 @@ from leakcheck.static.flow.expressions import operate, part_of_output, slot_of, 
 from leakcheck.static.flow.prospects import MIXING_FUNCTIONS
 from leakcheck.static.flow.records import GrowingPlace, How
 from leakcheck.static.flow.retained import retains
-from leakcheck.static.flow.values import EMPTY, LIKELY, NONE, SURE, UNKNOWN, Value, derive, join
+from leakcheck.static.flow.values import (
+    DETACHED,
+    EMPTY,
+    LIKELY,
+    NONE,
+    SURE,
+    UNKNOWN,
+    Value,
+    derive,
+    join,
+)
 
 if TYPE_CHECKING:
     from leakcheck.static.flow.arguments import Arguments
@@ -360,7 +370,10 @@ def _without(flow: Flow, place: cst.BaseExpression, right: cst.BaseExpression) -
     """Return what the right side adds to the place's own earlier contents."""
     path = flow.path(place)
     before = flow.env.get(path)
-    flow.env[path] = EMPTY
+    is_tensor = (
+        isinstance(place, (cst.Name, cst.Attribute)) and flow.evaluate(place).kind == "tensor"
+    )
+    flow.env[path] = DETACHED if is_tensor else EMPTY
     added = flow.evaluate(right)
     flow.env.pop(path)
     if before is not None:
