@@ -102,7 +102,9 @@ def averages_of_parameters(loader):
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
-        shadow = [0.9 * s + 0.1 * p for s, p in zip(shadow, model.parameters())]  # leak: undetached-accumulator
+        shadow = [
+            0.9 * s + 0.1 * p for s, p in zip(shadow, model.parameters())
+        ]  # leak: undetached-accumulator
     return [s.detach() for s in shadow]
 
 
@@ -112,7 +114,9 @@ def averages_by_name(loader):
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
-        shadow = {k: 0.9 * shadow[k] + 0.1 * p for k, p in model.named_parameters()}  # leak: undetached-accumulator
+        shadow = {
+            k: 0.9 * shadow[k] + 0.1 * p for k, p in model.named_parameters()
+        }  # leak: undetached-accumulator
     print(len(shadow))
 
 
