@@ -97,27 +97,23 @@ def without_gradient(loader):
 
 
 def averages_of_parameters(loader):
-    shadow = [parameter.clone() for parameter in model.parameters()]
+    avg = [parameter.clone() for parameter in model.parameters()]
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
-        shadow = [
-            0.9 * s + 0.1 * p for s, p in zip(shadow, model.parameters())
-        ]  # leak: undetached-accumulator
-    return [s.detach() for s in shadow]
+        avg = [s + p for s, p in zip(avg, model.parameters())]  # leak: undetached-accumulator
+    return [s.detach() for s in avg]
 
 
 def averages_by_name(loader):
-    shadow = dict(model.named_parameters())
+    avg = dict(model.named_parameters())
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
-        shadow = {
-            k: 0.9 * shadow[k] + 0.1 * p for k, p in model.named_parameters()
-        }  # leak: undetached-accumulator
-    print(len(shadow))
+        avg = {k: avg[k] + p for k, p in model.named_parameters()}  # leak: undetached-accumulator
+    print(len(avg))
 
 
 def averages_of_data(loader):
