@@ -76,6 +76,11 @@ def at_rest(model):
     model.total = lambda: total
 
 
+class Solver:
+    def __init__(self, model):
+        self.model = model
+
+
 def solved(model, noise, callback):
     solver = Solver(model)
     solver.on_step = lambda at: callback(solver.sigma(at))  # leak: closure-kept-by-module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import is_test
+from leakcheck.static.facts.link import Linked, is_test
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -24,7 +24,7 @@ class ClosureKeptByModule(Rule):
         for use in facts.uses:
             if use.role != "bind" or not _holds(facts, use, use.holder):
                 continue
-            if _is_model(facts, use) or (_is_made_here(facts, use) and not in_test):
+            if _is_model(facts, use) or (_is_made_here(module.facts, use) and not in_test):
                 told = f"`{use.holder}` keeps this function, and the function `{use.holder}`"
                 if not _put_back(facts, use) and not _wraps_itself(module, use):
                     yield self.hit(use.at, told, confidence="medium")
@@ -39,14 +39,13 @@ def _is_model(facts: FileFacts, use: AttributeEffect) -> bool:
     return use.holder in function.parameters or any(b.name == use.holder for b in made)
 
 
-def _is_made_here(facts: FileFacts, use: AttributeEffect) -> bool:
-    """Whether the holder is an object that the function makes each time: no Python module."""
+def _is_made_here(linked: Linked, use: AttributeEffect) -> bool:
+    """Whether the holder is an object that the function makes each time, of a known class."""
     return any(
         call.bound == use.holder
         and call.function == use.function >= 0
-        and call.method[:1].isupper()
-        and call.method != "ModuleType"
-        for call in facts.calls
+        and linked.class_called(call.qualified or call.spelled) is not None
+        for call in linked.facts.calls
     )
 
 

@@ -29,7 +29,8 @@ class RegisteredEveryStep(Rule):
             loop = shape.step_loop(module, call) if name else None
             if loop is None or not _runs_each_turn(module, call, loop):
                 continue
-            if name[1:] in shape.api("tensor-hooks") and not hooks.handle_dropped(module, call):
+            has_handle = name in shape.api("registrations-with-a-handle")
+            if has_handle and not hooks.handle_dropped(module, call):
                 continue
             target = _target(name, call)
             if target is not None and _is_of_the_turn(target, loop):

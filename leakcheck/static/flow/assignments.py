@@ -37,8 +37,8 @@ def rebind(
 ) -> None:
     """Walk `target = right`, or several targets."""
     if pairs := _side_by_side(targets, right):
-        given = [(target, _given(flow, node, target, part)) for target, part in pairs]
-        for target, value in given:
+        values = [_taken_in(flow, node, each, flow.evaluate(part), part) for each, part in pairs]
+        for (target, _), value in zip(pairs, values, strict=True):
             assign(flow, target, value, node)
         return
     value = flow.evaluate(right)
@@ -61,12 +61,6 @@ def _side_by_side(
     if any(isinstance(e, cst.StarredElement) for e in (*target.elements, *right.elements)):
         return []
     return [(t.value, r.value) for t, r in zip(target.elements, right.elements, strict=True)]
-
-
-def _given(
-    flow: Flow, node: cst.CSTNode, target: cst.BaseExpression, right: cst.BaseExpression
-) -> Value:
-    return _taken_in(flow, node, target, flow.evaluate(right), right)
 
 
 def _taken_in(

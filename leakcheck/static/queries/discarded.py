@@ -40,6 +40,7 @@ class ModelCall:
 _UNKNOWN = ModelCall("", ast.Call(ast.Name("unknown"), [], []), fed=True)
 _ModelCalls = frozenset[ModelCall]
 _NONE: _ModelCalls = frozenset()
+_UNCERTAIN: _ModelCalls = frozenset({_UNKNOWN})
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,7 @@ class _StatementReader:
     def _loss_bound(self, node: ast.AST) -> Iterator[str]:
         match node:
             case ast.Assign(targets=[target], value=ast.Call() as call):
-                made = self._qualified(_first(call))
-                if is_loss_module(made) or made.endswith("Loss"):
+                if is_loss_module(self._qualified(_first(call))):
                     yield dotted(target)
 
     def _apart_from_models(self, node: ast.AST) -> Iterator[str]:
@@ -267,7 +267,7 @@ class _StatementReader:
                 return self._all(values)
             case ast.Subscript(value=inner):
                 return self._value(inner)
-        return _ModelCalls({_UNKNOWN})
+        return _UNCERTAIN
 
     def _all(self, nodes: Iterable[ast.expr]) -> _ModelCalls:
         return _NONE.union(*map(self._value, nodes))
@@ -277,7 +277,7 @@ class _StatementReader:
         model = self._model(call.func)
         if model:
             entered = {p if p.into is not None else replace(p, into=call) for p in inside}
-            return _ModelCalls(entered) | {ModelCall(model, call, fed=bool(inside))}
+            return frozenset(entered) | {ModelCall(model, call, fed=bool(inside))}
         name = self._qualified(call.func)
         if name.startswith("torch."):
             leaf = torch_function(name) in words("functions", "without_graph")
@@ -285,10 +285,10 @@ class _StatementReader:
         if dotted(call.func) in self._losses or name in _HANDS_ON:
             return inside
         if name in self._apart:
-            return _ModelCalls({_UNKNOWN}) if inside else _NONE
+            return _UNCERTAIN if inside else _NONE
         if isinstance(call.func, ast.Call):  # nn.MSELoss()(output, target)
             known = is_loss_module(self._qualified(call.func.func))
-            return inside if known else _ModelCalls({_UNKNOWN})
+            return inside if known else _UNCERTAIN
         return self._asked(call.func, inside)
 
     def _asked(self, function: ast.expr, inside: _ModelCalls) -> _ModelCalls:
@@ -297,12 +297,12 @@ class _StatementReader:
             case ast.Attribute(attr=attr) if attr in words("methods", "cut"):
                 return _NONE
             case ast.Attribute(value=ast.Name(id=name)) if name not in self._course.values:
-                return _ModelCalls({_UNKNOWN})
+                return _UNCERTAIN
             case ast.Attribute(value=ast.Attribute() as held) if not self._value(held):
-                return _ModelCalls({_UNKNOWN})
+                return _UNCERTAIN
             case ast.Attribute(value=held):
                 return self._value(held) | inside
-        return _ModelCalls({_UNKNOWN})
+        return _UNCERTAIN
 
     def _model(self, function: ast.expr) -> str:
         """Return the model that is called, by itself or by a method of its own."""
@@ -310,11 +310,8 @@ class _StatementReader:
         if spelled in self._models:
             return spelled
         owner, _, method = spelled.rpartition(".")
-        return (
-            owner
-            if owner in self._models and method not in words("methods", "without_pass")
-            else ""
-        )
+        runs = owner in self._models and method not in words("methods", "without_pass")
+        return owner if runs else ""
 
 
 def _first(call: ast.Call) -> ast.expr:
