@@ -56,15 +56,8 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
         return EMPTY
     if qualified.startswith("torch"):
         return _torch_call(flow, call, qualified, arguments)
-    if qualified in words("functions", "keep_graph"):
-        return flow.made(derive(arguments.all, flow.born))
-    if qualified == "functools.partial":
-        return Value(NONE, "list", born=flow.born, element=join_all(arguments.all))
-    if qualified in words("functions", "adds_to_first") and call.args:
-        filled_one = call.args[0].value
-        return flow.grow_container(call, filled_one, arguments.first, "append", arguments)
-    if any(qualified.startswith(name) for name in framework("metrics", "detaching_calls")):
-        return Value(NONE, "unknown")
+    if (given := _library_call(flow, call, qualified, arguments)) is not None:
+        return given
     if qualified.startswith("collections."):
         return _named_call(flow, call, qualified.rpartition(".")[2], arguments)
     definition = flow.analysis.definition(call.func, flow)
@@ -77,6 +70,20 @@ def evaluate_call(flow: Flow, call: cst.Call) -> Value:
             return _method_call(flow, call, receiver, method, arguments)
     called = flow.evaluate(call.func)
     return _called_value(flow, call, called, arguments)
+
+
+def _library_call(flow: Flow, call: cst.Call, qualified: str, arguments: Arguments) -> Value | None:
+    """Return what a function of another library gives back that the tables know; None if not."""
+    if qualified in words("functions", "keep_graph"):
+        return flow.made(derive(arguments.all, flow.born))
+    if qualified in words("functions", "keep_arguments"):
+        return Value(NONE, "list", born=flow.born, element=join_all(arguments.all))
+    if qualified in words("functions", "adds_to_first") and call.args:
+        container = call.args[0].value
+        return flow.grow_container(call, container, arguments.first, "append", arguments)
+    if any(qualified.startswith(name) for name in framework("metrics", "detaching_calls")):
+        return Value(NONE, "unknown")
+    return None
 
 
 def _torch_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> Value:

@@ -231,15 +231,18 @@ class ClassInfo:
             for name in growth.added.parameters & bound.keys():
                 given = bound[name].contents
                 self._note(flow, call, growth, given, method.function.name.value)
-                part = flow.path(call.func.value) if isinstance(call.func, cst.Attribute) else ""
-                of_owner = flow.owner is self or part.startswith("self.")
-                if of_owner and given.parameters and not given.carries:
-                    if flow.owner is not self:
-                        growth = replace(growth, target=part)  # `self.meters[k].update(v)`
-                    here = method.analysis is self.analysis
-                    place = growth.node if here else call
-                    grown = replace(growth, value=given, added=given, loops=frozenset())
-                    flow.grow(replace(grown, node=place))
+                target = self._target_in(flow, call, growth)
+                if target and given.parameters and not given.carries:
+                    node = growth.node if method.analysis is self.analysis else call
+                    grown = replace(growth, node=node, target=target, loops=frozenset())
+                    flow.grow(replace(grown, value=given, added=given))
+
+    def _target_in(self, flow: Flow, call: cst.Call, growth: GrowingPlace) -> str:
+        """Name what grows as the caller's own attribute: its place, or what is a part of it."""
+        if flow.owner is self:
+            return growth.target
+        part = flow.path(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+        return part if part.startswith("self.") else ""  # `self.meters[k].update(v)`
 
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: GrowingPlace, argument: Value, method: str
