@@ -37,6 +37,7 @@ NoticeKind = Literal[
     "cyclic-garbage",  # each collection frees it
     "bounded",  # grew and stopped, or fills a container with a limit
     "gathered",  # by a loop that ended, for what comes after it
+    "copied",  # by child processes, of what they share with the program
     "epoch-sawtooth",  # released at the end of each epoch
     "below-tolerance",  # grows, slower than anyone minds
     "note",

@@ -82,6 +82,8 @@ WAITS_FOR_THE_COLLECTOR = {
 }
 # rules on how much there is at once: the loop has an end, and what it gathers is joined after it
 GATHERS = {"outputs-kept-on-device"}
+# copied by a loader's workers, up to all that they share with the program
+COPIES = {"copy-on-write-dataset"}
 # held by a module that is imported before: of weakref
 HELD_BY_IMPORTED = {"finalizer-holds-object"}
 # rules whose fixed.py goes on collecting results, detached: no graph grows any more
@@ -102,6 +104,14 @@ def test_the_leaky_program_leaks_where_the_rule_says(folder, watched):
     if folder.name in GATHERS:
         assert report["verdict"] == "steady"
         assert [notice["kind"] for notice in report["notices"]] == ["gathered"]
+        return
+    if folder.name in COPIES:
+        (flagged,) = check_source(program.read_text(), str(program), [load_rule(folder)])
+        (notice,) = report["notices"]
+        copied_from = notice["fields"]["by"]["fields"]["container"].rpartition(".")[2]
+        assert (report["verdict"], notice["kind"]) == ("steady", "copied")
+        assert f"`self.{copied_from}`" in flagged.message
+        assert not watched(folder / "fixed.py")["notices"]
         return
     assert report["verdict"] == "growing", report["reason"]
     assert nodes_told(folder) in ([], nodes_measured(report))

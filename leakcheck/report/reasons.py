@@ -63,6 +63,8 @@ _OF_VERDICTS = {
     "climbs": "{resource} still climbs{rate}, not regularly",
     "children-grow": "child processes grow {per_step:B} a step together, and are not watched; with "
     "num_workers=0, or a sentinel of their own, the line can be told",
+    "copies-do-not-fit": "{processes} child processes copy what they share with the program, bit "
+    "by bit: {shared_bytes:B} more, and there is room for {room_bytes:B}",
     "crept": "host.rss crept up by {gained_bytes:B} in all, and nothing that counts did",
     "once-a-training": "{resources:grow}{held}, once each time that training begins anew with "
     "another optimizer: a leak, or its results",
@@ -110,6 +112,9 @@ _OF_NOTICES = {
     "{freed_bytes:B} ({per_step:B} a step): not a leak",
     "cycles-freed-by-us": "reference cycles{kinds} wait for the garbage collector, which the "
     "program switched off: only leakcheck freed {freed_bytes:B} ({per_step:B} a step)",
+    "copied-by-children": "{processes} child processes copied {copied_bytes:B} of what they share "
+    "with the program, and may copy {most_bytes:B} in all: to read a Python object is to write to "
+    "its page; {by}",
     "no-holder": "its holder could not be found: {error}",
     "device-unread": "what grew on the device could not be read: {error}",
     "recording-cut-off": "the recording was cut off; it is judged by its samples",
@@ -147,6 +152,8 @@ _PARTS = {
     "of": " of {kinds}",
     "full-in": " and is full in {steps} steps{full_bytes}",
     "with": ", with {full_bytes:B}",
+    "objects-in": "`{container}` has {length:,} of them: pack them into arrays or tensors",
+    "collector-reads": "gc.freeze() before they start spares them what the collector alone reads",
     "full": " and is full now",
     "limit": "{path}:{line} ({code})",
     "takes-in": "{holder} takes in what {pool} gives up",

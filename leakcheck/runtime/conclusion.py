@@ -23,6 +23,7 @@ from leakcheck.runtime.judgement.judge import (
     read_known,
 )
 from leakcheck.runtime.readings.categories import is_category
+from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.limits import host_room_bytes, shapes_kept
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
 from leakcheck.runtime.readings.series import GARBAGE
@@ -66,6 +67,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
                 course.loop.notices, (one.resource for one in course.stage.grown), suspects
             ),
             *_garbage_notices(course, steps),
+            *_copy_notices(course),
         ),
         run=Run(
             command=ending.command or " ".join(sys.argv),
@@ -131,6 +133,29 @@ def _garbage_notices(course: Course, steps: int) -> tuple[Notice, ...]:
     return (Notice("cyclic-garbage", freed),)
 
 
+def _copy_notices(course: Course) -> tuple[Notice, ...]:
+    copied = _copied(course)
+    if copied is None:
+        return ()
+    kept = Reason.of("objects-in", container=copied.container, length=copied.length)
+    by = kept if copied.container else Reason("collector-reads")
+    told = Reason.of(
+        "copied-by-children",
+        processes=copied.processes,
+        copied_bytes=copied.copied_bytes,
+        most_bytes=copied.most_bytes,
+        by=by,
+    )
+    return (Notice("copied", told),)
+
+
+def _copied(course: Course) -> Copied | None:
+    """Return what children copied, if it is more than may go untold."""
+    copied = course.loop.watch.copied
+    told = copied is not None and copied.copied_bytes > course.loop.tolerance.total_bytes
+    return copied if told else None
+
+
 def _verdict(
     course: Course, steps: int, broken: str, children: Reading | None
 ) -> tuple[Verdict, Reason | None]:
@@ -162,6 +187,14 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
         return doubt
     if children is not None:
         return Reason.of("children-grow", per_step=children.line.per_step)
+    copied, room_bytes = _copied(course), host_room_bytes()
+    if copied is not None and room_bytes is not None and copied.shared_bytes > room_bytes:
+        return Reason.of(
+            "copies-do-not-fit",
+            processes=copied.processes,
+            shared_bytes=copied.shared_bytes,
+            room_bytes=room_bytes,
+        )
     if not course.loop.excuses.hold_for("host.heap"):
         gained_bytes = creep_per_step(course.loop.watch.quick, course.loop.span.origin) * steps
         if gained_bytes > course.loop.tolerance.total_bytes:

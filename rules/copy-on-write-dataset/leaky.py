@@ -5,7 +5,7 @@ import json
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-STEPS = 400
+STEPS, BATCH, ITEMS = 200, 256, 200_000
 
 
 class Annotations(Dataset):
@@ -21,9 +21,10 @@ class Annotations(Dataset):
 
 
 def main():
-    lines = [json.dumps({"name": f"image {i}.png", "label": i % 10}) for i in range(STEPS)]
+    lines = [json.dumps({"name": f"image {i}.png", "label": i % 10}) for i in range(ITEMS)]
+    loader = DataLoader(Annotations(lines), batch_size=BATCH, shuffle=True, num_workers=2)
     total = 0
-    for labels in DataLoader(Annotations(lines), batch_size=1):
+    for _, labels in zip(range(STEPS), loader):
         total += int(labels.sum())
     print(f"total {total}")
 

@@ -22,7 +22,6 @@ class CopyOnWriteDataset(Rule):
     help = "pack the objects into a few arrays or tensors (numpy, torch, pyarrow)"
     default = False
     severity = "info"
-    proof = "static only: the copies are made in the loader's worker processes"
     words = ("Dataset", "__getitem__")
 
     def check(self, module: Module) -> Iterator[Hit]:

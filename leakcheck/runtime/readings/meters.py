@@ -27,6 +27,7 @@ import psutil
 from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.collector import CollectorListener
+from leakcheck.runtime.readings.copies import CopyMeter
 from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.series import Series
@@ -80,6 +81,7 @@ class HostMeter:
         self._statm = _open_statm()
         self._process = psutil.Process()
         self._heap = heap_reader()
+        self.copies = CopyMeter()  # of what children share with us
 
     def read(self) -> dict[str, int]:
         """Return the quick readings."""
@@ -88,13 +90,15 @@ class HostMeter:
             readings[HEAP] = self._heap()
         return readings
 
-    def read_slow(self) -> dict[str, int]:
+    def read_slow(self, step: int) -> dict[str, int]:
         """Return blocks (20-60 us), descriptors (8 us), threads, and children with their memory."""
         readings = {"python.blocks": sys.getallocatedblocks()}
         readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
         children = child_pids()
         readings["processes"] = -1 if children is None else len(children)
         readings[CHILDREN] = anonymous_bytes(children) if children else -1
+        if children:
+            self.copies.read(step, children)
         return {resource: value for resource, value in readings.items() if value >= 0}
 
     def read_outside(self) -> dict[str, int]:

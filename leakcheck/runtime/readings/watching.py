@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from leakcheck.model import Sample
 from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.cycles import GarbageKind
 from leakcheck.runtime.readings.devices import DeviceMeter, devices_reader
 from leakcheck.runtime.readings.heap import heap_reader
@@ -168,7 +169,7 @@ class Watch:
         # before the census, which leaves objects in free lists and chunks in malloc's caches
         devices = self._devices.read()
         quick = self._less_our_own(self._host.read()) | self._host.read_outside() | devices
-        readings |= self._less_our_own(self._host.read_slow())
+        readings |= self._less_our_own(self._host.read_slow(step))
         readings |= self._counted(step, quick) if counts else {}
         flight_recorder.note()
         readings |= self._devices.read_slow(devices)
@@ -283,6 +284,11 @@ class Watch:
     def capacity_bytes(self, device: str) -> int | None:
         """Return how much memory a device has in all, if known."""
         return self._devices.capacity_bytes(device)
+
+    @property
+    def copied(self) -> Copied | None:
+        """The most that child processes copied of what they share with this one."""
+        return self._host.copies.most
 
     @property
     def garbage(self) -> Garbage:
