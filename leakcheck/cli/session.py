@@ -428,13 +428,23 @@ def _in_main_thread() -> bool:
 def others_run() -> bool:
     """Say whether threads run that the program must stop: Python waits for them at its end.
 
-    Or they are in the program's own functions: one in torch as Python ends aborts the process.
+    Or they are in the program's own functions: one in torch as Python ends aborts the process. Or
+    they feed a queue of multiprocessing's, for which it waits until a reader took what is in it.
     """
     executor = sys.modules.get("concurrent.futures.thread")
     stopped_by_python = getattr(executor, "_threads_queues", {})
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
     waited_for = any(not each.daemon and each not in stopped_by_python for each in others)
-    return waited_for or bool(own_codes_elsewhere())
+    return waited_for or bool(own_codes_elsewhere()) or _feed_queues()
+
+
+def _feed_queues() -> bool:
+    """Say whether a queue was put into that did not call `cancel_join_thread`."""
+    util, queues = (sys.modules.get(f"multiprocessing.{name}") for name in ("util", "queues"))
+    wait = getattr(getattr(queues, "Queue", None), "_finalize_join", None)
+    at_exit = getattr(util, "_finalizer_registry", {})
+    callbacks = [each._callback for each in tuple(at_exit.values())]
+    return wait is not None and any(each is wait for each in callbacks)
 
 
 def writable(option: str, path: Path | None) -> Path | None:

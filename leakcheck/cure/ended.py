@@ -10,6 +10,8 @@ import libcst as cst
 from leakcheck.cure.reads import added_to
 from leakcheck.cure.rewriting import beside, body_of
 from leakcheck.cure.sites import LeakSite
+from leakcheck.runtime.readings.meters import COUNTED
+from leakcheck.static.facts.resources import ends
 
 if TYPE_CHECKING:
     from leakcheck.static.module import LoopNode
@@ -26,22 +28,37 @@ _OS_OPEN = "os.close({name})"
 
 
 def closed(site: LeakSite, size: str) -> Iterator[str]:
-    """Close what a line opens where its block ends."""
+    """Close what a line opens where its block ends.
+
+    Where threads, descriptors or processes grow, whatever the line makes may have them; else only
+    what is known to end by more than its last reference.
+    """
     for line in site.lines():
         for part in line.body:
             match part:
                 case cst.Assign(
                     targets=[cst.AssignTarget(target=cst.Name(value=name))],
                     value=cst.Call(func=func),
-                ):
+                ) if site.suspect.kind in COUNTED or _is_ended(site.text(func)):
                     yield _closed(site, line, _end_of(site.text(func), name))
+
+
+def _is_ended(maker: str) -> bool:
+    """Say whether what a call makes has to be ended, as far as the last part of its name tells."""
+    made = maker.rpartition(".")[2]
+    listed = {name.rpartition(".")[2] for group in ("ends", "owned") for name in ends(group)}
+    return made in listed or made in _ENDS or _gives_handle(made)
+
+
+def _gives_handle(made: str) -> bool:
+    return made.startswith("register_") and made.endswith("hook")
 
 
 def _end_of(maker: str, name: str) -> str:
     module, _, made = maker.rpartition(".")
     if maker == "os.open":
         return _OS_OPEN.format(name=name)
-    if made.startswith("register_") and made.endswith("hook"):
+    if _gives_handle(made):
         return f"{name}.remove()"
     return _ENDS.get(made, "{name}.close()").format(name=name, module=module)
 

@@ -204,3 +204,22 @@ def test_asyncio_tells_of_a_task_that_failed_by_itself(run):
     fails = "turn == 9 and asyncio.ensure_future(answer(None))"
 
     assert "exception was never retrieved" in run(STEPS_IN_TASKS.format(also=fails)).stderr
+
+
+def test_a_queue_that_nobody_reads_does_not_keep_a_run_from_ending(run):
+    done = run(
+        "import multiprocessing, torch\n"
+        "model = torch.nn.Linear(16, 8)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "queue = multiprocessing.Queue()\n"
+        "for step in range(600):\n"
+        "    loss = model(torch.randn(4, 16)).pow(2).mean()\n"
+        "    optimizer.zero_grad(); loss.backward(); optimizer.step()\n"
+        "    queue.put([0.0] * 200)\n"
+        "queue.cancel_join_thread()\n"
+        "print('the end')\n"
+    )
+
+    assert done.stdout == "the end\n"  # where it is stopped, Python would wait for a reader
+    assert done.returncode == 1
+    assert "`Queue._buffer`, from global `queue`" in " ".join(done.stderr.split())
