@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_low
-from types import MethodDescriptorType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodDescriptorType,
+    ModuleType,
+    NoneType,
+)
 from typing import Any
 
 from leakcheck.runtime.attribution import hidden
-from leakcheck.runtime.introspection.kinds import ByKind, attribute_of_class, namespace_of
+from leakcheck.runtime.introspection.kinds import (
+    ByKind,
+    attribute_of_class,
+    globals_of,
+    is_of,
+    namespace_of,
+)
 from leakcheck.runtime.introspection.objects import LENGTHS, tensor_type
 from leakcheck.runtime.introspection.tensors import (
     element_bytes_of,
@@ -26,7 +41,7 @@ FIRST_MORE = 2.0  # times what each of the others weighs
 MOST_SHOWN = 4  # times what a view shows, that it keeps: a copy of it would be worth the while
 ROUNDED_TO_BYTES = 16  # by CPython's allocator and by malloc
 SMALL_INTS = range(-5, 257)  # CPython keeps one of each
-_SHARED = (type, type(sys), type(lambda: None), type(len), type(sys._getframe()), type(None), bool)
+_SHARED = (type, ModuleType, BuiltinFunctionType, FrameType, NoneType, bool)
 _NUMBERS, _TEXTS = (int, float, complex, datetime, timedelta), (str, bytes)
 _PLAIN = ByKind(dict.fromkeys((*_NUMBERS, *_TEXTS, list, tuple, dict, set, frozenset)))
 _SLOT_BYTES = 8
@@ -50,9 +65,10 @@ class Weight:
 def weigh_each(things: Sequence[Any], group: int = 1) -> Weight:
     """Weigh things with their parts and the storages of tensors, as many as the budget allows.
 
-    Types, modules, functions and frames are shared and weigh nothing. What the first of several
-    has more than the others is taken to be shared by all: tasks refer to their loop. `group`: how
-    many of the things belong together, as a key and its value.
+    Types, modules and frames are shared and weigh nothing, as do the code and the globals of a
+    function, but for globals that no module has. What the first of several has more than the others
+    is taken to be shared by all: tasks refer to their loop. `group`: how many of the things belong
+    together, as a key and its value.
     """
     seen: set[int] = set()
     storages: set[int] = set()
@@ -100,10 +116,26 @@ class _Parts:
                 continue
             seen.add(id(part))
             yield part
-            stack.extend(gc.get_referents(part))
+            stack.extend(_own_of(part) if type(part) is FunctionType else gc.get_referents(part))
             stack.extend(_kept_by(part))
             if issubclass(type(part), dict):
                 stack.extend(dict.keys(part))  # the collector passes over keys that are text
+
+
+def _own_of(function: FunctionType) -> list[Any]:
+    """Return what a function refers to for itself: its closure, defaults and attributes."""
+    shared = {id(vars(builtins))}
+    if _are_of_module(function.__globals__):
+        shared.add(id(function.__globals__))
+    parts = gc.get_referents(function)
+    return [each for each in parts if type(each) is not CodeType and id(each) not in shared]
+
+
+def _are_of_module(names: dict[str, Any]) -> bool:
+    """Say whether these are the globals of a module, and not those of code that was executed."""
+    name = names.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    return module is not None and is_of(module, ModuleType) and globals_of(module) is names
 
 
 def _kept_by(part: Any) -> list[Any]:

@@ -53,6 +53,27 @@ def test_what_is_shared_by_all_weighs_nothing():
     assert weigh_each([None, True, 5, len, sys, int]).in_bytes == 0
 
 
+def test_a_function_weighs_its_closure_and_defaults_and_not_what_its_module_has():
+    def made(row):
+        kept = [float(i) + row for i in range(100)]
+        return lambda more=(row + 0.5,): (kept, more)
+
+    lists = weigh_each([[float(i) + row for i in range(100)] for row in range(8)]).in_bytes
+    functions = weigh_each([made(row) for row in range(8)]).in_bytes
+
+    assert lists + 200 <= functions <= lists + 600
+    assert weigh_each([test_nothing_weighs_nothing]).in_bytes < 1000
+
+
+def test_a_function_weighs_the_globals_that_no_module_has():
+    def executed(row):
+        names = {"rows": [float(i) + row for i in range(100)]}
+        exec("def f(): return rows", names)
+        return names["f"]
+
+    assert weigh_each([executed(row) for row in range(8)]).in_bytes > 100 * 32
+
+
 def test_nothing_weighs_nothing():
     assert weigh_each([]).in_bytes == 0
 
