@@ -44,7 +44,7 @@ _OF_VERDICTS = {
     "no-steps-in": "no steps seen in {program}; call leakcheck.Sentinel().step() in its loop, or "
     "pass --every-seconds 1",
     "steps-in-children": "no steps seen in {program}: its child processes did most of the work, "
-    "and only those that multiprocessing starts are watched; use leakcheck.Sentinel() in the "
+    "and what `subprocess` starts is not watched; use leakcheck.Sentinel() in the "
     "function that they run, or start them with torchrun -m leakcheck run",
     "too-few-steps": "only {steps} steps were seen; {needed} are needed",
     "too-few-recorded": "only {steps} steps were recorded",

@@ -138,7 +138,7 @@ def test_a_program_whose_children_do_the_work_is_told_where_to_watch(run):
     assert done.returncode == 2
     assert done.stderr == (
         "leakcheck: no steps seen in program.py: its child processes did most of the work, and "
-        "only those that multiprocessing starts are watched; use leakcheck.Sentinel() in the "
+        "what `subprocess` starts is not watched; use leakcheck.Sentinel() in the "
         "function that they run, or start them with torchrun -m leakcheck run\n"
     )
 

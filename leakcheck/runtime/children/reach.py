@@ -1,4 +1,4 @@
-"""Reach each process that multiprocessing starts, as coverage.py does, with no change to it.
+"""Reach each process that the program starts, as coverage.py does, with no change to it.
 
 A forked child, before its own function, calls what was given to
 `multiprocessing.util.register_after_fork`. A spawned child, and one of the fork server, is a new
@@ -9,8 +9,9 @@ multiprocessing's own: no frame of ours is on the stack while the child's functi
 tracebacks, pickles, start method and exit status stay what they are. Where leakcheck cannot be
 imported, or fails, the child runs unwatched.
 
-A child that feeds a training (a DataLoader's worker, a manager's server) is left alone: nothing is
-imported or registered in it. So are processes that multiprocessing does not start.
+A child that the program forks itself is reached by `os.register_at_fork`. One that feeds a training
+(a DataLoader's worker, a manager's server) is left alone: nothing is imported or registered in it.
+So is what `subprocess` starts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 import runpy
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -53,12 +55,15 @@ class Reach:
     def __init__(self, order: ChildOrder) -> None:
         self.order = order
         self._begun_in = os.getpid()  # and in no process twice
+        self._forked = 0  # by the program, past multiprocessing
+        self._forks_itself = False  # now
 
     def install(self) -> None:
         """Reach the children that this process starts from now on."""
         when_loaded("multiprocessing.util", self._reach_forked)
         if not _is_imported_anew():
             when_loaded("multiprocessing.spawn", self._reach_spawned)
+        os.register_at_fork(before=self._note_fork, after_in_child=self._begin_itself)
 
     def _reach_forked(self, util: ModuleType) -> None:
         util.register_after_fork(self, Reach._begin)
@@ -69,7 +74,21 @@ class Reach:
             self._begun_in = os.getpid()
             if (spawn := sys.modules.get("multiprocessing.spawn")) is not None:
                 self._reach_spawned(spawn)
-            begin_watch(self.order, process)
+            begin_watch(self.order, process.name, process)
+
+    def _note_fork(self) -> None:
+        """Before a fork: see whether the program makes it itself, and count it if so."""
+        self._forks_itself = False
+        with suppress(ValueError):  # no line of Python's forks
+            caller = sys._getframe(1).f_globals.get("__name__")
+            by_library = type(caller) is str and caller.startswith("multiprocessing.")
+            self._forks_itself = not by_library
+            self._forked += self._forks_itself
+
+    def _begin_itself(self) -> None:
+        if self._forks_itself and self._begun_in != os.getpid():
+            self._begun_in = os.getpid()
+            begin_watch(self.order, f"fork {self._forked}")
 
     def _reach_spawned(self, spawn: ModuleType) -> None:
         prepare: Any = spawn.get_preparation_data

@@ -34,12 +34,16 @@ from leakcheck.runtime.sentinel import Sentinel
 LAST = -1_000_000  # the priority among the finalizers of multiprocessing
 
 
-def begin_watch(order: ChildOrder, process: Any) -> None:
-    """Watch the child process that we are in; it never raises."""
+def begin_watch(order: ChildOrder, name: str, process: Any = None) -> None:
+    """Watch the child process that we are in; it never raises.
+
+    `process`: as multiprocessing has it, None of one that the program forked itself.
+    """
     with suppress(Exception):
-        watch = ChildWatch(order, process.name)
+        watch = ChildWatch(order, name)
         watch.begin()
-        if sys.version_info >= (3, 13):  # errors are handled there before the finalizers run
+        # errors are handled there before the finalizers run
+        if process is not None and sys.version_info >= (3, 13):
             process.run = _noting(process.run, watch.note)
 
 

@@ -12,12 +12,15 @@ from leakcheck.runtime.recording import read_recordings
 pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 SPAWNED, HOGWILD = ("SpawnProcess-1", "SpawnProcess-2"), ("Process-1", "Process-2")
+FORKED = ("fork 1", "fork 2")
 # arguments -> the processes of the leaking program that leak, the line and the holder
 LEAKS = {
     ("spawned.py",): (SPAWNED, 20, "local `losses` in train()"),
     ("ddp.py",): (("rank 1",), 25, "local `losses` in train()"),
     ("hogwild.py", "fork"): (HOGWILD, 20, "global `losses`"),
     ("hogwild.py", "spawn"): (HOGWILD, 20, "global `losses`"),
+    ("forked.py",): (FORKED, 22, "global `losses`"),
+    ("forked.py", "exit"): (FORKED, 22, "global `losses`"),
     ("pool.py", "executor", "forkserver"): (("ForkServerProcess-1",), 23, "global `losses`"),
     ("pool.py", "left", "fork"): (("ForkProcess-1",), 23, "global `losses`"),
     ("pool.py", "pool", "fork"): (("ForkPoolWorker-1",), 23, "global `losses`"),
