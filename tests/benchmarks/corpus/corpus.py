@@ -3,6 +3,7 @@
     python corpus.py extract MIRRORS FILES          # FILES/<id>/before.py and after.py of each case
     python corpus.py score FILES [--args ...]       # each file alone
     python corpus.py repositories MIRRORS           # as a user runs it: whole trees, at each commit
+    python corpus.py score FILES --by-rule          # the table in rules/README.md
 
 `--cases unseen.jsonl` takes the leaks that were collected to measure, and not to develop, rules;
 so do `held_out.jsonl` and `fresh_graphs.jsonl`.
@@ -38,9 +39,9 @@ def main() -> None:
     if options.do == "extract":
         extract(cases, options.source, options.files)
     elif options.do == "score":
-        report(score_files(cases, options.source, _command(options)), options.verbose)
+        tell(score_files(cases, options.source, _command(options)), options)
     else:
-        report(score_repositories(cases, options.source, _command(options)), options.verbose)
+        tell(score_repositories(cases, options.source, _command(options)), options)
 
 
 def extract(cases: Sequence[Case], mirrors: Path, out: Path) -> None:
@@ -96,6 +97,25 @@ def score_repositories(
             found = _lint(command, sorted(paths), str(clone))
         for case in group:
             yield case, (_hits(case, found.get(case["path"], ())), None)
+
+
+def tell(scored: Iterator[tuple[Case, Any]], options: argparse.Namespace) -> None:
+    """Print what was found, by rule or by part of the corpus."""
+    if options.by_rule:
+        report_rules(scored)
+    else:
+        report(scored, options.verbose)
+
+
+def report_rules(scored: Iterator[tuple[Case, Any]]) -> None:
+    """Print a table: of how many leaks and look-alikes each rule has a finding on the lines."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for case, (hits, _) in scored:
+        sums.update((rule, case["label"]) for rule in {hit["rule"] for hit in hits})
+    rules = sorted({rule for rule, _ in sums}, key=lambda rule: (-sums[rule, "leak"], rule))
+    print("| rule | leaks found | look-alikes flagged |\n|---|---|---|")
+    for rule in rules:
+        print(f"| {rule} | {sums[rule, 'leak']} | {sums[rule, 'clean']} |")
 
 
 def report(scored: Iterator[tuple[Case, Any]], verbose: bool) -> None:
@@ -181,6 +201,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--args", default="", help='options of the check: "--select ALL"')
     parser.add_argument("--cases", type=Path, default=MANIFEST, help="a manifest of cases")
     parser.add_argument("--verbose", action="store_true", help="a line a case")
+    parser.add_argument("--by-rule", action="store_true", help="a line a rule")
     return parser.parse_args()
 
 
