@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.model import AttributeEffect, FileFacts
-from leakcheck.static.facts.resources import ends
+from leakcheck.static.facts.resources import kept_open, makers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 
 _AGAIN = re.compile(
     r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|run|process|write|save|log|"
@@ -24,14 +25,14 @@ class OverwrittenWhileOpen(Rule):
     summary = "a resource is opened into an attribute whose previous one is still open"
     help = "close the old one first, or refuse a second call"
     proof = "static only: CPython closes the file that is dropped, so one stays open"
-    words = ("open(", "File(", "Writer(", "Pool", "socket", "Popen", "VideoCapture", "Temporary")
+    words = (*makers("owned", "ends"), *api("module-hooks"), *api("tensor-hooks"))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what the methods that are called again and again bind on self."""
         facts = module.facts.facts
         for use in facts.uses:
             method = facts.method_around(use.function)
-            if method is None or not _AGAIN.match(method.name) or not _opens(use):
+            if method is None or not _AGAIN.match(method.name) or not _opens(facts, use):
                 continue
             if not use.guarded and not _looked_at(facts, use):
                 yield self.hit(
@@ -39,12 +40,9 @@ class OverwrittenWhileOpen(Rule):
                 )
 
 
-def _opens(use: AttributeEffect) -> bool:
-    made = use.value.text if use.value is not None and use.value.kind == "call" else ""
+def _opens(facts: FileFacts, use: AttributeEffect) -> bool:
     return (
-        use.role == "bind"
-        and use.holder == "self"
-        and (made in ends("owned") or made in ends("ends"))
+        use.role == "bind" and use.holder == "self" and bool(kept_open(facts, use, "owned", "ends"))
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
-from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
-from leakcheck.static.facts.resources import ends
+from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
+from leakcheck.static.facts.resources import enders, kept_open, makers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -20,17 +20,7 @@ class ResourceLeftByOwner(Rule):
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
     proof = "static only: CPython closes the file with its owner, so none stays open"
-    words = (
-        "def close",
-        "open",
-        "File",
-        "Writer",
-        "Pool",
-        "socket",
-        "Popen",
-        "VideoCapture",
-        "Temporary",
-    )
+    words = (*makers("owned", "ends", "proxied"), *api("module-hooks"), *api("tensor-hooks"))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each class that has a closing method acquires."""
@@ -42,7 +32,7 @@ class ResourceLeftByOwner(Rule):
             ending = _closing(module.facts, member)
             closed_last = ending != ["__del__"]
             for use in member.binds() if closed_last else ():
-                made = _acquired(module.facts.facts, use)
+                made = kept_open(module.facts.facts, use, *_GROUPS)
                 closing = [name for name in ending if not _only_pauses(member, name, use)]
                 if not made or not (closing or made in api("writers")):
                     continue
@@ -106,18 +96,7 @@ def _closes(module: Module, member: Member, name: str) -> tuple[Evidence, ...]:
     return (Evidence(place, "closing", name),)
 
 
-def _acquired(facts: FileFacts, use: AttributeEffect) -> str:
-    """Return what opens the resource, here or where a local name was bound to it."""
-    values = [use.value] if use.value is not None else []
-    if values and values[0].kind == "name":
-        local = values[0].text
-        bound = (b for b in facts.bindings if b.function == use.function and b.name == local)
-        values = [binding.value for binding in bound]
-    return next((value.text for value in values if _opens(value)), "")
-
-
-def _opens(value: Expr) -> bool:
-    return value.kind == "call" and (value.text in ends("owned") or value.text in ends("ends"))
+_GROUPS = ("owned", "ends", "proxied")
 
 
 def _is_finalized(facts: FileFacts, name: str) -> bool:
@@ -136,14 +115,14 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
     linked = member.file
     if _is_finalized(linked.facts, name):
         return False
-    enders = {*ends("owned").get(made, ()), *ends("ends").get(made, ()), *api("closing-methods")}
+    releases = enders(made) | {*api("closing-methods")}
     for facts, use in linked.uses_of(name, member):
         if use.how == "returned" and _is_property(facts, use):
             method = facts.functions[use.function].name
-            if not _only_used(member, method, enders):
+            if not _only_used(member, method, releases):
                 return False
             continue
-        if use.role in ("escape", "take") or use.how in enders:
+        if use.role in ("escape", "take") or use.how in releases:
             return False
         if use.role == "bind" and facts.method_around(use.function) is None:
             return False
@@ -157,7 +136,7 @@ def _is_property(facts: FileFacts, use: AttributeEffect) -> bool:
     return use.function >= 0 and "property" in facts.functions[use.function].decorators
 
 
-def _only_used(member: Member, name: str, enders: set[str]) -> bool:
+def _only_used(member: Member, name: str, releases: frozenset[str]) -> bool:
     """Whether everybody only calls methods of it, and none that ends it."""
     uses = (use for _, use in member.file.uses_of(name, member))
-    return all(use.role not in ("escape", "take") and use.how not in enders for use in uses)
+    return all(use.role not in ("escape", "take") and use.how not in releases for use in uses)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
-from leakcheck.static.facts.resources import acquired, ends, left_open, runs_once
+from leakcheck.static.facts.resources import acquired, ends, left_open, makers, runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
 _KNOWN = frozenset([*ends("ends"), *ends("proxied")])
+_CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection")
 _HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
 
 
@@ -22,16 +23,7 @@ class WorkersNeverEnded(Rule):
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
     proof = "static only: CPython ends the workers of a pool that is dropped, so none stays"
-    words = (
-        "Pool",
-        "Manager",
-        "new_event_loop",
-        "ClientSession",
-        "vertex_list",
-        "get_connection",
-        "getconn",
-        "SummaryWriter",
-    )
+    words = (*makers("ends", "proxied"), *_CONNECTIONS)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that starts something, in a function that runs more than once."""
@@ -70,9 +62,6 @@ def _ended(member: Member, name: str) -> bool:
 def _probes(call: Call) -> bool:
     """A connection asked for and thrown away."""
     return call.fate == "dropped" and call.method in _CONNECTIONS and call.function >= 0
-
-
-_CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection")
 
 
 def _makes_its_object(linked: Linked, call: Call) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.targets import callee, may_mean
 from leakcheck.static.names import table
 
@@ -23,6 +23,63 @@ def ends(group: str) -> Mapping[str, frozenset[str]]:
     """Return what is acquired, and the methods that end it: "ends" or "owned"."""
     listed = cast("dict[str, list[str]]", table("resource_api")[group])
     return {name: frozenset(methods) for name, methods in listed.items()}
+
+
+def makers(*groups: str) -> tuple[str, ...]:
+    """Return the last words of what is called to acquire what the groups list: `Pool`, `open`."""
+    return tuple(sorted({name.rpartition(".")[2] for group in groups for name in ends(group)}))
+
+
+def kept_open(facts: FileFacts, use: AttributeEffect, *groups: str) -> str:
+    """Return what has to be released that an attribute is bound to, as `enders` knows it, or "".
+
+    Here, or where a local name was bound to it. A hook of what the same function makes is released
+    with that.
+    """
+    values = [use.value] if use.value is not None else []
+    if values and values[0].kind == "name":
+        local = values[0].text
+        bound = (b for b in facts.bindings if b.function == use.function and b.name == local)
+        values = [binding.value for binding in bound]
+    for value in values:
+        owner, _, method = value.text.rpartition(".")
+        if value.kind != "call":
+            continue
+        if method in _hooks():
+            return method if not _is_made_here(facts, use, owner) else ""
+        if any(value.text in ends(group) for group in groups):
+            return value.text if not _is_found_again(facts, use, value) else ""
+    return ""
+
+
+def enders(made: str) -> frozenset[str]:
+    """Return the methods that release what `kept_open` tells."""
+    if made in _hooks():
+        return frozenset(["remove"])
+    groups = ("owned", "ends", "proxied")
+    return frozenset().union(*(ends(group).get(made, frozenset()) for group in groups))
+
+
+def _hooks() -> frozenset[str]:
+    return _named("module-hooks") | _named("tensor-hooks")
+
+
+def _is_made_here(facts: FileFacts, use: AttributeEffect, owner: str) -> bool:
+    """Whether the function makes what a hook is registered with: `self.model = Model()`."""
+    root, _, rest = owner.partition(".")
+    name = rest.partition(".")[0] if root == "self" else root
+    bound = facts.uses if root == "self" else facts.bindings
+    return any(
+        each.name == name and each.function == use.function and each.value.kind != "name"
+        for each in bound
+        if each.value is not None and getattr(each, "role", "bind") == "bind"
+    )
+
+
+def _is_found_again(facts: FileFacts, use: AttributeEffect, value: Expr) -> bool:
+    """Whether a figure has a number or a name, by which the same one is given each time."""
+    calls = (each for each in facts.calls_in(use.function) if each.qualified == value.text)
+    return value.text in _named("figures") and any(each.argument("num", 0) for each in calls)
 
 
 @cache
