@@ -2,8 +2,11 @@
 
 import os
 import signal
+import sys
 import threading
 import time
+
+times = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & has it ignored
 inside, caught = False, 0  # no Event: one that is interrupted may keep its lock
@@ -11,7 +14,7 @@ inside, caught = False, 0  # no Event: one that is interrupted may keep its lock
 
 def interrupt():
     global inside
-    for number in range(300):
+    for number in range(times):
         while not inside:
             time.sleep(0.0005)
         inside = False
@@ -21,7 +24,7 @@ def interrupt():
 
 sender = threading.Thread(target=interrupt)
 sender.start()
-for _ in range(300):
+for _ in range(times):
     try:
         inside = True
         while True:
