@@ -40,6 +40,7 @@ WIDE = 0.5  # of a rate, for its interval to say little
 LEAST_BLOCKS = 1.0  # a step, to be the program's own: readings of ours leave up to 0.6 behind
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
+MOST_GAINED = 2.0  # times what the process gains, that a suspect may weigh: more it shares
 ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
 # of several that grow, the first of these is told
 MOST_TELLING: tuple[Kind, ...] = (
@@ -63,7 +64,8 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
     else:
         adding_up = _adding_up(suspects, rates) if beside is None else suspects
         in_use = _bytes_per_step(course, with_blocks=True)[0]
-        suspects = _with_rest(adding_up, in_use and in_use - (beside or 0.0))
+        possible = tuple(_without_shared(one, in_use) for one in adding_up)
+        suspects = _with_rest(possible, in_use and in_use - (beside or 0.0))
     age = course.loop.watch.oldest_node_age_steps
     return tuple(
         replace(each, fix=fitting(each), evidence=_evidence(each, rates, age)) for each in suspects
@@ -124,6 +126,16 @@ def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[
             suspect = replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
         scaled.append(suspect)
     return tuple(scaled)
+
+
+def _without_shared(suspect: Suspect, in_use: float | None) -> Suspect:
+    """Take the bytes from a suspect that weighs more than is gained: its parts are others' too."""
+    if in_use is None or (suspect.bytes_per_step or 0.0) <= MOST_GAINED * in_use:
+        return suspect
+    unweighed = suspect.trace and replace(
+        suspect.trace, links=tuple(replace(one, retained_bytes=None) for one in suspect.trace.links)
+    )
+    return replace(suspect, bytes_per_step=None, trace=unweighed)
 
 
 def _with_rest(suspects: tuple[Suspect, ...], in_use: float | None) -> tuple[Suspect, ...]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leakcheck.model import Suspect
+from leakcheck.model import LeakTrace, Link, Suspect
 from leakcheck.report.charts import _EVIDENCE
 from leakcheck.runtime.accounts import (
     KINDS,
@@ -19,6 +19,7 @@ from leakcheck.runtime.accounts import (
     _seldom_bytes,
     _weighed,
     _with_rest,
+    _without_shared,
     _worth_telling,
 )
 from leakcheck.runtime.judgement.judge import JUDGES, read
@@ -42,6 +43,22 @@ def test_a_heap_that_is_unknown_or_gains_less_than_the_others_changes_nothing(in
 
 def test_of_two_graphs_nobody_knows_which_has_how_much():
     assert _with_rest((GRAPH, GRAPH), 278_000.0) == (GRAPH, GRAPH)
+
+
+def test_what_weighs_far_more_than_the_process_gains_shares_its_parts():
+    links = (Link(".kept", "dict"), Link("[x]", "_Info", 3 << 30, suspect=True))
+    weighed = Suspect("object", "dict of _Info", 1.0, 9e6, trace=LeakTrace("global `kept`", links))
+
+    told = _without_shared(weighed, 100_000.0)
+
+    assert (told.objects_per_step, told.bytes_per_step) == (1.0, None)
+    assert [link.retained_bytes for link in told.trace.links] == [None, None]
+    assert [link.suspect for link in told.trace.links] == [False, True]
+
+
+@pytest.mark.parametrize("in_use", [None, 300.0])
+def test_what_weighs_about_as_much_as_is_gained_is_told_as_weighed(in_use):
+    assert _without_shared(GRAPH, in_use) == GRAPH
 
 
 @pytest.mark.parametrize(("with_blocks", "per_step"), [(True, 4000.0 + 16 * 64), (False, 4000.0)])

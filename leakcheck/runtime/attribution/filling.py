@@ -90,7 +90,7 @@ class Filling:
         steps = round(max(0, limit - length) / per_step) if per_step else 0
         if not of_library:
             self.full_in_steps = max(self.full_in_steps, steps)
-        if id(container) in self._told:
+        if id(container) in self._told or not found.told.holder:
             return
         self._told.add(id(container))
         if length < limit and objects.length_reader(type(container)) is not None:

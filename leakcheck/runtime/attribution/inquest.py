@@ -90,7 +90,7 @@ class Inquest:
         apart_steps: float,
     ) -> None:
         self.leads: list[Lead] = []
-        self._weak: list[Lead] = []  # of weak references: others hold what these refer to
+        self._weak: list[Lead] = []  # of weak references, or held by who knows what: told if alone
         self.doubtful: list[Lead] = []  # in containers of a fixed size, which rightly renew them
         self.memo = False  # an lru_cache without a limit, or a defaultdict, grows
         self.keyed = False  # some lead is held by a container that finds things by key
@@ -181,7 +181,8 @@ class Inquest:
 
     def _follow(self, target: Any) -> Retention:
         found = self._follower.follow(target)
-        if (grower := self._grower_by_id.get(found.measured)) is not None:
+        grower = self._grower_by_id.get(found.measured)
+        if grower is not None and found.told.holder:
             gained = round(grower.per_step * self._growth.steps)
             self.grown[found.told.holder] = Grown(
                 found.way, grower.length, gained, is_due_in_time(grower.container)
@@ -334,7 +335,9 @@ class Inquest:
         lead = replace(lead, blocks_per_step=grower.per_step * each.blocks, whole=True)
         lead = replace(lead, resources=resources_in(elements), plain=are_plain(elements))
         lead = replace(lead, view_keeps_bytes=kept_by_views(elements, each.in_bytes))
-        (self._weak if objects.all_weak(elements) else self.leads).append(lead)
+        # one whose holder there was no time to find may be what a lead before it keeps
+        doubted = objects.all_weak(elements) or not found.told.holder
+        (self._weak if doubted else self.leads).append(lead)
 
     def _object_lead(self, kind: type, grown: int, newest: Any) -> None:
         found = self._follow(newest)

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 import torch
 
 from leakcheck.report.reasons import told
+from leakcheck.runtime.attribution import inquest
 from leakcheck.runtime.attribution.window import Window
 from tests.runtime.attribution.windows import STEPS, through_a_window
 
@@ -33,6 +34,15 @@ def test_a_container_with_a_limit_is_only_filling():
     assert suspects == ()
     assert notice.kind == "bounded"
     assert told(notice).endswith("holds 64 of at most 5000 and is full in 4936 steps")
+
+
+def test_what_fills_up_is_not_told_where_there_was_no_time_to_find_its_holder(monkeypatch):
+    monkeypatch.setattr(inquest, "SEARCH_S", 0.0)
+    window = deque(maxlen=5000)
+
+    _, notices = through_a_window(lambda: window.append(torch.zeros(2)))
+
+    assert notices == ()
 
 
 def test_a_limit_that_memory_has_no_room_for_is_none():
