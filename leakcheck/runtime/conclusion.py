@@ -232,9 +232,10 @@ def _rises(course: Course, steps: int) -> Reason | None:
         code = "not-full-yet" if limited.told.code == "limited" else "goes-on-yet"
         return Reason.of(code, limit=limited.told)
     rising = counters_that_rise(watch.slow, short=steps < SHORT_RUN_STEPS)
-    rising = [name for name in rising if not course.loop.excuses.hold_for(name)]
-    if rising:
-        return Reason.of("rose", resources=tuple(rising), steps=steps)
+    readings = (read_known(watch.slow, name) for name in rising)
+    unexcused = course.loop.excuses.without([each for each in readings if each is not None])
+    if unexcused:
+        return Reason.of("rose", resources=_names(unexcused), steps=steps)
     climbing = course.loop.excuses.still_climbing(
         watch.sources, course.loop.tolerance.per_step_bytes
     )

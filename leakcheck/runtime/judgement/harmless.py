@@ -166,12 +166,13 @@ class Excuses:
     ) -> None:
         """Let plain objects grow that were below the tolerance; what grows faster is no part.
 
-        `rates`: how fast what is counted exactly grew, which goes on with them; `per_step`: bytes
+        `rates`: how fast all that was confirmed grew, which goes on with them; `per_step`: bytes
         that they gain.
         """
         if any(one.kind == "below-tolerance" for one in notices):
             self._tolerated_bytes, self.tolerated_per_step = tolerance_bytes, per_step
-            self.tolerated = {name: AS_FAST * rate for name, rate in (rates or {}).items()}
+            faster = {name: AS_FAST * rate for name, rate in (rates or {}).items()}
+            self.tolerated = {**self.tolerated, **faster}
 
     def tolerate_no_more(self) -> None:
         """Let nothing grow any more because it is little."""
@@ -187,9 +188,10 @@ class Excuses:
 
     def _is_tolerated(self, reading: Reading) -> bool:
         per_step = reading.line.per_step
-        if reading.resource in PLAIN:
-            return _in_bytes(reading.resource, per_step) < self._tolerated_bytes
-        return per_step <= self.tolerated.get(reading.resource, 0.0)
+        little = reading.resource in PLAIN and (
+            _in_bytes(reading.resource, per_step) < self._tolerated_bytes
+        )
+        return little or per_step <= self.tolerated.get(reading.resource, 0.0)
 
     def hold_for(self, resource: str) -> bool:
         """Say whether `resource` may grow for now."""

@@ -84,8 +84,11 @@ def recorded(tmp_path, monkeypatch):
     sys.modules.pop("recorder")
 
 
-def test_a_library_s_log_of_numbers_is_one(recorded):
-    assert logs_of_libraries([recorded], 1024) == (recorded,)
+@pytest.mark.parametrize("kind", ["Tensor", "TensorBase"])  # fastai has a class of its own
+def test_a_library_s_log_of_numbers_is_one(recorded, kind):
+    log = replace(recorded, what=f"{kind} (scalar) float32")
+
+    assert logs_of_libraries([log], 1024) == (log,)
 
 
 @pytest.mark.parametrize(
