@@ -11,7 +11,7 @@ from leakcheck.cure.reads import added_to
 from leakcheck.cure.rewriting import beside, body_of
 from leakcheck.cure.sites import LeakSite
 from leakcheck.runtime.readings.meters import COUNTED
-from leakcheck.static.facts.resources import ends
+from leakcheck.static.facts.resources import makers
 
 if TYPE_CHECKING:
     from leakcheck.static.module import LoopNode
@@ -46,8 +46,7 @@ def closed(site: LeakSite, size: str) -> Iterator[str]:
 def _is_ended(maker: str) -> bool:
     """Say whether what a call makes has to be ended, as far as the last part of its name tells."""
     made = maker.rpartition(".")[2]
-    listed = {name.rpartition(".")[2] for group in ("ends", "owned") for name in ends(group)}
-    return made in listed or made in _ENDS or _gives_handle(made)
+    return made in makers("ends", "owned") or made in _ENDS or _gives_handle(made)
 
 
 def _gives_handle(made: str) -> bool:

@@ -156,6 +156,18 @@ def _copied(course: Course) -> Copied | None:
     return copied if told else None
 
 
+def _too_much(copied: Copied | None, room_bytes: int) -> Reason | None:
+    """Say that what children still share does not fit into memory once it is copied."""
+    if copied is None or copied.shared_bytes <= room_bytes:
+        return None
+    return Reason.of(
+        "copies-do-not-fit",
+        processes=copied.processes,
+        shared_bytes=copied.shared_bytes,
+        room_bytes=room_bytes,
+    )
+
+
 def _verdict(
     course: Course, steps: int, broken: str, children: Reading | None
 ) -> tuple[Verdict, Reason | None]:
@@ -187,14 +199,8 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
         return doubt
     if children is not None:
         return Reason.of("children-grow", per_step=children.line.per_step)
-    copied, room_bytes = _copied(course), host_room_bytes()
-    if copied is not None and room_bytes is not None and copied.shared_bytes > room_bytes:
-        return Reason.of(
-            "copies-do-not-fit",
-            processes=copied.processes,
-            shared_bytes=copied.shared_bytes,
-            room_bytes=room_bytes,
-        )
+    if (too_much := _too_much(_copied(course), host_room_bytes())) is not None:
+        return too_much
     if not course.loop.excuses.hold_for("host.heap"):
         gained_bytes = creep_per_step(course.loop.watch.quick, course.loop.span.origin) * steps
         if gained_bytes > course.loop.tolerance.total_bytes:

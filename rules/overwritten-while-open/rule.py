@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.model import AttributeEffect, FileFacts
-from leakcheck.static.facts.resources import kept_open, makers
+from leakcheck.static.facts.resources import kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.shape import api
 
 _AGAIN = re.compile(
     r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|run|process|write|save|log|"
@@ -25,7 +24,7 @@ class OverwrittenWhileOpen(Rule):
     summary = "a resource is opened into an attribute whose previous one is still open"
     help = "close the old one first, or refuse a second call"
     proof = "static only: CPython closes the file that is dropped, so one stays open"
-    words = (*makers("owned", "ends"), *api("module-hooks"), *api("tensor-hooks"))
+    words = openers("owned", "ends")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what the methods that are called again and again bind on self."""

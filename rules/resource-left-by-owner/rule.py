@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
-from leakcheck.static.facts.resources import enders, kept_open, makers
+from leakcheck.static.facts.resources import enders, kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -20,7 +20,7 @@ class ResourceLeftByOwner(Rule):
     summary = "an object that can be closed leaves a resource of its own open"
     help = "release it in the same closing method as the others"
     proof = "static only: CPython closes the file with its owner, so none stays open"
-    words = (*makers("owned", "ends", "proxied"), *api("module-hooks"), *api("tensor-hooks"))
+    words = openers("owned", "ends", "proxied")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each class that has a closing method acquires."""

@@ -20,6 +20,7 @@ from leakcheck.tracked import instances
 
 MOST_ASKED = 4  # children; the others are taken to be like them
 RARER = 1.5  # times the steps, from one look to the next
+LEAST_NAMED_BYTES = 8 << 20  # copied, for the heap to be searched for the loader: 0.1 s
 DEEPEST = 4  # data sets inside data sets that are looked through: subsets, concatenations
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _OWN, _ANONYMOUS = b"Private_Dirty", b"Anonymous"
@@ -66,6 +67,7 @@ class CopyMeter:
     def __init__(self) -> None:
         self._first: dict[int, _Pages] = {}  # by process
         self._next_step = 0
+        self._container: tuple[str, int] | None = None  # once it was searched for
         self.most: Copied | None = None  # that was copied at once, by children that all ran
 
     def read(self, step: int, children: Sequence[int]) -> None:
@@ -82,11 +84,15 @@ class CopyMeter:
         copied = sum(pages.copied_since(self._first[pid]) for pid, pages in asked.items())
         if self.most is None or copied * share > self.most.copied_bytes:
             shared = sum(pages.shared_bytes for pages in asked.values())
-            container, length = _longest_container()
-            if length < copied / len(asked) / _PAGE_BYTES:  # it is not for these objects
-                container, length = "", 0
             of_all = round(copied * share), round(shared * share)
-            self.most = Copied(len(children), *of_all, container, length)
+            self.most = Copied(len(children), *of_all, *self._named(copied / len(asked)))
+
+    def _named(self, of_each_bytes: float) -> tuple[str, int]:
+        """Return the container that may be copied, if it has as many objects as are pages."""
+        if self._container is None and of_each_bytes >= LEAST_NAMED_BYTES:
+            self._container = _longest_container()
+        name, length = self._container or ("", 0)
+        return (name, length) if length >= of_each_bytes / _PAGE_BYTES else ("", 0)
 
 
 def _pages_of(pid: int) -> _Pages | None:

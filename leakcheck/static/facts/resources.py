@@ -30,6 +30,11 @@ def makers(*groups: str) -> tuple[str, ...]:
     return tuple(sorted({name.rpartition(".")[2] for group in groups for name in ends(group)}))
 
 
+def openers(*groups: str) -> tuple[str, ...]:
+    """Return the last words of all that `kept_open` knows: hooks, too."""
+    return (*makers(*groups), *sorted(_hooks()))
+
+
 def kept_open(facts: FileFacts, use: AttributeEffect, *groups: str) -> str:
     """Return what has to be released that an attribute is bound to, as `enders` knows it, or "".
 
@@ -68,12 +73,10 @@ def _is_made_here(facts: FileFacts, use: AttributeEffect, owner: str) -> bool:
     """Whether the function makes what a hook is registered with: `self.model = Model()`."""
     root, _, rest = owner.partition(".")
     name = rest.partition(".")[0] if root == "self" else root
-    bound = facts.uses if root == "self" else facts.bindings
-    return any(
-        each.name == name and each.function == use.function and each.value.kind != "name"
-        for each in bound
-        if each.value is not None and getattr(each, "role", "bind") == "bind"
-    )
+    own = (each for each in facts.uses if each.role == "bind")
+    bound = own if root == "self" else facts.bindings
+    here = (each.value for each in bound if (each.name, each.function) == (name, use.function))
+    return any(value is not None and value.kind != "name" for value in here)
 
 
 def _is_found_again(facts: FileFacts, use: AttributeEffect, value: Expr) -> bool:

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from leakcheck.report.reasons import said
+from leakcheck.runtime.conclusion import _too_much
 from leakcheck.runtime.readings.children import child_pids
+from leakcheck.runtime.readings.copies import Copied
 
 pytestmark = pytest.mark.skipif(child_pids() is None, reason="needs /proc")
 
@@ -137,3 +140,13 @@ print(json.dumps([meter.most]))
 """
 
     assert told(ended, forked) == [None]
+
+
+def test_that_what_is_still_shared_would_not_fit_leaves_a_run_unclear():
+    copied = Copied(4, copied_bytes=1 << 30, shared_bytes=3 << 30)
+
+    assert _too_much(copied, room_bytes=4 << 30) is None
+    assert said(_too_much(copied, room_bytes=2 << 30)) == (
+        "4 child processes copy what they share with the program, bit by bit: 3.0 GiB more, and "
+        "there is room for 2.0 GiB"
+    )
