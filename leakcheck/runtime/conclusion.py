@@ -307,7 +307,7 @@ def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
             reading = growing.get(resource) or read_known(source, resource)
             if reading is None or resource == GARBAGE or is_category(resource):
                 continue
-            in_doubt = resource in doubted or _may_follow(course, reading)
+            in_doubt = resource in doubted or (bool(doubted) and _may_follow(course, reading))
             verdict: Verdict = "unclear" if in_doubt else "steady"
             if _grows(course, reading, growing):
                 verdict = "growing"
@@ -330,7 +330,7 @@ def _may_follow(course: Course, reading: Reading) -> bool:
     """Say whether memory may grow with what leaks: its interval is too wide to say."""
     memory = reading.resource == "host.rss" or is_in_use(reading.resource)
     climbs = reading.line.per_step > 0 and reading.line.high > course.loop.tolerance.per_step_bytes
-    return course.stage.name == "growing" and memory and climbs
+    return memory and climbs
 
 
 def _room_bytes(course: Course, resource: str) -> int | None:

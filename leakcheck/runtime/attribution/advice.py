@@ -10,6 +10,7 @@ from itertools import pairwise
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Reason, Suspect
 from leakcheck.runtime.attribution.library import is_optimizer_state
 from leakcheck.runtime.attribution.names import ADDS
+from leakcheck.source.words import words
 
 _FOR_BACKWARD = re.compile(r"log_?prob|entrop|log_?pi\b")  # what policy gradients are made of
 _GENERAL: dict[str, Reason] = {
@@ -52,6 +53,14 @@ def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> Reason | None:
             return rewritten
     method = _registers_hook(statement)
     return Reason.of("remove-hook", method=f"{method}()") if method else _GENERAL.get(kind)
+
+
+def adds_without_graph(code: str) -> bool:
+    """Say whether a line adds what has no graph any more: `losses.append(loss.item())`."""
+    match _parsed(code):
+        case ast.Expr(value=ast.Call(args=[*_, ast.Call() as added])):
+            return _method(added) in words("methods", "detaches")
+    return False
 
 
 def is_general(fix: Reason) -> bool:

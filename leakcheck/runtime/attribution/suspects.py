@@ -9,6 +9,7 @@ from leakcheck.model import Holder, Kind, LeakTrace, Link, Place, Reason, Suspec
 from leakcheck.runtime.attribution.advice import (
     LOOK_OUTSIDE,
     NO_CREATE_GRAPH,
+    adds_without_graph,
     fix_for,
     is_general,
 )
@@ -219,6 +220,8 @@ def _places(lead: Lead) -> tuple[Place, ...]:
     places: list[Place] = []
     for counts in (lead.lines, lead.made_at):
         positive = Counter({site: count for site, count in counts.items() if count > 0})
+        if lead.kind == "graph":
+            positive = _with_graph(positive)
         total = positive.total() if hasattr(positive, "total") else sum(positive.values())
         for site, count in positive.most_common(MOST_PLACES):
             if all((each.line, each.function) != (site.line, site.function) for each in places):
@@ -227,6 +230,16 @@ def _places(lead: Lead) -> tuple[Place, ...]:
     holders = [frames.place(site) for site in lead.held_at]
     new = [each for each in holders if (each.line, each.code) not in known]
     return tuple(places[:MOST_PLACES] + new[:MOST_HOLDER_PLACES])
+
+
+def _with_graph(lines: Counter[Site]) -> Counter[Site]:
+    """Leave out the lines that add to the same container what has no graph, unless all do."""
+    adding = {
+        site: count
+        for site, count in lines.items()
+        if not adds_without_graph(frames.place(site).code)
+    }
+    return Counter(adding or lines)
 
 
 def _underlined(trace: LeakTrace) -> LeakTrace:

@@ -9,7 +9,7 @@ from torch.optim import SGD
 
 from leakcheck.model import Holder, LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
-from leakcheck.runtime.attribution.advice import fitting, fix_for
+from leakcheck.runtime.attribution.advice import adds_without_graph, fitting, fix_for
 from tests.holders import held_by
 
 
@@ -283,3 +283,18 @@ def test_what_a_compiler_keeps_for_each_shape_is_to_be_compiled_once():
     assert fitting(replace(kept, trace=trace)) == Reason("compile-once")
     own = replace(kept.holder, root=replace(root, owner="train"))
     assert fitting(replace(kept, trace=trace, holder=own)) != Reason("compile-once")
+
+
+@pytest.mark.parametrize(
+    ("code", "without"),
+    [
+        ("losses.append(loss.item())", True),
+        ("losses.append((step, loss.detach()))", False),  # a tuple may have more in it
+        ("self.kept.add(out.cpu().numpy())", True),
+        ("losses.append(loss)", False),
+        ("losses.append(criterion(out, y))", False),
+        ("total = total + loss.item()", False),
+    ],
+)
+def test_a_line_that_adds_a_number_adds_no_graph(code, without):
+    assert adds_without_graph(code) is without
