@@ -31,7 +31,7 @@ from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import describe, edge_to_element
 from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.attribution.weight import are_plain, kept_by_views, own_bytes, weigh_each
-from leakcheck.runtime.introspection import frames, graph, objects
+from leakcheck.runtime.introspection import frames, graph, hooks, objects
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import name_of
 from leakcheck.runtime.introspection.objects import Heap, is_tensor
@@ -333,7 +333,9 @@ class Inquest:
         count = grower.per_step if kind == "object" else None  # the tensors are counted themselves
         lead = self._lead(kind, what, found, count, grower.per_step * each.in_bytes)
         lead = replace(lead, blocks_per_step=grower.per_step * each.blocks, whole=True)
-        lead = replace(lead, resources=resources_in(elements), plain=are_plain(elements))
+        of_hooks = "hooks" in self._rates and hooks.is_table(grower.container)
+        lead = replace(lead, resources=resources_in(elements), of_hooks=of_hooks)
+        lead = replace(lead, plain=are_plain(elements))
         lead = replace(lead, view_keeps_bytes=kept_by_views(elements, each.in_bytes))
         # one whose holder there was no time to find may be what a lead before it keeps
         doubted = objects.all_weak(elements) or not found.told.holder

@@ -59,6 +59,7 @@ class Lead:
     whole: bool = False  # the bytes are all that a container gains, whatever is in it
     plain: bool = False  # and nothing in it has memory that was not weighed
     resources: frozenset[Kind] = frozenset()  # what the objects stand for
+    of_hooks: bool = False  # a table of hooks, whose number was counted
     parts: int = 1  # containers that were merged
     scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: Reason | None = None
@@ -155,7 +156,8 @@ def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
     worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
     if lead.told.library and any(not known.told.library for known in leads):
         return lead.kind == "object"
-    return is_minor(lead) and (bool(worse) or _is_log_beside(lead, held))
+    counted = not lead.of_hooks and any(known.of_hooks for known in held)
+    return is_minor(lead) and (bool(worse) or counted or _is_log_beside(lead, held))
 
 
 def _is_log_beside(lead: Lead, leads: list[Lead]) -> bool:

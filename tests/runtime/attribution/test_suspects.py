@@ -93,3 +93,14 @@ def test_one_line_that_adds_to_an_attribute_is_one_leak_in_whatever_ways_it_is_r
     two = reached("global `nodes`"), reached("local `self` in exchange()")
 
     assert rates(*two) == [("object", "attribute `Node.log`, from global `nodes`", 2.0, 1800.0)]
+
+
+def test_few_objects_beside_hooks_that_were_counted_are_not_the_leak():
+    hooks = replace(lead("object", "hooks", 0.6, 60.0), what="OrderedDict of function")
+    history = replace(lead("object", "history", 0.2, 127.0), what="list of dict")
+    heavy = replace(lead("object", "records", 1.0, 5000.0), what="list of dict")
+    counted = replace(hooks, of_hooks=True)
+
+    assert {one[1] for one in rates(counted, history)} == {"global `hooks`"}
+    assert {one[1] for one in rates(counted, heavy)} == {"global `hooks`", "global `records`"}
+    assert {one[1] for one in rates(hooks, history)} == {"global `hooks`", "global `history`"}
