@@ -32,6 +32,8 @@ from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
 
 NO_TRAININGS = ("torch.utils.data.", "multiprocessing.managers")  # modules of their functions
+# modules that fork: multiprocessing tells of its children later, those of subprocess are others
+FORK_FOR_IT = ("multiprocessing.", "subprocess")
 ENTRY = "leakcheck"
 # of a function in a spawned child; what goes wrong in it leaves the child unwatched
 CALL = """\
@@ -81,8 +83,7 @@ class Reach:
         self._forks_itself = False
         with suppress(ValueError):  # no line of Python's forks
             caller = sys._getframe(1).f_globals.get("__name__")
-            by_library = type(caller) is str and caller.startswith("multiprocessing.")
-            self._forks_itself = not by_library
+            self._forks_itself = type(caller) is str and not caller.startswith(FORK_FOR_IT)
             self._forked += self._forks_itself
 
     def _begin_itself(self) -> None:

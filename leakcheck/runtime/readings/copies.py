@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import attributes_of, is_exactly, name_of
+from leakcheck.runtime.introspection.kinds import attributes_of, entries_of, is_exactly, name_of
 from leakcheck.tracked import instances
 
 MOST_ASKED = 4  # children; the others are taken to be like them
@@ -118,7 +118,7 @@ def _longest_container() -> tuple[str, int]:
         (len(value), f"{name_of(type(owner))}.{name}")
         for iterator in iterators
         for owner in _data_sets(attributes_of(iterator).get("_dataset"), DEEPEST)
-        for name, value in list(attributes_of(owner).items())
+        for name, value in entries_of(attributes_of(owner))
         if is_exactly(value, list, tuple, dict, set)
     ]
     length, name = max(found, default=(0, ""))
