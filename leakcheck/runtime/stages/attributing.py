@@ -119,7 +119,10 @@ class Attributing(Stage):
         if findings.is_harmless:
             tolerated = loop.tolerance.per_step_bytes
             loop.excuses.tolerate(
-                findings.notices, tolerated, findings.rates, per_step=findings.tolerated_bytes
+                findings.notices,
+                tolerated,
+                findings.rates_of_logs,
+                per_step=findings.tolerated_bytes,
             )
             full = step + findings.full_in_steps * outlook.FILLS_WITHIN
             return self._excused(step, full)

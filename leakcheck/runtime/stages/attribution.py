@@ -197,6 +197,13 @@ class WindowResult:
         return gained if bounded or self.emptied_bytes else None
 
     @property
+    def rates_of_logs(self) -> Mapping[str, float]:
+        """How fast what is confirmed grows by logs: bytes only where nothing fills beside them."""
+        if self.fills_beside is None:
+            return self.rates
+        return {name: rate for name, rate in self.rates.items() if name in COUNTED_EXACTLY}
+
+    @property
     def is_harmless(self) -> bool:
         """Whether all that grows has a limit, or is a library's log."""
         harmless = any(one.kind in ("bounded", "below-tolerance") for one in self.notices)

@@ -256,3 +256,13 @@ def test_what_fills_beside_a_leak_is_known_by_its_bytes():
 
     assert findings(GRAPH).fills_beside is None
     assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).fills_beside == 900.0
+
+
+def test_bytes_that_a_log_gains_beside_what_fills_up_are_not_known():
+    rates = {"tensors": 2.0, "host.heap": 9000.0}
+    log = Notice("below-tolerance", Reason("library-log"))
+    full = Notice("bounded", Reason("holds"))
+    alone = replace(findings(), notices=(log,), rates=rates)
+
+    assert alone.rates_of_logs == rates
+    assert replace(alone, notices=(log, full)).rates_of_logs == {"tensors": 2.0}
