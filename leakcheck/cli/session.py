@@ -219,8 +219,9 @@ class Session:
         in_thread = not _in_main_thread()
         if (in_thread or others_run()) and not self._sentinel.hit_limit:
             return  # who waits for the thread would go on with half of its work, or it for ever
-        if self._reach is not None and self._children_run() and not self._sentinel.hit_limit:
-            return  # they train
+        children = self._reach is not None and (self._children_run() or are_waited_for())
+        if children and not self._sentinel.hit_limit:
+            return  # they train, or wait for the program, and Python at its end for them
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
             if in_thread:

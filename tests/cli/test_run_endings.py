@@ -223,3 +223,27 @@ def test_a_queue_that_nobody_reads_does_not_keep_a_run_from_ending(run):
     assert done.stdout == "the end\n"  # where it is stopped, Python would wait for a reader
     assert done.returncode == 1
     assert "`Queue._buffer`, from global `queue`" in " ".join(done.stderr.split())
+
+
+def test_a_child_that_waits_for_the_program_does_not_keep_a_run_from_ending(run):
+    done = run(
+        "import multiprocessing, torch\n"
+        "if __name__ == '__main__':\n"
+        "    ours, theirs = multiprocessing.Pipe()\n"
+        "    context = multiprocessing.get_context('fork')\n"
+        "    child = context.Process(target=theirs.recv)\n"
+        "    child.start()\n"
+        "    model = torch.nn.Linear(16, 8)\n"
+        "    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)\n"
+        "    losses = []\n"
+        "    for step in range(200):\n"
+        "        loss = model(torch.randn(4, 16)).pow(2).mean()\n"
+        "        optimizer.zero_grad(); loss.backward(); optimizer.step()\n"
+        "        losses.append(loss)\n"
+        "    ours.send('the end')\n"
+        "    child.join()\n"
+        "    print('joined')\n"
+    )
+
+    assert (done.stdout, done.returncode) == ("joined\n", 1)
+    assert "growing: 1 leak in 200 steps" in done.stderr
