@@ -30,7 +30,12 @@ from leakcheck.errors import (
 from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
-from leakcheck.runtime.children.left import are_waited_for, read_left, still_run
+from leakcheck.runtime.children.left import (
+    are_waited_for,
+    queues_are_waited_for,
+    read_left,
+    still_run,
+)
 from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.reach import Reach
 from leakcheck.runtime.clock import engine, loaders, ticks
@@ -436,16 +441,7 @@ def others_run() -> bool:
     stopped_by_python = getattr(executor, "_threads_queues", {})
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
     waited_for = any(not each.daemon and each not in stopped_by_python for each in others)
-    return waited_for or bool(own_codes_elsewhere()) or _feed_queues()
-
-
-def _feed_queues() -> bool:
-    """Say whether a queue was put into that did not call `cancel_join_thread`."""
-    util, queues = (sys.modules.get(f"multiprocessing.{name}") for name in ("util", "queues"))
-    wait = getattr(getattr(queues, "Queue", None), "_finalize_join", None)
-    at_exit = getattr(util, "_finalizer_registry", {})
-    callbacks = [each._callback for each in tuple(at_exit.values())]
-    return wait is not None and any(each is wait for each in callbacks)
+    return waited_for or bool(own_codes_elsewhere()) or queues_are_waited_for()
 
 
 def writable(option: str, path: Path | None) -> Path | None:

@@ -40,7 +40,6 @@ WIDE = 0.5  # of a rate, for its interval to say little
 LEAST_BLOCKS = 1.0  # a step, to be the program's own: readings of ours leave up to 0.6 behind
 TENSOR_BYTES = 276  # of a tensor on the host in C++, beside its data and its Python object
 LEAST_SHARE = 0.2  # of a counter's rate, for a suspect to be told
-MOST_GAINED = 2.0  # times what the process gains, that a suspect may weigh: more it shares
 ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
 # of several that grow, the first of these is told
 MOST_TELLING: tuple[Kind, ...] = (
@@ -130,7 +129,7 @@ def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[
 
 def _without_shared(suspect: Suspect, in_use: float | None) -> Suspect:
     """Take the bytes from a suspect that weighs more than is gained: its parts are others' too."""
-    if in_use is None or (suspect.bytes_per_step or 0.0) <= MOST_GAINED * in_use:
+    if in_use is None or (suspect.bytes_per_step or 0.0) <= MOST_OFF * in_use:
         return suspect
     unweighed = suspect.trace and replace(
         suspect.trace, links=tuple(replace(one, retained_bytes=None) for one in suspect.trace.links)

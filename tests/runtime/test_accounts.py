@@ -56,7 +56,7 @@ def test_what_weighs_far_more_than_the_process_gains_shares_its_parts():
     assert [link.suspect for link in told.trace.links] == [False, True]
 
 
-@pytest.mark.parametrize("in_use", [None, 300.0])
+@pytest.mark.parametrize("in_use", [None, 400.0])
 def test_what_weighs_about_as_much_as_is_gained_is_told_as_weighed(in_use):
     assert _without_shared(GRAPH, in_use) == GRAPH
 

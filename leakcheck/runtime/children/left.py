@@ -39,6 +39,17 @@ def are_waited_for() -> bool:
     return any(not each.daemon for each in tuple(children))
 
 
+def queues_are_waited_for() -> bool:
+    """Say whether Python will wait at its end until somebody has read what was put into a queue.
+
+    Of multiprocessing's, unless the program called `cancel_join_thread` of it.
+    """
+    queue = getattr(sys.modules.get("multiprocessing.queues"), "Queue", None)
+    at_exit = getattr(sys.modules.get("multiprocessing.util"), "_finalizer_registry", {})
+    callbacks = [each._callback for each in tuple(at_exit.values())]
+    return queue is not None and any(each is queue._finalize_join for each in callbacks)
+
+
 def _paths(folder: Path, rank: int) -> Sequence[Path]:
     return sorted(folder.glob(f"rank-{rank:05d}-child-*.jsonl"))
 

@@ -30,10 +30,9 @@ from leakcheck.runtime.children.order import ChildOrder
 from leakcheck.runtime.children.watch import begin_watch
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.imports import when_loaded
+from leakcheck.runtime.introspection import frames
 
 NO_TRAININGS = ("torch.utils.data.", "multiprocessing.managers")  # modules of their functions
-# modules that fork: multiprocessing tells of its children later, those of subprocess are others
-FORK_FOR_IT = ("multiprocessing.", "subprocess")
 ENTRY = "leakcheck"
 # of a function in a spawned child; what goes wrong in it leaves the child unwatched
 CALL = """\
@@ -57,7 +56,7 @@ class Reach:
     def __init__(self, order: ChildOrder) -> None:
         self.order = order
         self._begun_in = os.getpid()  # and in no process twice
-        self._forked = 0  # by the program, past multiprocessing
+        self._forked = 0  # by lines of the user's own
         self._forks_itself = False  # now
 
     def install(self) -> None:
@@ -79,11 +78,13 @@ class Reach:
             begin_watch(self.order, process.name, process)
 
     def _note_fork(self) -> None:
-        """Before a fork: see whether the program makes it itself, and count it if so."""
+        """Before a fork: see whether a line of the user's makes it, and count it if so.
+
+        multiprocessing tells of its children itself, and of subprocess's nothing is to be watched.
+        """
         self._forks_itself = False
         with suppress(ValueError):  # no line of Python's forks
-            caller = sys._getframe(1).f_globals.get("__name__")
-            self._forks_itself = type(caller) is str and not caller.startswith(FORK_FOR_IT)
+            self._forks_itself = frames.is_own(sys._getframe(1).f_code.co_filename)
             self._forked += self._forks_itself
 
     def _begin_itself(self) -> None:

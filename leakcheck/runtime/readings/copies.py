@@ -15,14 +15,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakcheck.runtime.introspection.kinds import attributes_of, entries_of, is_exactly, name_of
+from leakcheck.runtime.introspection.kinds import (
+    attributes_of,
+    derives_from,
+    entries_of,
+    is_exactly,
+    name_of,
+)
 from leakcheck.tracked import instances
 
 MOST_ASKED = 4  # children; the others are taken to be like them
 RARER = 1.5  # times the steps, from one look to the next
 LEAST_NAMED_BYTES = 8 << 20  # copied, for the heap to be searched for the loader: 0.1 s
 DEEPEST = 4  # data sets inside data sets that are looked through: subsets, concatenations
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+MOST_TOGETHER = 64  # data sets in a list
 _OWN, _ANONYMOUS = b"Private_Dirty", b"Anonymous"
 
 
@@ -92,7 +99,7 @@ class CopyMeter:
         if self._container is None and of_each_bytes >= LEAST_NAMED_BYTES:
             self._container = _longest_container()
         name, length = self._container or ("", 0)
-        return (name, length) if length >= of_each_bytes / _PAGE_BYTES else ("", 0)
+        return (name, length) if length >= of_each_bytes / PAGE_BYTES else ("", 0)
 
 
 def _pages_of(pid: int) -> _Pages | None:
@@ -126,13 +133,11 @@ def _longest_container() -> tuple[str, int]:
 
 
 def _data_sets(owner: Any, deep: int) -> Iterator[Any]:
-    """Yield a data set, and those that it keeps as `dataset`, or in `datasets`."""
+    """Yield a data set, and those that its attributes are or have in a list: of a subset, say."""
     yield owner
-    inner = attributes_of(owner)
-    several = inner.get("datasets")
-    parts = [inner.get("dataset")]
-    if type(several) is list or type(several) is tuple:
-        parts += several
-    for part in parts if deep else ():
-        if part is not None:
-            yield from _data_sets(part, deep - 1)
+    kind: type = sys.modules["torch.utils.data"].Dataset  # there, as its loader is
+    for _, value in entries_of(attributes_of(owner)) if deep else ():
+        parts = [value, *value[:MOST_TOGETHER]] if is_exactly(value, list, tuple) else [value]
+        for part in parts:
+            if derives_from(type(part), kind):
+                yield from _data_sets(part, deep - 1)

@@ -27,7 +27,7 @@ import psutil
 from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.collector import CollectorListener
-from leakcheck.runtime.readings.copies import CopyMeter
+from leakcheck.runtime.readings.copies import PAGE_BYTES, CopyMeter
 from leakcheck.runtime.readings.cycles import GarbageKind, Population, freed, population
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.series import Series
@@ -77,7 +77,6 @@ class HostMeter:
     """Reads RSS (1.5 us) and heap bytes in use (0.6 us where glibc tells, else absent)."""
 
     def __init__(self) -> None:
-        self._page_bytes = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
         self._statm = _open_statm()
         self._process = psutil.Process()
         self._heap = heap_reader()
@@ -115,7 +114,7 @@ class HostMeter:
     def _rss_bytes(self) -> int:
         if self._statm is not None:
             try:
-                return int(os.pread(self._statm, 64, 0).split()[1]) * self._page_bytes
+                return int(os.pread(self._statm, 64, 0).split()[1]) * PAGE_BYTES
             except (OSError, IndexError, ValueError):  # the program closed every descriptor
                 self._statm = None
         return int(self._process.memory_info().rss)
@@ -249,7 +248,7 @@ def resident_bytes() -> int:
 def mapped_bytes() -> int:
     """Return how much is mapped (2 us), exact after each call: the kernel counts RSS in batches."""
     with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(statm.read().split()[0]) * PAGE_BYTES
 
 
 def _open_statm() -> int | None:

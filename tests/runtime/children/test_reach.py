@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from multiprocessing import popen_fork
+
 import pytest
 
 from leakcheck.runtime.children.order import ChildOrder
@@ -11,16 +14,16 @@ ORDER = ChildOrder("", "", "", "", 0, 1000, 1024, 64 << 20, 32 << 20)
 
 
 @pytest.mark.parametrize(
-    ("module", "names"),
+    ("file", "names"),
     [
-        ("__main__", ["fork 1", "fork 2"]),
-        ("launcher", ["fork 1", "fork 2"]),
-        ("multiprocessing.popen_fork", []),  # told of the child's process later
-        ("subprocess", []),  # with a `preexec_fn`, between the fork and the other program
-        (None, []),
+        ("train.py", ["fork 1", "fork 2"]),
+        ("launcher/start.py", ["fork 1", "fork 2"]),
+        (popen_fork.__file__, []),  # told of the child's process later
+        (subprocess.__file__, []),  # with a `preexec_fn`, between the fork and the other program
+        ("<string>", []),
     ],
 )
-def test_a_fork_is_the_program_s_unless_a_library_makes_it(module, names, monkeypatch):
+def test_a_fork_is_the_program_s_unless_a_library_makes_it(file, names, monkeypatch):
     begun = []
     monkeypatch.setattr(
         "leakcheck.runtime.children.reach.begin_watch", lambda order, name: begun.append(name)
@@ -28,7 +31,7 @@ def test_a_fork_is_the_program_s_unless_a_library_makes_it(module, names, monkey
     reach = Reach(ORDER)
     for _ in range(2):
         reach._begun_in = 0  # as in a child
-        exec("reach._note_fork()", {"__name__": module, "reach": reach})
+        exec(compile("reach._note_fork()", file, "exec"), {"reach": reach})
         reach._begin_itself()
 
     assert begun == names
