@@ -30,6 +30,7 @@ Kind = Literal[
     "threads",
     "descriptors",
     "processes",
+    "shared-memory",  # blocks of it pile up, which nobody unlinks
 ]
 # what counts the leaks of a kind exactly: its suspects are told if that grows
 COUNTERS: Mapping[Kind, str] = {"graph": "graph.nodes", "tensor": "tensors"}

@@ -38,7 +38,7 @@ _KEPT = (*_SIMPLE, cst.BinaryOperation, cst.UnaryOperation)
 _GRAPH: tuple[Kind, ...] = ("graph",)
 _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
-_OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes")
+_OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes", "shared-memory")
 Make = Callable[[LeakSite, str], Iterator[str]]
 Lost = Literal["", "graph", "value"]  # what a later statement may miss
 

@@ -23,6 +23,7 @@ _ENDS = {
     "ProcessPoolExecutor": "{name}.shutdown()",
     "figure": "{module}.close({name})",
     "open": "{name}.close()",
+    "SharedMemory": "{name}.unlink()",
 }
 _OS_OPEN = "os.close({name})"
 

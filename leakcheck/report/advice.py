@@ -56,6 +56,7 @@ ADVICE = {
     "torch._dynamo.config.recompile_limit as low as it is by default",
     "end-threads": "let each thread end (a stop flag and .join()), or use a pool of a fixed size",
     "close-each": "close each when it has been used: a with block, or .close()",
+    "unlink-each": "unlink each block when nobody needs it any more: .close(), then .unlink()",
     "wait-for-children": "wait for each child to end (.wait() or .join()), or use a pool of a "
     "fixed size",
 }

@@ -26,6 +26,7 @@ _GROUPS = (
     ("Python blocks", "blocks", ("python.blocks",)),
     ("Hooks of modules", "hooks", ("hooks",)),
     ("Threads, descriptors, processes", "", ("threads", "descriptors", "processes")),
+    ("Blocks of shared memory", "blocks", ("shared-memory",)),
     ("Resident, not in use by the heap", "B", ("host.rss-heap",)),
 )
 _RESIDENT = ("Resident memory (not judged)", "B", ("host.rss",))
@@ -42,6 +43,7 @@ _EVIDENCE: dict[Kind, tuple[str, ...]] = {
     "threads": ("threads",),
     "descriptors": ("descriptors",),
     "processes": ("processes",),
+    "shared-memory": ("shared-memory",),
 }
 
 

@@ -63,6 +63,8 @@ _OF_VERDICTS = {
     "climbs": "{resource} still climbs{rate}, not regularly",
     "children-grow": "child processes grow {per_step:B} a step together, and are not watched; with "
     "num_workers=0, or a sentinel of their own, the line can be told",
+    "shared-memory-grows": "blocks of shared memory pile up, and no line of those that were traced "
+    "makes them: another thread or process does",
     "copies-do-not-fit": "{processes} child processes copy what they share with the program, bit "
     "by bit: {shared_bytes:B} more, and there is room for {room_bytes:B}",
     "crept": "host.rss crept up by {gained_bytes:B} in all, and nothing that counts did",

@@ -42,6 +42,7 @@ TITLES = {
     "threads": "threads pile up",
     "descriptors": "open file descriptors pile up",
     "processes": "child processes pile up",
+    "shared-memory": "blocks of shared memory pile up",
 }
 COUNTED_IN = {  # one of what a leak is counted in; others are objects
     "graph": "Node",
@@ -49,6 +50,7 @@ COUNTED_IN = {  # one of what a leak is counted in; others are objects
     "threads": "thread",
     "descriptors": "descriptor",
     "processes": "process",
+    "shared-memory": "block",
 }
 SELDOM = 0.05  # of a thing a step, below which the steps between two are told
 LEAST_SHARE = 0.01  # of the run's time, for looking closer to be worth a word

@@ -10,9 +10,10 @@ from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
-from leakcheck.runtime.judgement.judge import Reading, read
+from leakcheck.runtime.judgement.judge import Reading, read, read_known
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
+from leakcheck.runtime.readings.shared_memory import BLOCKS, BYTES
 from leakcheck.runtime.stages.course import Course
 
 # a growing resource -> the kind of leak it shows, the most telling first
@@ -24,6 +25,7 @@ KINDS: dict[str, Kind] = {
     "processes": "processes",
     "threads": "threads",
     "descriptors": "descriptors",
+    BLOCKS: "shared-memory",
     "host.heap": "native",
     "host.rss-heap": "fragmentation",
 }
@@ -44,7 +46,7 @@ ABOUT_ALL = 0.7  # of the bytes that grow, in what was not counted often enough
 # of several that grow, the first of these is told
 MOST_TELLING: tuple[Kind, ...] = (
     *("graph", "tensor", "object", "native", "device", "processes", "threads", "descriptors"),
-    *("external", "fragmentation"),
+    *("shared-memory", "external", "fragmentation"),
 )
 
 
@@ -155,7 +157,10 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
     objects_per_step = rates.get(counter, suspect.objects_per_step)
     bytes_per_step, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
-    if not narrow and suspect.kind in ("processes", "threads", "descriptors"):
+    if suspect.kind == "shared-memory":
+        shared = read_known(course.loop.watch.slow, BYTES)
+        bytes_per_step = shared.line.per_step if shared else None
+    elif not narrow and suspect.kind in ("processes", "threads", "descriptors"):
         bytes_per_step = None
     elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
         bytes_per_step = _weighed(suspect, objects_per_step)

@@ -22,11 +22,15 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read_known,
 )
+from leakcheck.runtime.readings import shared_memory
 from leakcheck.runtime.readings.categories import is_category
+from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.limits import host_room_bytes, shapes_kept
 from leakcheck.runtime.readings.meters import is_in_use, unit_of
 from leakcheck.runtime.readings.series import GARBAGE
+from leakcheck.runtime.readings.shared_memory import BLOCKS
+from leakcheck.runtime.readings.shared_memory import BYTES as SHARED
 from leakcheck.runtime.stages.course import Course
 from leakcheck.units import format_bytes
 
@@ -34,6 +38,7 @@ LEAST_TOLD = 0.01  # a step, for a rate to be more than 0 in words
 MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for growth to be told
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
+_MADE_BY_OTHERS = {CHILDREN: "children-grow", BLOCKS: "shared-memory-grows"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,10 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
     """Make the report of a watch as it stands at `step`."""
     watch = course.loop.watch
     steps = course.loop.span.seen(step)
-    children = grown_children(watch.slow, course.loop.tolerance.per_step_bytes)
-    verdict, reason = _verdict(course, steps, broken, children)
+    others = _of_others(course)
+    verdict, reason = _verdict(course, steps, broken, others)
     suspects = told_suspects(course) if verdict == "growing" else ()
-    trends = _trends(course, children)
+    trends = _trends(course, others)
     elapsed_s = watch.elapsed_s
     cost_s = steps * watch.per_step_us / 1e6 + watch.checkpoint_s
     return Report(
@@ -169,11 +174,11 @@ def _too_much(copied: Copied | None, room_bytes: int) -> Reason | None:
 
 
 def _verdict(
-    course: Course, steps: int, broken: str, children: Reading | None
+    course: Course, steps: int, broken: str, others: list[Reading]
 ) -> tuple[Verdict, Reason | None]:
     if course.stage.name == "growing":
         return "growing", None
-    doubt = _unseen(steps, broken) or _doubt(course, steps, children)
+    doubt = _unseen(steps, broken) or _doubt(course, steps, others)
     return ("unclear", doubt) if doubt is not None else ("steady", None)
 
 
@@ -188,7 +193,7 @@ def _unseen(steps: int, broken: str) -> Reason | None:
     return None
 
 
-def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | None:
+def _doubt(course: Course, steps: int, others: list[Reading]) -> Reason | None:
     if course.stage.name in ("waiting", "attributing"):
         return _in_doubt(course)
     if course.loop.watch.garbage_stays and _garbage_notices(course, steps):
@@ -197,8 +202,8 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
         return _unconfirmed(course)
     if course.stage.name != "steady" and (doubt := _rises(course, steps)) is not None:
         return doubt
-    if children is not None:
-        return Reason.of("children-grow", per_step=children.line.per_step)
+    for one in others:
+        return Reason.of(_MADE_BY_OTHERS[one.resource], per_step=one.line.per_step)
     if (too_much := _too_much(_copied(course), host_room_bytes())) is not None:
         return too_much
     if not course.loop.excuses.hold_for("host.heap"):
@@ -206,6 +211,15 @@ def _doubt(course: Course, steps: int, children: Reading | None) -> Reason | Non
         if gained_bytes > course.loop.tolerance.total_bytes:
             return Reason.of("crept", gained_bytes=gained_bytes)
     return None
+
+
+def _of_others(course: Course) -> list[Reading]:
+    """Return what piles up and is not made by the lines that are traced, the gravest first."""
+    slow, excuses = course.loop.watch.slow, course.loop.excuses
+    children = grown_children(slow, course.loop.tolerance.per_step_bytes)
+    found = [] if children is None else [children]
+    blocks = read_known(slow, BLOCKS) if excuses.hold_for(BLOCKS) else None
+    return [*found, blocks] if blocks is not None and blocks.line.low > 0 else found
 
 
 def _unconfirmed(course: Course) -> Reason:
@@ -295,10 +309,10 @@ def _held_by(suspects: Iterable[Suspect]) -> Reason | None:
     return None
 
 
-def _trends(course: Course, children: Reading | None) -> tuple[Trend, ...]:
+def _trends(course: Course, others: list[Reading]) -> tuple[Trend, ...]:
     watch = course.loop.watch
     growing = {reading.resource: reading for reading in course.stage.grown}
-    pending = [*course.stage.pending, *([children] if children else [])]
+    pending = [*course.stage.pending, *others]
     doubted = growing.keys() | {reading.resource for reading in pending}
     seconds_per_step = watch.quick.seconds_per_step()
     trends = []
@@ -323,7 +337,7 @@ def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> boo
         return True
     # what is only reported follows the exact counters: it never grows alone
     line, follows = reading.line, unit_of(reading.resource) == "B"
-    return follows and line.p < 1e-4 and 0 < line.high <= MOST_UNSURE * line.low
+    return follows and (line.p < 1e-4 or line.straight) and 0 < line.high <= MOST_UNSURE * line.low
 
 
 def _may_follow(course: Course, reading: Reading) -> bool:
@@ -336,6 +350,8 @@ def _may_follow(course: Course, reading: Reading) -> bool:
 def _room_bytes(course: Course, resource: str) -> int | None:
     if resource in ("host.rss", "host.heap"):
         return host_room_bytes()
+    if resource == SHARED:
+        return shared_memory.room_bytes()
     device, _, what = resource.rpartition(".")
     capacity = course.loop.watch.capacity_bytes(device) if what == "allocated" else None
     if capacity is None:

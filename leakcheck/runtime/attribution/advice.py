@@ -20,6 +20,7 @@ _GENERAL: dict[str, Reason] = {
     "threads": Reason("end-threads"),
     "descriptors": Reason("close-each"),
     "processes": Reason("wait-for-children"),
+    "shared-memory": Reason("unlink-each"),
 }
 _WARNED = Holder("global", "__warningregistry__")
 _AWAITED = ("Task", "Future")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
 
 from leakcheck.model import Holder, Kind, LeakTrace
 from leakcheck.runtime.attribution.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
+from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import content_reader
+from leakcheck.runtime.readings import shared_memory
 from leakcheck.runtime.readings.devices import device_reader
 from leakcheck.runtime.readings.heap import exact_heap_reader
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, is_of_device, mapped_bytes, unit_of
@@ -49,27 +53,39 @@ def of_resource(resource: str) -> Probe | None:
         return lambda: len(os.listdir("/proc/self/fd"))
     if resource == "processes":
         return _child_count
+    if resource == shared_memory.BLOCKS:
+        return shared_memory.count
     return None
 
 
 def cost_s(resource: str) -> float:
     """Return what one reading of a resource takes, if that is much: 16 us on an H200's host."""
+    if resource == shared_memory.BLOCKS:  # it takes the longer the more there are
+        began_s = perf_counter()
+        shared_memory.count()
+        return perf_counter() - began_s
     return DEVICE_READING_S if is_of_device(resource) else 0.0
 
 
-_KINDS: dict[str, tuple[Kind, str]] = {
-    "processes": ("processes", "child processes that are started and never end"),
-    "threads": ("threads", "threads that are started and never end"),
-    "descriptors": ("descriptors", "files or sockets that are opened and never closed"),
-    "python.blocks": ("object", "Python objects"),
-    "host.heap": ("native", "heap memory that no Python object accounts for"),
-    "host.rss-heap": (
-        "fragmentation",
-        "memory outside the heap that no Python object accounts for",
-    ),
+_KINDS: dict[str, Kind] = {
+    "processes": "processes",
+    "threads": "threads",
+    "descriptors": "descriptors",
+    shared_memory.BLOCKS: "shared-memory",
+    "python.blocks": "object",
+    "host.heap": "native",
+    "host.rss-heap": "fragmentation",
 }
-
-_OF_DEVICE: tuple[Kind, str] = ("device", "device memory that no tensor accounts for")
+WHAT: dict[Kind, str] = {
+    "processes": "child processes that are started and never end",
+    "threads": "threads that are started and never end",
+    "descriptors": "files or sockets that are opened and never closed",
+    "shared-memory": "blocks of shared memory that are never unlinked",
+    "object": "Python objects",
+    "native": "heap memory that no Python object accounts for",
+    "fragmentation": "memory outside the heap that no Python object accounts for",
+    "device": "device memory that no tensor accounts for",
+}
 
 _NOT_NATIVE = {*COUNTED_EXACTLY, "hooks", "python.blocks"}
 LEAST_SHARE = 0.2  # of what the heap gains, for plain objects to account for it
@@ -97,8 +113,8 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
     """
     found = []
     growing = without_few_blocks(growing) if alone else growing
-    devices = dict.fromkeys(filter(is_of_device, growing), _OF_DEVICE)
-    for resource, (kind, what) in (_KINDS | devices).items():
+    devices: dict[str, Kind] = dict.fromkeys(filter(is_of_device, growing), "device")
+    for resource, kind in (_KINDS | devices).items():
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:
             continue
@@ -111,13 +127,26 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
             continue
         traced = traced_steps(resource, steps)
         lines = culprit(credits, growing[resource] * traced)
-        if not lines:
+        if not lines or (resource == shared_memory.BLOCKS and not _in_time(lines, tracer, traced)):
             continue
         told = Told(LeakTrace(""), Holder(), False)
         per_step = growing[resource] or sum(credits.values()) / traced
         counted, size = (None, per_step) if in_bytes else (per_step, None)
-        found.append(Lead(kind, what, told, lines, objects_per_step=counted, bytes_per_step=size))
+        found.append(
+            Lead(kind, WHAT[kind], told, lines, objects_per_step=counted, bytes_per_step=size)
+        )
     return found
+
+
+def _in_time(lines: Counter[Site], tracer: LineTracer, steps: int) -> bool:
+    """Say whether a line added as many on each step, or each time it ran, as far as sums tell.
+
+    What another process adds meanwhile falls on the line that takes longest, not in time with it.
+    """
+    return all(
+        added % steps == 0 or added % tracer.visits.get((site.path, site.line), added + 1) == 0
+        for site, added in lines.items()
+    )
 
 
 def native_beside(

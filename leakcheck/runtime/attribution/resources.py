@@ -1,4 +1,4 @@
-"""What stands for child processes, threads or open files is told as these, each leak once.
+"""What stands for child processes, threads, files or shared memory is told as these, each once.
 
 A list of Popen objects is found as a list of objects, and the line that starts the children by
 their number: who reads the report minds the processes, and wants the line and the holder.
@@ -13,16 +13,18 @@ from dataclasses import replace
 from typing import Any
 
 from leakcheck.model import Kind
+from leakcheck.runtime.attribution.probes import WHAT
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import OUTSIDE
 from leakcheck.runtime.introspection.kinds import derives_from
 from leakcheck.runtime.introspection.objects import is_tensor
 from leakcheck.runtime.introspection.tensors import is_shared
 
-# a child has pipes, and a pool of children has threads: processes come first
+# a child has pipes, a pool of children has threads, and a block its file: those come later
 _CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
     "processes": (("subprocess", "Popen"), ("multiprocessing.process", "BaseProcess")),
     "threads": (("threading", "Thread"),),
+    "shared-memory": (("multiprocessing.shared_memory", "SharedMemory"),),
     "descriptors": (
         ("_socket", "socket"),
         ("_io", "FileIO"),
@@ -33,7 +35,11 @@ _CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
 }
 DEEPEST = 4  # from an executor through its dictionary to the set of its threads
 MOST_PARTS = 200  # of one object that are looked at
-MOST_PER_CHILD = 8  # descriptors or threads that belong to one
+_OWNERS: dict[Kind, tuple[Kind, ...]] = {  # whose they may be
+    "threads": ("processes",),
+    "descriptors": ("processes", "shared-memory"),
+}
+MOST_EACH = 8  # descriptors or threads that belong to one
 AS_MANY = 0.1  # apart, for two rates to be one leak's
 
 
@@ -53,7 +59,7 @@ def resources_in(things: Iterable[Any]) -> frozenset[Kind]:
 
 def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead]:
     """Tell leads as what they stand for if that grows, by `growing`, and join line and holder."""
-    told = [_as_children(_named(lead, growing), growing) for lead in leads]
+    told = [_as_owners(_named(lead, growing), growing) for lead in leads]
     if "threads" in growing and any(lead.kind == "threads" for lead in told):
         told = [lead for lead in told if lead.told.trace.root != OUTSIDE]  # what they work with
     with_tensors = any(lead.kind == "tensor" and "descriptors" in lead.resources for lead in told)
@@ -62,7 +68,7 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
     for kind in _CLASSES:
         held = [lead for lead in told if lead.kind == kind and lead.told.holder]
         added = [lead for lead in told if lead.kind == kind and not lead.told.holder]
-        for lead in added[1:]:  # the pipes of children, beside the children
+        for lead in added[1:]:  # what belongs to them, beside them
             told.remove(lead)
         if added and len(held) == 1:
             told[told.index(held[0])] = _joined(added[0], held[0])
@@ -77,16 +83,14 @@ def _named(lead: Lead, growing: Mapping[str, float]) -> Lead:
     return replace(lead, kind=next(kinds, lead.kind))
 
 
-def _as_children(lead: Lead, growing: Mapping[str, float]) -> Lead:
-    """Tell the processes instead, if the descriptors or threads are as many as theirs would be."""
-    if lead.kind not in ("threads", "descriptors") or lead.told.holder:
-        return lead
-    children = growing.get("processes", 0.0)
-    of_each = growing.get(lead.kind, 0.0) / children if children else 0.0
-    if not 1 <= round(of_each) <= MOST_PER_CHILD or abs(of_each - round(of_each)) > AS_MANY:
-        return lead
-    what = "child processes that are started and never end"
-    return replace(lead, kind="processes", what=what, objects_per_step=children)
+def _as_owners(lead: Lead, growing: Mapping[str, float]) -> Lead:
+    """Tell what descriptors or threads belong to instead, if they are as many as its would be."""
+    for owner in () if lead.told.holder else _OWNERS.get(lead.kind, ()):
+        count = growing.get(owner, 0.0)
+        each = growing.get(lead.kind, 0.0) / count if count else 0.0
+        if 1 <= round(each) <= MOST_EACH and abs(each - round(each)) <= AS_MANY:
+            return replace(lead, kind=owner, what=WHAT[owner], objects_per_step=count)
+    return lead
 
 
 def _joined(added: Lead, held: Lead) -> Lead:

@@ -28,6 +28,7 @@ RANKS: tuple[Kind, ...] = (
     "threads",
     "descriptors",
     "processes",
+    "shared-memory",
     "object",
     "native",
     "external",

@@ -30,6 +30,7 @@ from leakcheck.runtime.judgement.trend import (
 from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, HELD_BACK, is_in_use, unit_of
 from leakcheck.runtime.readings.series import Series
+from leakcheck.runtime.readings.shared_memory import BLOCKS
 
 FEWEST_WARMUP_STEPS = 10
 SHORT_RUN_STEPS = 60  # a graph that grows is established by then
@@ -42,6 +43,7 @@ COMPANION_RATES = {
     "threads": 0.02,
     "descriptors": 0.02,
     "processes": 0.02,
+    BLOCKS: 0.02,
 }
 
 SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
@@ -77,6 +79,7 @@ JUDGES = {
     "descriptors": Judge(Floor(0.01, 5), 48),
     "threads": Judge(Floor(0.01, 5), 48),
     "processes": Judge(Floor(0.01, 5), 48),
+    BLOCKS: Judge(Floor(0.01, 5), 48),
     "host.heap": Judge(Floor(48, 16 << 10), 120),
     # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
     # collector

@@ -5,8 +5,9 @@ ones at checkpoints. What devices hold is read in `devices.py`.
 
 Resources: host.rss, host.heap (bytes in use by malloc, mmapped blocks included), host.rss-heap
 (resident, not of a file, and not in use by malloc: free chunks, arenas, memory mapped past malloc),
-host.children, python.blocks, descriptors, threads, processes, host.pinned (pages that devices copy
-from), and for each device such as cuda:0 `<device>.allocated`, `<device>.reserved`,
+host.children, python.blocks, descriptors, threads, processes, shared-memory and host.shared (blocks
+in /dev/shm and their bytes, those of other processes included), host.pinned (pages that devices
+copy from), and for each device such as cuda:0 `<device>.allocated`, `<device>.reserved`,
 `<device>.reserved-allocated` (reserved beyond the most that was ever allocated),
 `<device>.external` (used on the device, not by torch's allocator, other processes included) and
 `<device>.outside` (that part of this process alone, where NVML tells it). What a walk over the heap
@@ -25,6 +26,7 @@ from typing import NamedTuple
 import psutil
 
 from leakcheck.runtime.guard import ErrorGuard
+from leakcheck.runtime.readings import shared_memory
 from leakcheck.runtime.readings.children import CHILDREN, anonymous_bytes, child_pids
 from leakcheck.runtime.readings.collector import CollectorListener
 from leakcheck.runtime.readings.copies import PAGE_BYTES, CopyMeter
@@ -41,8 +43,8 @@ MOST_EXAMINED = 3  # collections that are asked which types they free
 OLDEST = 2  # generation
 USUALLY_LITTLE = 16  # collections that freed little, before young ones as small are passed over
 LEAST_HALF = 0.15  # of all that was freed, in each half of the steps
-# each is a thing that the program made for itself, and its own unit: no noise moves their number
-COUNTED = ("hooks", "descriptors", "threads", "processes")
+# each is a thing that was made on purpose, and its own unit: no noise moves their number
+COUNTED = ("hooks", "descriptors", "threads", "processes", shared_memory.BLOCKS)
 NEWEST_NODES = "graph.newest"  # of the newest step: a number to confirm others by, not judged
 COUNTED_EXACTLY = ("graph.nodes", "tensors")  # by a walk over the heap
 HOST, HEAP, ALLOCATED = "host", "host.heap", ".allocated"
@@ -90,9 +92,10 @@ class HostMeter:
         return readings
 
     def read_slow(self, step: int) -> dict[str, int]:
-        """Return blocks (20-60 us), descriptors (8 us), threads, and children with their memory."""
+        """Return blocks (20-60 us), descriptors (8 us), threads, children, and what is shared."""
         readings = {"python.blocks": sys.getallocatedblocks()}
         readings |= {"threads": _count("/proc/self/task"), "descriptors": _count("/proc/self/fd")}
+        readings |= shared_memory.read()
         children = child_pids()
         readings["processes"] = -1 if children is None else len(children)
         readings[CHILDREN] = anonymous_bytes(children) if children else -1

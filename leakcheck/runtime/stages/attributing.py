@@ -13,6 +13,7 @@ from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.judgement import judge
 from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
 from leakcheck.runtime.judgement.judge import Reading
+from leakcheck.runtime.readings.shared_memory import BLOCKS
 from leakcheck.runtime.stages.attribution import (
     LONGEST_WINDOW_STEPS,
     WINDOW_STEPS,
@@ -116,6 +117,8 @@ class Attributing(Stage):
         findings = self._findings(step)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
+        if not self._is_of_program(findings):
+            return WatchAgain(loop.span.after)
         if findings.is_harmless:
             tolerated = loop.tolerance.per_step_bytes
             loop.excuses.tolerate(
@@ -129,6 +132,16 @@ class Attributing(Stage):
         if not at_end and (move := self._look_again(findings)):
             return move
         return self._limited(step, findings) or self._held(step, findings, at_end=at_end)
+
+    def _is_of_program(self, findings: WindowResult) -> bool:
+        """Leave out blocks of shared memory that no line made; say whether something is left."""
+        if any(one.kind == "shared-memory" for one in findings.suspects):
+            return True
+        grown = tuple(one for one in self.episode.grown if one.resource != BLOCKS)
+        if len(grown) < len(self.episode.grown):
+            self._loop.excuses.add((BLOCKS,))
+            self.episode = replace(self.episode, grown=grown)
+        return bool(grown)
 
     def _findings(self, step: int) -> WindowResult:
         loop, attribution, self._attribution = self._loop, self._attribution, None

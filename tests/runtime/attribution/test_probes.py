@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from leakcheck.model import LeakTrace
 from leakcheck.runtime.attribution.lines import LineTracer
 from leakcheck.runtime.attribution.probes import are_too_small, leads
@@ -57,3 +59,31 @@ def test_logs_of_numbers_are_not_what_a_heap_gains_that_grows_far_more():
     assert not are_too_small([log], {"host.heap": 150.0})
     assert not are_too_small([log, arrays], {"host.heap": 4096.0})
     assert not are_too_small([], {"host.heap": 4096.0})
+
+
+def sharing(added: int, visits: int) -> LineTracer:
+    """Return how many blocks of shared memory one line was seen to add, and how often it ran."""
+    tracer = LineTracer()
+    tracer.credits["shared-memory"] = Counter({DECODE: added})
+    tracer.visits[DECODE.path, DECODE.line] = visits
+    return tracer
+
+
+@pytest.mark.parametrize(
+    ("added", "visits", "per_step"),
+    [(24, 24, 1.0), (24, 48, 1.0), (48, 24, 2.0), (8, 8, 8 / 24)],
+    ids=["each step", "a call on two lines", "two each step", "at every third"],
+)
+def test_blocks_of_shared_memory_that_come_in_time_with_a_line_are_its_own(added, visits, per_step):
+    (lead,) = leads({"shared-memory": per_step}, sharing(added, visits), STEPS, alone=False)
+
+    assert (lead.kind, lead.objects_per_step, list(lead.lines)) == (
+        "shared-memory",
+        per_step,
+        [DECODE],
+    )
+
+
+def test_blocks_that_come_as_time_passes_may_be_another_process_s():
+    assert leads({"shared-memory": 1.25}, sharing(30, 24), STEPS, alone=False) == []
+    assert leads({"shared-memory": 0.55}, sharing(13, 24), STEPS, alone=False) == []
