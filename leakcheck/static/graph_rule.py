@@ -56,6 +56,7 @@ class GraphRule(Rule):
                 yield self.hit(
                     leak.node,
                     self.message(module, leak),
+                    severity="warning" if leak.relieved else None,
                     confidence="medium" if guessed else "high",
                     fix=fix,
                     evidence=_evidence(module, leak),

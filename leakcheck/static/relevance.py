@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from leakcheck.static.project import Project
 
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w.]+)", re.MULTILINE)
+# what computes with another library's tensors, and names neither torch nor its kin
+_OF_OTHERS = re.compile(
+    r"\btf[12]?\.[a-z]|^[ \t]*(?:import|from)[ \t]+(?:tensorflow|keras|jax|paddle|mxnet)\b",
+    re.MULTILINE,
+)
 _FROM = re.compile(
     r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)", re.MULTILINE
 )
@@ -26,7 +31,7 @@ def torch_matters(source: str, path: str, project: Project | None = None) -> boo
     """Whether the text, or a file of the project that it imports, names torch or its kin."""
     if _names_torch(source):
         return True
-    if project is None:
+    if project is None or _OF_OTHERS.search(source):
         return False
     return any(_names_torch(project.text(name, path)) for name in _imports(source))
 

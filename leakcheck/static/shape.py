@@ -15,6 +15,7 @@ import libcst as cst
 from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.names import table
 from leakcheck.static.syntax import argument, bindings, children, dotted, parameters, walk
+from leakcheck.static.torch_api import words
 
 _LOADER = re.compile(r"(^|_)dls?\d*(_|$)|loader", re.IGNORECASE)
 _STEPS_TO_FOLLOW = 6  # names through which the origin of a value is followed
@@ -182,10 +183,67 @@ def holds_tensors(module: Module, node: cst.ClassDef | None) -> bool:
     if node is None:
         return False
     if has_base(module, node, "module-classes"):
-        return True
+        return not _is_light(module, node)
     return any(
         isinstance(inner, cst.Assign) and _stores_tensor(module, inner) for inner in walk(node.body)
     )
+
+
+def _is_light(module: Module, node: cst.ClassDef) -> bool:
+    """Whether all that a module of its own sets on `self` are numbers, functions and light parts.
+
+    An activation that is made of others: what it is held by is what weighs.
+    """
+    inherits = any(module.qualified(base.value) != "torch.nn.Module" for base in node.bases)
+    if inherits or any(isinstance(n, cst.Call) and _registers(n) for n in walk(node.body)):
+        return False
+    plain = _plain_parameters(node)
+    stored = [
+        n.value
+        for n in walk(node.body)
+        if isinstance(n, cst.Assign | cst.AnnAssign)
+        if any(dotted(target).startswith("self.") for target in _targets(n))
+    ]
+    return bool(stored) and all(_weighs_nothing(module, value, plain) for value in stored)
+
+
+def _targets(node: cst.Assign | cst.AnnAssign) -> list[cst.BaseExpression]:
+    if isinstance(node, cst.AnnAssign):
+        return [node.target]
+    return [part for each in node.targets for part in _parts(each.target)]
+
+
+def _registers(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in (
+        "register_parameter",
+        "register_buffer",
+        "add_module",
+    )
+
+
+def _plain_parameters(node: cst.ClassDef) -> set[str]:
+    """Name the parameters of methods that are said to be numbers, flags or text."""
+    return {
+        each.name.value
+        for each in walk(node.body)
+        if isinstance(each, cst.Param) and each.annotation is not None
+        if isinstance(each.annotation.annotation, cst.Name)
+        if each.annotation.annotation.value in ("int", "float", "bool", "str")
+    }
+
+
+def _weighs_nothing(module: Module, value: cst.BaseExpression | None, plain: set[str]) -> bool:
+    match value:
+        case cst.Name(value=name):
+            return name in plain or name in ("None", "True", "False")
+        case cst.BaseNumber() | cst.SimpleString() | cst.Lambda():
+            return True
+        case cst.Call():
+            made = module.qualified(value.func)
+            head, _, kind = made.rpartition(".")
+            light = kind in words("modules", "without_parameters")
+            return head == "torch.nn" and light and not kind.endswith(("Module", "List", "Dict"))
+    return False
 
 
 def _stores_tensor(module: Module, assign: cst.Assign) -> bool:

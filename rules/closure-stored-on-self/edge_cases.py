@@ -94,3 +94,25 @@ class Counted:
             return self.first < x
 
         self.between = between
+
+
+class Activation(nn.Module):
+    def __init__(self, beta: float = 1.0):
+        super().__init__()
+        self.beta = beta
+        self.gate = nn.Sigmoid()
+        self.apply_to = lambda x: self.gate(self.beta * x) * x  # a module, and holds no tensors
+
+
+class Learned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.beta = nn.Parameter(torch.ones(1))
+        self.apply_to = lambda x: self.beta * x  # leak: closure-stored-on-self
+
+
+class WithPart(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+        self.apply_to = lambda x: self.part(x)  # leak: closure-stored-on-self

@@ -313,3 +313,41 @@ class Predictor:
         with torch.no_grad():
             for sample in samples:
                 self(model, sample, told)
+
+
+class Policy(torch.nn.Module):
+    def explore(self, batch):
+        with torch.no_grad():
+            return self.encoder(batch)
+
+    def forward(self, batch):
+        return self.encoder(batch)
+
+
+class Forgetful(Policy):
+    def explore(self, batch):
+        return {"actions": self.encoder(batch)}  # leak: evaluation-without-no-grad
+
+    def forward(self, batch):
+        return {"actions": self.encoder(batch)}
+
+
+class Careful(Policy):
+    @torch.no_grad()
+    def explore(self, batch):
+        return {"actions": self.encoder(batch)}
+
+
+class Chooser(torch.nn.Module):
+    def forward(self, mode, batch):
+        with torch.no_grad() if mode != "train" else torch.enable_grad():
+            return getattr(self, f"{mode}_step")(batch)
+
+    def valid_step(self, batch):
+        return [self.model(each) for each in batch]
+
+
+def place(model, parts, device):
+    for part in parts:
+        part.to(device=device).eval()
+    return model

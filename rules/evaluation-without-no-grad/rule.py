@@ -12,7 +12,7 @@ from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, Fu
 from leakcheck.static.module import Module
 from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import framework
+from leakcheck.static.torch_api import framework, words
 
 _INFERENCE = re.compile(
     r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
@@ -31,6 +31,7 @@ _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
 _LEARNS = re.compile(
     r"(?<!env)(?<!envs)(?<!scheduler)\.(step|update_model)$|(optimi|train|fit|learn|minimi)\w*$"
 )
+_UNUSED = "nobody uses it"
 _STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
 
 
@@ -60,16 +61,20 @@ class EvaluationWithoutNoGrad(Rule):
                 continue
             found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
             found = found or _in_eval_mode(module, known, evaluated, index)
+            why = _UNUSED
+            if found is None:
+                found = _in_override(known, linked, index, function)
+                why = f"the `{function.name}` that this one overrides has gradients off"
             if found is None or passes.freezes(linked, function):
                 continue
             if known.is_excused(linked, index):
                 continue
-            yield self._hit(module, *found)
+            yield self._hit(module, *found, why)
 
-    def _hit(self, module: Module, call: Call, inner: passes.Pass) -> Hit:
+    def _hit(self, module: Module, call: Call, inner: passes.Pass, why: str = _UNUSED) -> Hit:
         return self.hit(
             call.at,
-            f"`{call.spelled}` records a graph for every batch, and nobody uses it",
+            f"`{call.spelled}` records a graph for every batch, and {why}",
             confidence="medium",
             evidence=_evidence(module, call, inner),
         )
@@ -168,6 +173,21 @@ def _in_eval_mode(
     return None
 
 
+def _in_override(
+    known: passes.Passes, linked: Linked, index: int, function: FunctionFacts
+) -> tuple[Call, passes.Pass] | None:
+    """The first pass in a method that a base of its class has under no_grad, and it has not."""
+    owner = linked.facts.class_named(function.owner)
+    bases = linked.lineage(Member(linked, owner))[1:] if owner is not None else []
+    same = [each for each in bases if function.name in each.facts.methods][:1]
+    guarded = any(passes.is_careful(m.file.facts, m.facts.methods[function.name]) for m in same)
+    for call in linked.facts.calls_in(index) if guarded else ():
+        found = known.passed(linked, call)
+        if found is not None and found.call.fate != "dropped":
+            return call, found
+    return None
+
+
 def _is_off_beside(facts: FileFacts, index: int, call: Call) -> bool:
     """Whether gradients are switched off for a part of the same loop."""
     near = (c for c in facts.calls_in(index) if c.outermost == call.outermost)
@@ -183,7 +203,15 @@ def _switches(facts: FileFacts, index: int) -> list[Call]:
 
 
 def _models(switches: Iterable[Call]) -> set[str]:
-    return {each.receiver.text for each in switches if each.receiver is not None}
+    """Name the models that are switched: `model` in `model.to(device).eval()`, too."""
+    found = set[str]()
+    for receiver in (each.receiver for each in switches if each.receiver is not None):
+        head, _, method = receiver.text.rpartition(".")
+        if receiver.kind != "call":
+            found.add(receiver.text)
+        elif head and method in words("methods", "without_pass"):
+            found.add(head)
+    return found
 
 
 def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:

@@ -78,3 +78,17 @@ def remember_all():
 def drain():
     while drained:
         print(drained.pop())
+
+
+class Fallback:
+    def setup(self, build):
+        try:
+            self.catalog = build()
+        except ValueError as error:
+            self.first_error = error  # raised below, if it is told at all
+
+    def use(self):
+        try:
+            return self.catalog.get()
+        except AttributeError as error:
+            raise (self.first_error or error) from None

@@ -135,7 +135,7 @@ def _looked_after(module: Module, kept: str, around: _Around, node: cst.CSTNode)
 def _raised(module: Module, node: cst.CSTNode) -> bool:
     """`raise kept`, `raise X from kept`, not `raise X(f"... {kept}")`."""
     above = module.parent(node)
-    while isinstance(above, (cst.Subscript, cst.From)):
+    while isinstance(above, (cst.Subscript, cst.From, cst.BooleanOperation, cst.IfExp)):
         above = module.parent(above)
     return isinstance(above, cst.Raise)
 

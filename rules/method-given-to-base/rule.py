@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from leakcheck.static.facts.link import Member
+from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -40,12 +42,41 @@ class MethodGivenToBase(Rule):
                 case cst.Attribute(
                     value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")
                 ):
-                    if any(hooks.holds_self(module, arg.value, call) for arg in call.args):
+                    given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
+                    if any(_may_store(module, call, arg) for arg in given):
                         yield self.hit(
                             call,
                             "if the base class stores it, the object holds itself",
                             confidence="medium",
                         )
+
+
+def _may_store(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
+    """Whether the base may keep an argument: not where its constructor is known only to call it."""
+    owner = module.class_of(call)
+    known = module.facts.facts.class_named(owner.name.value) if owner is not None else None
+    bases = module.facts.lineage(Member(module.facts, known))[1:] if known is not None else []
+    base = next((each for each in bases if "__init__" in each.facts.methods), None)
+    if base is None:
+        return True
+    facts, index = base.file.facts, base.facts.methods["__init__"]
+    parameters = facts.functions[index].parameters
+    place = 1 + [*call.args].index(arg)
+    given = [arg.keyword.value] if arg.keyword is not None else parameters[place : place + 1]
+    return not any(map(parameters.__contains__, given)) or any(
+        _is_handed_on(facts, index, name) for name in given
+    )
+
+
+def _is_handed_on(facts: FileFacts, function: int, parameter: str) -> bool:
+    values = [use.value for use in facts.uses if use.function == function]
+    values += [each.value for each in facts.bindings if each.function == function]
+    values += [each.value for call in facts.calls_in(function) for each in call.arguments]
+    return any(
+        parameter in (value.text, *value.names, *value.plain)
+        for value in values
+        if value is not None and value.kind != "call"
+    )
 
 
 def _given_to_base(node: ast.AST) -> list[ast.expr]:

@@ -28,3 +28,16 @@ def carried(loader):
 def alone(loader):
     for x in loader:
         model(x).sum().backward(retain_graph=True)  # leak: needless-retain-graph
+
+
+def one_output_at_a_time(loader):
+    for x in loader:
+        outputs = model(x)
+        for place in range(4):
+            outputs.backward(torch.ones(4, 1), retain_graph=place < 3)
+
+
+def each_output_again(loader, x):
+    for output in model(x):
+        for _ in range(4):
+            output.backward(retain_graph=True)

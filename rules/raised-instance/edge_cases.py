@@ -31,6 +31,18 @@ def local():
     raise STOP
 
 
+class Worker:
+    REFUSED = Stopped()
+    last = Stopped()
+
+    def by_attribute(self):
+        raise self.REFUSED  # leak: raised-instance
+
+    def made_anew(self):
+        self.last = Stopped()
+        raise self.last
+
+
 def again(work):
     try:
         work()

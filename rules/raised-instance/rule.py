@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import FileFacts
+from leakcheck.static.facts.model import FileFacts, FunctionFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -29,16 +29,29 @@ class RaisedInstance(Rule):
                     binding.name == raised.text and binding.function == index
                     for binding in linked.facts.bindings
                 )
-                if raised.kind == "name" and not local and _made_once(linked, raised.text):
+                if (
+                    raised.kind == "name"
+                    and not local
+                    and _made_once(linked, raised.text, function)
+                ):
                     yield self.hit(at, f"`{raised.text}` keeps the frames of every call it ended")
 
 
-def _made_once(linked: Linked, name: str) -> bool:
-    """Whether the name is a module's own and stands for an exception object made there."""
-    if _is_object(linked.facts, name):
+def _made_once(linked: Linked, name: str, function: FunctionFacts) -> bool:
+    """Whether the name is a module's, or a class's, and stands for an exception made there."""
+    if _is_object(linked.facts, name) or _is_of_class(linked.facts, name, function):
         return True
     source = linked.imported(name)
     return source is not None and _is_object(*source)
+
+
+def _is_of_class(facts: FileFacts, name: str, function: FunctionFacts) -> bool:
+    """Whether it is `self.NAME` or `cls.NAME`, an attribute that the class is made with."""
+    holder, _, attribute = name.rpartition(".")
+    if holder not in ("self", "cls", function.owner) or not function.owner:
+        return False
+    binds = (use for use in facts.uses_by_name.get(attribute, ()) if use.role == "bind")
+    return all(use.function < 0 for use in binds) and _is_object(facts, attribute)
 
 
 def _is_object(facts: FileFacts, name: str) -> bool:

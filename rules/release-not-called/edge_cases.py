@@ -38,3 +38,9 @@ class Closing:
 
     def close(self):
         self.window.close()
+
+
+class Serving:
+    async def shutdown(self):
+        self.task.cancel()
+        await self.task  # to await is to use

@@ -22,7 +22,8 @@ class UndetachedAccumulator(GraphRule):
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""
-        return f"`{leak.growth.target}` keeps the autograd graph of every value added to it"
+        until = " until it starts anew" if leak.relieved else ""
+        return f"`{leak.growth.target}` keeps the autograd graph of every value added to it{until}"
 
     def fix(self, module: Module, leak: GraphLeak) -> Fix | None:
         """Offer .item() on what is added; unsafe, because it waits for the device."""

@@ -82,3 +82,21 @@ def taken_from_a_loader(loader):
         kept.append(sample)
     del kept
     gc.collect()
+
+
+def some_names(names):
+    kept = []
+    for name in names:
+        kept.append(name)
+    first = kept[:4]  # of a list, whose entries are text
+    del kept
+    gc.collect()
+    return first
+
+
+def stacked_at_once(buffer):
+    part = buffer[2:8]
+    part = torch.stack(tuple(part))
+    del buffer
+    gc.collect()
+    return part

@@ -62,6 +62,8 @@ def _deleted_before(facts: FileFacts, call: Call) -> list[AttributeEffect]:
 def _views(facts: FileFacts, deleted: AttributeEffect, call: Call) -> Iterator[Binding]:
     """Yield the names that a slice of it is bound to, up to the collection."""
     here = [bound for bound in facts.bindings if bound.function == deleted.function]
+    if any(bound.name == deleted.name and bound.value.kind == "empty" for bound in here):
+        return  # a slice of a list has its entries, which may be anything
     gone = {
         use.name
         for use in facts.local_uses
@@ -73,5 +75,5 @@ def _views(facts: FileFacts, deleted: AttributeEffect, call: Call) -> Iterator[B
         viewed = value.kind == "call" and value.names == (deleted.name,)
         if not (sliced or viewed) or bound.name in gone or bound.at > deleted.at:
             continue
-        if not any(b.name == bound.name and deleted.at < b.at < call.at for b in here):
+        if not any(b.name == bound.name and bound.at < b.at < call.at for b in here):
             yield bound

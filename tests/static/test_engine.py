@@ -124,3 +124,16 @@ def test_a_file_that_imports_one_that_names_torch_is_checked():
     assert concerned_rules(source, [NamesExceptNearTorch], "train.py", project) == [
         NamesExceptNearTorch
     ]
+
+
+@pytest.mark.parametrize(
+    "line", ["import tensorflow as tf", "from keras import layers", "x = tf.ones(3)"]
+)
+def test_a_file_that_computes_with_another_library_has_no_graphs_of_torch(line):
+    project = Project({"kit.py": "import torch\n"})
+    source = f"import kit  # except\n{line}\n"
+
+    assert concerned_rules(source, [NamesExceptNearTorch], "train.py", project) == []
+    assert concerned_rules(f"{source}import torch\n", [NamesExceptNearTorch], "a.py", project) == [
+        NamesExceptNearTorch
+    ]

@@ -60,8 +60,25 @@ def test_looking_at_the_length_of_a_list_does_not_cut_it_back():
     assert found == ["kept.append(loss)"]
 
 
-def test_a_total_that_starts_anew_every_few_steps_is_no_leak():
-    assert in_loop("total += loss\nif step % 50 == 0:\n    print(total)\n    total = 0") == []
+def test_a_total_that_starts_anew_every_few_steps_keeps_the_graphs_of_a_few():
+    anew = "if step % 50 == 0:\n    print(total)\n    total = 0"
+    assert in_loop(f"total += loss\n{anew}") == ["total += loss"]
+    assert in_loop(f"total += loss.item()\n{anew}") == []
+
+
+def test_a_total_that_is_learned_from_before_it_starts_anew_is_no_leak():
+    program = """
+def train(model, opt, loader):
+    total = 0
+    for step, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x), y)
+        total += loss
+        if step % 4 == 3:
+            total.backward()
+            opt.step()
+            total = 0
+"""
+    assert lines(program) == []
 
 
 def test_a_total_that_is_set_at_the_first_step_only_is_a_leak():

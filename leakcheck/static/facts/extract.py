@@ -379,8 +379,9 @@ class _Walk:
         match node:
             case ast.Call():
                 self.visit_call(node, fate, bound, parts)
-            case ast.Await(value=inner):
-                self._value(inner, fate, bound, parts)
+            case ast.Await(value=inner):  # what is awaited is used, but the result of a call
+                awaited = fate if isinstance(inner, ast.Call) or fate != "dropped" else "used"
+                self._value(inner, awaited, bound, parts)
             case ast.Attribute():
                 self._place(node, _ROLE_OF_FATE.get(fate, "read"), fate)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):

@@ -48,6 +48,7 @@ _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|pr
 _MODULES_OWN = ("parameters", "named_parameters", "eval")  # methods that only modules have
 _LOSS = re.compile(r"loss|crit|metric|augment|transform|(^|\.)(re|np|pd|df|ast)$")
 _FALSE = Expr("constant", "False")
+_NOTHING = Expr("empty")
 MANY = 3  # definers of a method: one of them is meant, whatever is imported
 _TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
 _DIFFERENTIATED = re.compile(
@@ -80,10 +81,7 @@ def _is_treated_as_module(facts: FileFacts, call: Call) -> bool:
     if model in ("self", "super") or _LOSS.search(model):
         return False
     asked = (each for name in _MODULES_OWN for each in facts.calls_by_name.get(name, ()))
-    return any(
-        each.receiver is not None and each.receiver.text == model and not each.arguments
-        for each in asked
-    )
+    return any(each.receiver == Expr("name", model) and not each.arguments for each in asked)
 
 
 def is_switch(word: str) -> bool:
@@ -207,7 +205,8 @@ class Passes:
     def is_excused(self, file: Linked, index: int, depth: int = 0) -> bool:
         """Tell whether some caller in the project switches gradients off, or differentiates.
 
-        A function that is handed on by its name is excused as well: nobody knows who calls it.
+        A function that is handed on by its name, or found by one that is computed, is excused as
+        well: nobody knows who calls it.
         """
         key = (file.path, index)
         if key not in self._excused:
@@ -221,7 +220,7 @@ class Passes:
             return False
         if _is_renamed(file.facts, function.name):
             return True
-        if depth == 0 and _is_handed_on(file.facts, function.name):
+        if depth == 0 and (_is_handed_on(file.facts, function.name) or _is_chosen(file, function)):
             return True
         for facts, call in file.calls_of(function.name):
             home = file.of(facts)
@@ -252,6 +251,19 @@ def _is_handed_on(facts: FileFacts, name: str) -> bool:
     """Whether a file gives a function of the name to others, who may call it as they like."""
     given = (argument.value for call in facts.calls for argument in call.arguments)
     return any(v.kind == "name" and v.text in (name, f"self.{name}") for v in given)
+
+
+def _is_chosen(file: Linked, function: FunctionFacts) -> bool:
+    """Whether its class chooses methods by computed names: `getattr(self, f"{mode}_step")`."""
+    owner = file.facts.class_named(function.owner)
+    for member in file.lineage(Member(file, owner)) if owner is not None else ():
+        methods = set(member.facts.methods.values())
+        for call in member.file.facts.calls_by_name.get("getattr", ()):
+            holder, name, *_ = *(each.value for each in call.arguments), _NOTHING, _NOTHING
+            own = call.function in methods and holder == Expr("name", "self")
+            if own and name.kind not in ("constant", "name", "empty"):
+                return True
+    return False
 
 
 def _is_renamed(facts: FileFacts, name: str) -> bool:

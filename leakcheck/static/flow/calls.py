@@ -233,8 +233,8 @@ def _method_call(
         return flow.grow_container(call, receiver, base, method, arguments)
     if base.kind in ("list", "dict", "tuple"):
         return _container_method(flow, receiver, base, method, arguments)
-    if method in ("items", "values") and _are_losses(flow, receiver, base):
-        entry = replace(base, graph=SURE)
+    if method in ("items", "values") and not arguments.all:
+        entry = replace(base, graph=SURE) if _are_losses(flow, receiver, base) else base
         pair = Value(NONE, "tuple", items=((0, PLAIN), (1, entry)))
         return Value(NONE, "list", element=pair if method == "items" else entry)
     _guess_receiver(flow, call, receiver, base, arguments)

@@ -247,7 +247,8 @@ class ClassInfo:
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: GrowingPlace, argument: Value, method: str
     ) -> None:
-        if flow.recording and argument.carries:
+        without_past = argument.leaf and _keeps_as_given(growth)
+        if flow.recording and argument.carries and not without_past:
             flow.feeds.append(Feed(node, argument, self, growth, flow.born, method))
 
     def _forward(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
@@ -263,3 +264,10 @@ class ClassInfo:
 
     def _with_graph(self, value: Value) -> Value:
         return replace(value, graph=SURE, parameters=frozenset())
+
+
+def _keeps_as_given(growth: GrowingPlace) -> bool:
+    """Whether a container takes in the very thing, not what is computed from it."""
+    node = growth.node
+    added = node.value if isinstance(node, cst.Assign) else growth.expression
+    return growth.how == "collect" and isinstance(added, cst.Name)

@@ -28,13 +28,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphLeak:
-    """A place where graphs pile up for nothing, with what a message needs to say."""
+    """A place where graphs pile up for nothing, with what a message needs to say.
+
+    `relieved`: only for some turns, until it starts anew.
+    """
 
     leak: GraphLeakKind
     node: cst.CSTNode
     growth: GrowingPlace
     flow: Flow
     feed: Feed | None = None
+    relieved: bool = False
 
 
 def graph_leaks(module: Module) -> list[GraphLeak]:
@@ -59,11 +63,20 @@ def _flows(module: Module) -> list[Flow]:
 
 def _own(flow: Flow) -> Iterator[GraphLeak]:
     for growth in flow.growths.values():
-        if relieved(flow, growth):
+        anew = relieved(flow, growth)
+        if anew and not _is_seen_whole(growth):
             continue
         leak = judge(flow, growth)
-        if leak is not None:
-            yield GraphLeak(leak, growth.node, growth, flow)
+        if leak is not None and (leak == "accumulator" or not anew):
+            yield GraphLeak(leak, growth.node, growth, flow, relieved=anew)
+
+
+def _is_seen_whole(growth: GrowingPlace) -> bool:
+    """Whether all that becomes of a place is seen here: then not even a few turns' graphs are used.
+
+    Of an attribute, others may ask before it starts anew.
+    """
+    return growth.how == "sum" and growth.target.isidentifier()
 
 
 def _updates_itself(flow: Flow, feed: Feed) -> bool:

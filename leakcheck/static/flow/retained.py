@@ -22,6 +22,8 @@ def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
     loop = flow.module.loop_of(call)
     if own is None or passes or loop is None or own.value.stale & own.loops:
         return False
+    if id(loop) not in own.value.born:  # the next turn may go through the same graph
+        return False
     if _goes_round(flow, loop):
         return False
     outside = flow.before.get(id(loop), {})

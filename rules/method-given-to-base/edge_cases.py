@@ -1,0 +1,42 @@
+"""Near misses are unmarked."""
+
+import torch
+from torch import nn
+
+
+class Network(nn.Module):
+    def __init__(self, width, make_stem):
+        super().__init__()
+        self.width = width
+        self.stem = make_stem(width)  # it is called, and not kept
+
+
+class Keeping(nn.Module):
+    def __init__(self, width, make_stem):
+        super().__init__()
+        self.makers = [make_stem]
+        self.stem = make_stem(width)
+
+
+class Calling(Network):
+    def __init__(self):
+        super().__init__(8, make_stem=self.make)
+
+    def make(self, width):
+        return nn.Linear(width, width)
+
+
+class Kept(Keeping):
+    def __init__(self):
+        super().__init__(8, self.make)  # leak: method-given-to-base
+
+    def make(self, width):
+        return nn.Linear(width, width)
+
+
+class OfNobodyKnows(torch.utils.data.Sampler):
+    def __init__(self):
+        super().__init__(self.draw)  # leak: method-given-to-base
+
+    def draw(self):
+        return torch.ones(3)
