@@ -351,7 +351,7 @@ class Module:
         while stack:
             node = stack.pop()
             by_kind[type(node)].append(node)
-            below = list(children(node))
+            below = children(node)
             for child in below:
                 parents[id(child)] = node
             below.reverse()

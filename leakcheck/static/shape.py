@@ -47,7 +47,7 @@ def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
         node = stack.pop()
         yield node
         if not isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
-            stack.extend(reversed(list(children(node))))
+            stack += reversed(children(node))
 
 
 def last_name(node: cst.CSTNode) -> str:

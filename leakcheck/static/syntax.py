@@ -10,8 +10,10 @@ import ast
 import dataclasses
 import itertools
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeVar, cast
 
 import libcst as cst
 
@@ -24,7 +26,13 @@ _TRIVIA = ("whitespace", "lpar", "rpar", "leading", "lines_after", "trailing", "
 _PUNCTUATION = {"comma", "semicolon", "equal", "dot", "colon", "at", "operator", "indent"}
 _PUNCTUATION |= {"header", "footer", "first_colon", "second_colon", "separator", "posonly_ind"}
 _PUNCTUATION |= {"encoding", "default_indent", "default_newline", "has_trailing_newline"}
+# what a field holds in a node's place; asked of CSTNode, isinstance() would run Python's abc
+_NO_NODE = (str, bool, type(None), cst.MaybeSentinel)
 _fields: dict[type, tuple[str, ...]] = {}
+_OUTLINE_WORDS = {"ctx", "id", "attr", "arg", "kind", "type_comment"}
+_outline_fields: dict[type, tuple[str, ...]] = {}
+
+A = TypeVar("A", bound=ast.AST)
 
 
 @lru_cache(maxsize=2)  # the engine, the facts and some rules ask for the same file in turn
@@ -54,8 +62,22 @@ def depth(tree: ast.Module) -> int:
 
 
 def outline_nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """List the nodes of the tree level by level, as ast.walk does; kept for the next question."""
+    """List the nodes of the tree level by level, but for the contexts of names."""
     return tuple(itertools.chain.from_iterable(_levels(tree)))
+
+
+def outline_nodes_of(tree: ast.Module, *kinds: type[A]) -> list[A]:
+    """List the nodes of exactly these kinds, one kind after another, each level by level."""
+    by_kind = _by_kind(tree)
+    return cast("list[A]", [node for kind in kinds for node in by_kind.get(kind, ())])
+
+
+def outline_walk(node: ast.AST) -> list[ast.AST]:
+    """List a node and all below it; a third of the time that ast.walk takes."""
+    found = [node]
+    for each in found:
+        found += below(each)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -68,16 +90,35 @@ def _levels(tree: ast.Module) -> list[list[ast.AST]]:
     return levels
 
 
-def below(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node's children; half as long as ast.iter_child_nodes takes."""
-    for name in node._fields:
+@lru_cache(maxsize=1)
+def _by_kind(tree: ast.Module) -> dict[type, list[ast.AST]]:
+    found: dict[type, list[ast.AST]] = defaultdict(list)
+    for node in itertools.chain.from_iterable(_levels(tree)):
+        found[type(node)].append(node)
+    return found
+
+
+def below(node: ast.AST) -> list[ast.AST]:
+    """List a node's children, but for the context of a name."""
+    found: list[ast.AST] = []
+    kind = type(node)
+    names = _outline_fields.get(kind)
+    if names is None:
+        names = _outline_fields[kind] = _with_nodes(kind)
+    for name in names:
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            yield value
-        elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def _with_nodes(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Name the fields that may hold nodes."""
+    if kind is ast.Constant:
+        return ()
+    return tuple(name for name in kind._fields if name not in _OUTLINE_WORDS)
 
 
 def parse(source: str) -> cst.Module:
@@ -91,18 +132,20 @@ def parse(source: str) -> cst.Module:
         raise SourceError("nested too deeply to be checked") from None
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the child nodes that carry meaning, in source order: no whitespace, no punctuation."""
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """List the child nodes that carry meaning, in source order: no whitespace, no punctuation."""
+    found: list[cst.CSTNode] = []
     kind = type(node)
     names = _fields.get(kind)
     if names is None:
         names = _fields[kind] = _meaningful(kind)
     for name in names:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from value
+        if isinstance(value, (list, tuple)):
+            found += value
+        elif not isinstance(value, _NO_NODE):
+            found.append(value)
+    return found
 
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -111,7 +154,7 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(list(children(node))))
+        stack += reversed(children(node))
 
 
 def dotted(node: cst.BaseExpression) -> str:
@@ -215,9 +258,10 @@ def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
 
 
 def _meaningful(kind: type) -> tuple[str, ...]:
+    """Name the fields of a kind that hold nodes with a meaning."""
     if not dataclasses.is_dataclass(kind):
         return ()
-    names = [field.name for field in dataclasses.fields(kind)]
+    names = [field.name for field in dataclasses.fields(kind) if field.type is not str]
     kept = [n for n in names if not n.startswith(_TRIVIA) and n not in _PUNCTUATION]
     return tuple(_ORDERS.get(kind, tuple(kept)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes, walk
+from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
 
 
 class ClosureStoredOnSelf(Rule):
@@ -25,11 +25,10 @@ class ClosureStoredOnSelf(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a class with a lambda, a partial or a nested function can matter."""
-        nodes = outline_nodes(outline)
-        owners = (node for node in nodes if isinstance(node, ast.ClassDef))
+        owners = outline_nodes_of(outline, ast.ClassDef)
         if not any(_has_closure(method) for owner in owners for method in owner.body):
             return False
-        return _may_keep(nodes) or any(map(_keeps_made, nodes))
+        return _may_keep(outline) or any(map(_keeps_made, outline_nodes_of(outline, ast.Assign)))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
@@ -40,7 +39,7 @@ class ClosureStoredOnSelf(Rule):
                 confidence="medium",
             )
         outline = syntax.outline(module.source)
-        if outline is not None and not _may_keep(outline_nodes(outline)):
+        if outline is not None and not _may_keep(outline):
             return
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
@@ -110,13 +109,14 @@ def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
 _COMPILERS = ("torch.jit", "torch.compile", "jit.", "pyro.ops.jit")
 
 
-def _may_keep(nodes: Sequence[ast.AST]) -> bool:
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+def _may_keep(outline: ast.Module) -> bool:
+    functions = {node.name for node in outline_nodes_of(outline, ast.FunctionDef)}
+    nodes = outline_nodes_of(outline, ast.Assign, ast.Call)
     return any(_keeps(node, functions) for node in nodes)
 
 
 def _has_closure(method: ast.stmt) -> bool:
-    for node in ast.walk(method) if isinstance(method, ast.FunctionDef) else ():
+    for node in outline_walk(method) if isinstance(method, ast.FunctionDef) else ():
         if isinstance(node, ast.Lambda):
             return True
         if isinstance(node, ast.FunctionDef) and node is not method:
@@ -141,7 +141,7 @@ def _keeps(node: ast.AST, functions: set[str]) -> bool:
     return given and (named or isinstance(value, ast.Lambda) or _is_partial(value))
 
 
-def _keeps_made(node: ast.AST) -> bool:
+def _keeps_made(node: ast.Assign) -> bool:
     """Whether a name is given what a method of self made: `wrapper = self._wrap(handler)`."""
     match node:
         case ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")))):

@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes
+from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk
 
 
 class EntryLostOnError(Rule):
@@ -25,7 +25,7 @@ class EntryLostOnError(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a try with handlers and no finally, in whose body something is popped, matters."""
-        tries = (node for node in outline_nodes(outline) if isinstance(node, ast.Try))
+        tries = outline_nodes_of(outline, ast.Try)
         return any(_pops_in_body(node) for node in tries if node.handlers and not node.finalbody)
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -41,7 +41,7 @@ class EntryLostOnError(Rule):
 
 
 def _pops_in_body(attempt: ast.Try) -> bool:
-    within = (node for statement in attempt.body for node in ast.walk(statement))
+    within = (node for statement in attempt.body for node in outline_walk(statement))
     return any(isinstance(node, ast.Attribute) and node.attr == "pop" for node in within)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_nodes
+from leakcheck.static.syntax import outline_nodes_of
 
 
 class GrowingCache(Rule):
@@ -22,7 +22,7 @@ class GrowingCache(Rule):
         """Only a store under a named key, beside a look-up of that key, can matter."""
         stored: set[tuple[str, str]] = set()
         asked: set[tuple[str, str]] = set()
-        for node in outline_nodes(outline):
+        for node in outline_nodes_of(outline, ast.Assign, ast.Compare, ast.Call):
             match node:
                 case ast.Assign(
                     targets=[ast.Subscript(value=holder, slice=(ast.Name() | ast.Call()) as key)]

@@ -11,7 +11,7 @@ from leakcheck.static.graph_rule import GraphRule
 from leakcheck.static.module import Module
 from leakcheck.static.queries import copies, optimizers
 from leakcheck.static.rule import Hit
-from leakcheck.static.syntax import outline_nodes
+from leakcheck.static.syntax import outline_nodes_of
 
 _IN_PLACE = frozenset({"copy_", "add_"})
 
@@ -29,7 +29,7 @@ class InPlaceOnGrad(GraphRule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Whether something is updated in place, be it by copying or by an optimizer."""
-        attributes = (n.attr for n in outline_nodes(outline) if isinstance(n, ast.Attribute))
+        attributes = (node.attr for node in outline_nodes_of(outline, ast.Attribute))
         return super().concerns(outline) or not _IN_PLACE.isdisjoint(attributes)
 
     def check(self, module: Module) -> Iterator[Hit]:

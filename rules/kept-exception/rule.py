@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes, walk
+from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
 
 _Around = cst.ExceptHandler | cst.FunctionDef
 
@@ -27,12 +27,10 @@ class KeptException(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a handler that assigns or appends the very exception can matter, or exc_info."""
-        for node in outline_nodes(outline):
-            if isinstance(node, ast.Attribute) and node.attr == "exc_info":
-                return True
-            if isinstance(node, ast.ExceptHandler) and node.name and _may_keep(node):
-                return True
-        return False
+        if any(node.attr == "exc_info" for node in outline_nodes_of(outline, ast.Attribute)):
+            return True
+        handlers = outline_nodes_of(outline, ast.ExceptHandler)
+        return any(handler.name and _may_keep(handler) for handler in handlers)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each handler does with the exception it names, and at sys.exc_info()."""
@@ -46,7 +44,7 @@ class KeptException(Rule):
 
 
 def _may_keep(handler: ast.ExceptHandler) -> bool:
-    for node in ast.walk(handler):
+    for node in outline_walk(handler):
         match node:
             case ast.Assign(value=ast.Name(id=name)) if name == handler.name:
                 return True

@@ -13,7 +13,7 @@ from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_nodes
+from leakcheck.static.syntax import outline_nodes, outline_nodes_of
 
 
 class MethodGivenToBase(Rule):
@@ -28,9 +28,9 @@ class MethodGivenToBase(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a base constructor that is given a method, or a function that is made, matters."""
-        nodes = outline_nodes(outline)
-        given = [value for node in nodes for value in _given_to_base(node)]
-        functions = _functions(nodes) if given else set()
+        calls = outline_nodes_of(outline, ast.Call)
+        given = [value for call in calls for value in _given_to_base(call)]
+        functions = _functions(outline_nodes(outline)) if given else set()
         return any(_may_hold_self(value, functions) for value in given)
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -79,7 +79,7 @@ def _is_handed_on(facts: FileFacts, function: int, parameter: str) -> bool:
     )
 
 
-def _given_to_base(node: ast.AST) -> list[ast.expr]:
+def _given_to_base(node: ast.Call) -> list[ast.expr]:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr="__init__")):
             return [*node.args, *(keyword.value for keyword in node.keywords)]

@@ -14,7 +14,7 @@ from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes, walk
+from leakcheck.static.syntax import dotted, outline_nodes, outline_nodes_of, outline_walk, walk
 
 # what Lightning calls without gradients, with the outputs of a batch
 _BATCH_ENDS = (
@@ -36,8 +36,11 @@ class OutputsKeptOnDevice(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
-        loops = [node for node in outline_nodes(outline) if isinstance(node, (ast.For, ast.While))]
-        return any(map(_files, loops)) or _may_collect(outline) or _is_called_back(outline)
+        return (
+            any(map(_files, outline_nodes_of(outline, ast.For, ast.While)))
+            or _may_collect(outline)
+            or _is_called_back(outline)
+        )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each append in a loop over a loader under no_grad, and at slots of dicts."""
@@ -64,18 +67,18 @@ class OutputsKeptOnDevice(Rule):
 
 def _may_collect(outline: ast.Module) -> bool:
     """Whether a loop appends, in a file that names a loader or decodes."""
-    nodes = outline_nodes(outline)
-    return any(_appends(node) for node in nodes if isinstance(node, (ast.For, ast.While))) and any(
+    loops: list[ast.For | ast.While] = outline_nodes_of(outline, ast.For, ast.While)
+    return any(map(_appends, loops)) and any(
         shape.named_like_loader(name)
         or name in (*_BATCHES, "range", "trange")
         or _DECODES.search(f".{name}")
-        for name in map(_name, nodes)
+        for name in map(_name, outline_nodes(outline))
     )
 
 
 def _is_called_back(outline: ast.Module) -> bool:
-    nodes = outline_nodes(outline)
-    return any(isinstance(node, ast.FunctionDef) and node.name in _BATCH_ENDS for node in nodes)
+    functions = outline_nodes_of(outline, ast.FunctionDef)
+    return any(function.name in _BATCH_ENDS for function in functions)
 
 
 def _kept_by_callback(module: Module, function: cst.FunctionDef) -> Iterator[cst.Call]:
@@ -144,7 +147,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _appends(loop: ast.For | ast.While) -> bool:
-    for node in ast.walk(loop):
+    for node in outline_walk(loop):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(), attr="append" | "extend"), args=[_]):
                 return True
@@ -153,7 +156,7 @@ def _appends(loop: ast.For | ast.While) -> bool:
 
 def _files(loop: ast.For | ast.While) -> bool:
     """Whether the loop puts something under a key: `outputs[index] = output`."""
-    for node in ast.walk(loop):
+    for node in outline_walk(loop):
         match node:
             case ast.Assign(targets=[ast.Subscript(value=ast.Name(), slice=ast.Name())]):
                 return True

@@ -14,7 +14,7 @@ from leakcheck.static import shape
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import children, dotted, outline_nodes, walk
+from leakcheck.static.syntax import children, dotted, outline_nodes_of, outline_walk, walk
 
 
 class SelfInOwnContainer(Rule):
@@ -26,7 +26,7 @@ class SelfInOwnContainer(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a bare `self` that is put into something on self can matter."""
-        for node in outline_nodes(outline):
+        for node in outline_nodes_of(outline, ast.Call, ast.Assign):
             match node:
                 case ast.Call(func=ast.Attribute(value=holder, attr="append" | "add"), args=stored):
                     holders: list[ast.expr] = [holder]
@@ -66,7 +66,7 @@ class SelfInOwnContainer(Rule):
 
 
 def _names_self(value: ast.expr) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "self" for node in ast.walk(value))
+    return any(isinstance(node, ast.Name) and node.id == "self" for node in outline_walk(value))
 
 
 def _on_self(holder: cst.BaseExpression) -> bool:

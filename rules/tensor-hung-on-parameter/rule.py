@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_nodes, walk
+from leakcheck.static.syntax import outline_nodes_of, outline_walk, walk
 
 
 class TensorHungOnParameter(Rule):
@@ -26,8 +26,7 @@ class TensorHungOnParameter(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a loop that sets an attribute of its first variable can matter."""
-        loops = (node for node in outline_nodes(outline) if isinstance(node, ast.For))
-        return any(_sets_attribute(loop) for loop in loops)
+        return any(map(_sets_attribute, outline_nodes_of(outline, ast.For)))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at loops over parameters that set an attribute of the loop variable."""
@@ -43,8 +42,8 @@ class TensorHungOnParameter(Rule):
 
 
 def _sets_attribute(loop: ast.For) -> bool:
-    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    for node in ast.walk(loop):
+    variables = {n.id for n in outline_walk(loop.target) if isinstance(n, ast.Name)}
+    for node in outline_walk(loop):
         match node:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name))]) if name in variables:
                 return True

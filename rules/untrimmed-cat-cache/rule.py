@@ -12,7 +12,7 @@ from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, lifetime
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes, walk
+from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
 
 
 class UntrimmedCatCache(Rule):
@@ -28,12 +28,12 @@ class UntrimmedCatCache(Rule):
         """Only an attribute of self that is set outside of __init__, and joined, can matter."""
         read, written = set[str](), set[str]()
         first = set(_set_first(outline))
-        parts = [part for node in outline_nodes(outline) for part in _parts(node)]
+        parts = [part for call in outline_nodes_of(outline, ast.Call) for part in _parts(call)]
         names = {part.id for part in parts if isinstance(part, ast.Name)}
-        for node in outline_nodes(outline) if parts else ():
+        for node in outline_nodes_of(outline, ast.Assign) if parts else ():
             match node:
                 case ast.Assign(targets=[target], value=value):
-                    if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(target)):
+                    if any(isinstance(n, ast.Name) and n.id in names for n in outline_walk(target)):
                         read.add(own_attribute(value))
                     if id(node) not in first:
                         written.add(own_attribute(target))
@@ -53,7 +53,7 @@ class UntrimmedCatCache(Rule):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
 
 
-def _parts(node: ast.AST) -> list[ast.expr]:
+def _parts(node: ast.Call) -> list[ast.expr]:
     """What a call that may be torch.cat joins."""
     match node:
         case ast.Call(
@@ -65,9 +65,9 @@ def _parts(node: ast.AST) -> list[ast.expr]:
 
 
 def _set_first(outline: ast.Module) -> Iterator[int]:
-    for node in outline_nodes(outline):
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            yield from (id(inner) for inner in ast.walk(node))
+    for function in outline_nodes_of(outline, ast.FunctionDef):
+        if function.name == "__init__":
+            yield from map(id, outline_walk(function))
 
 
 def _is_store(module: Module, node: cst.CSTNode) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import dotted, outline_nodes, walk
+from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
 
 
 class WrappedForwardCycle(Rule):
@@ -24,15 +24,15 @@ class WrappedForwardCycle(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a call or a lambda put where a name in it comes from, or a closure, can matter."""
-        defined = {n.name for n in outline_nodes(outline) if isinstance(n, ast.FunctionDef)}
-        for node in outline_nodes(outline):
+        defined = {node.name for node in outline_nodes_of(outline, ast.FunctionDef)}
+        for node in outline_nodes_of(outline, ast.Assign):
             match node:
                 case ast.Assign(targets=[ast.Attribute(attr=attr)], value=ast.Name(id=name)):
                     if name in defined and attr in shape.api("module-methods"):
                         return True
                 case ast.Assign(targets=targets, value=(ast.Call() | ast.Lambda()) as value):
                     written = {n.attr for n in targets if isinstance(n, ast.Attribute)}
-                    read = (n for n in ast.walk(value) if isinstance(n, ast.Attribute))
+                    read = (n for n in outline_walk(value) if isinstance(n, ast.Attribute))
                     if written and any(each.attr in written for each in read):
                         return True
         return False

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from leakcheck.source.words import says
-from leakcheck.static import syntax
+from leakcheck.static.syntax import below, outline_walk
+from leakcheck.static.syntax import outline_nodes_of as nodes_of
 from leakcheck.static.torch_api import words
 
 # the iterable of a loop over data, as graphs.py asks
@@ -46,22 +48,30 @@ class OutlineProspects:
 
 @lru_cache(maxsize=1)
 def prospects(outline: ast.Module) -> OutlineProspects:
-    """Look once at each node of a file's outline."""
-    nodes = syntax.outline_nodes(outline)
-    loops = [node for node in nodes if isinstance(node, (ast.For, ast.While))]
-    in_loops = [inner for loop in loops for inner in ast.walk(loop)]
-    called = [(node, _called(node)) for node in nodes if isinstance(node, ast.Call)]
+    """Look once at the nodes of a file's outline that can answer."""
+    loops: list[ast.For | ast.While] = nodes_of(outline, ast.For, ast.While)
+    inside = _inside(loops)
+    called = map(_called, nodes_of(outline, ast.Call))
     return OutlineProspects(
-        on_self=_grows_on_self(nodes),
-        in_loop=any(isinstance(node, ast.AugAssign) or _adds_in_place(node) for node in in_loops),
-        trains=any("backward" in name or name == "grad" for _, name in called)
-        or any(isinstance(n, ast.Call) and says(_called(n), "trains") for n in in_loops),
-        over_data=any(DATA.search(ast.unparse(each)) for each in _iterated(nodes)),
-        endless=any(isinstance(node, ast.While) for node in loops) or _loops_at_top(outline),
-        feeds=_feeds(nodes),
-        late=any(isinstance(node, ast.AugAssign) or _adds(node) for node in in_loops)
-        and _detaches_late(nodes, loops),
+        on_self=_grows_on_self(outline),
+        in_loop=any(isinstance(node, ast.AugAssign) or _adds_in_place(node) for node in inside),
+        trains=any("backward" in name or name == "grad" for name in called)
+        or any(isinstance(node, ast.Call) and says(_called(node), "trains") for node in inside),
+        over_data=any(DATA.search(ast.unparse(each)) for each in _iterated(outline)),
+        endless=bool(nodes_of(outline, ast.While)) or _loops_at_top(outline),
+        feeds=_feeds(outline),
+        late=any(isinstance(node, ast.AugAssign) or _adds(node) for node in inside)
+        and _detaches_late(outline, loops),
     )
+
+
+def _inside(loops: list[ast.For | ast.While]) -> list[ast.AST]:
+    """List the loops and all that is in them, each node once."""
+    found: dict[ast.AST, None] = {}
+    for loop in loops:
+        if loop not in found:
+            found |= dict.fromkeys(outline_walk(loop))
+    return list(found)
 
 
 def _adds(node: ast.AST) -> bool:
@@ -71,40 +81,42 @@ def _adds(node: ast.AST) -> bool:
     return _adds_in_place(node)
 
 
-def _detaches_late(nodes: tuple[ast.AST, ...], loops: list[ast.For | ast.While]) -> bool:
+def _detaches_late(outline: ast.Module, loops: list[ast.For | ast.While]) -> bool:
     """Whether a graph is cut where no innermost loop is."""
-    cuts = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in _CUTS]
+    cuts = [node for node in nodes_of(outline, ast.Attribute) if node.attr in _CUTS]
     if not cuts:
         return False
-    insides = [{id(inner) for inner in ast.walk(loop)} for loop in loops]
-    innermost = [i for i, loop in enumerate(loops) if not _holds_loop(loop)]
-    return any(not any(id(cut) in insides[i] for i in innermost) for cut in cuts)
+    insides = [outline_walk(loop) for loop in loops]
+    innermost = {n for inside in insides if not _has_loop(inside[1:]) for n in inside}
+    return any(cut not in innermost for cut in cuts)
 
 
-def _holds_loop(loop: ast.For | ast.While) -> bool:
-    return any(isinstance(n, (ast.For, ast.While)) and n is not loop for n in ast.walk(loop))
+def _has_loop(nodes: list[ast.AST]) -> bool:
+    return any(isinstance(node, (ast.For, ast.While)) for node in nodes)
 
 
-def _feeds(nodes: tuple[ast.AST, ...]) -> bool:
+def _feeds(outline: ast.Module) -> bool:
     """Whether something other than a list or dict made here takes an argument in."""
     displays = {
         target.id
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.Dict, ast.Tuple))
+        for node in nodes_of(outline, ast.Assign)
+        if isinstance(node.value, (ast.List, ast.Dict, ast.Tuple))
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(value=taker, attr=name), args=[_, *_]):
-                takes = says(name, "collects")
-            case ast.Subscript(value=taker, ctx=ast.Store()):
-                takes = True
-            case _:
-                continue
-        if takes and not (isinstance(taker, ast.Name) and taker.id in displays):
-            return True
-    return False
+    return any(
+        not (isinstance(taker, ast.Name) and taker.id in displays) for taker in _takers(outline)
+    )
+
+
+def _takers(outline: ast.Module) -> Iterator[ast.expr]:
+    """Yield what is given something by a method that collects, or under a key."""
+    for call in nodes_of(outline, ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.args and says(call.func.attr, "collects"):
+            yield call.func.value
+    for slot in nodes_of(outline, ast.Subscript):
+        if isinstance(slot.ctx, ast.Store):
+            yield slot.value
 
 
 def _called(node: ast.Call) -> str:
@@ -114,8 +126,9 @@ def _called(node: ast.Call) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _iterated(nodes: tuple[ast.AST, ...]) -> Iterator[ast.expr]:
-    return (node.iter for node in nodes if isinstance(node, (ast.For, ast.comprehension)))
+def _iterated(outline: ast.Module) -> Iterator[ast.expr]:
+    yield from (loop.iter for loop in nodes_of(outline, ast.For))
+    yield from (clause.iter for clause in nodes_of(outline, ast.comprehension))
 
 
 def _loops_at_top(outline: ast.Module) -> bool:
@@ -125,17 +138,19 @@ def _loops_at_top(outline: ast.Module) -> bool:
         if isinstance(node, ast.For):
             return True
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            todo += ast.iter_child_nodes(node)
+            todo += below(node)
     return False
 
 
-def _grows_on_self(nodes: tuple[ast.AST, ...]) -> bool:
-    candidates = [node for node in nodes if _adds_to_self(node) or _writes_by_name(node)]
-    candidates += _given_back(nodes)
-    if not candidates:
-        return False
-    first = {id(inner) for node in nodes if _sets_up(node) for inner in ast.walk(node)}
-    return any(id(node) not in first for node in candidates)
+def _grows_on_self(outline: ast.Module) -> bool:
+    assigns = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)
+    nodes = nodes_of(outline, *assigns, ast.Call)
+    candidates = {node for node in nodes if _adds_to_self(node) or _writes_by_name(node)}
+    candidates |= _given_back(nodes_of(outline, ast.Assign))
+    for function in nodes_of(outline, ast.FunctionDef) if candidates else ():
+        if _sets_up(function):
+            candidates.difference_update(outline_walk(function))
+    return bool(candidates)
 
 
 def _writes_by_name(node: ast.AST) -> bool:
@@ -148,25 +163,28 @@ def _writes_by_name(node: ast.AST) -> bool:
     return False
 
 
-def _given_back(nodes: tuple[ast.AST, ...]) -> list[ast.AST]:
-    """List where an attribute is given a name that was made of it: `self.mean = mean`."""
-    made: dict[str, set[str]] = {}
+def _given_back(assigns: list[ast.Assign]) -> set[ast.AST]:
+    """Return where an attribute is given a name that was made of it: `self.mean = mean`."""
     given: list[tuple[ast.AST, str, str]] = []
-    for node in nodes:
+    for node in assigns:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                made.setdefault(name, set()).update(map(own_attribute, ast.walk(value)))
             case ast.Assign(targets=[target], value=value) if own := own_attribute(target):
-                names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+                names = {each.id for each in outline_walk(value) if isinstance(each, ast.Name)}
                 given += [(node, name, own) for name in names]
-    return [node for node, name, own in given if own in made.get(name, ())]
+    wanted = {name for _, name, _ in given}
+    made: dict[str, set[str]] = defaultdict(set)
+    for node in assigns:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in wanted:
+                made[name].update(map(own_attribute, outline_walk(value)))
+    return {node for node, name, own in given if own in made[name]}
 
 
-def _sets_up(node: ast.AST) -> bool:
+def _sets_up(function: ast.FunctionDef) -> bool:
     """Whether a method gives attributes their first values, and does no more by closures."""
-    if not isinstance(node, ast.FunctionDef) or not SETTING_UP.match(node.name):
+    if not SETTING_UP.match(function.name):
         return False
-    return not any(isinstance(n, ast.FunctionDef) and n is not node for n in ast.walk(node))
+    return not any(isinstance(node, ast.FunctionDef) for node in outline_walk(function)[1:])
 
 
 def _adds_to_self(node: ast.AST) -> bool:
@@ -190,8 +208,8 @@ def _adds_in_place(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=method)):
             return method in words("methods", "in_place_sums")
         case ast.Assign(targets=[target], value=value) if not isinstance(value, ast.Call):
-            names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-            return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(value))
+            names = {n.id for n in outline_walk(target) if isinstance(n, ast.Name)}
+            return any(isinstance(n, ast.Name) and n.id in names for n in outline_walk(value))
         case ast.Assign(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name in MIXING_FUNCTIONS
     return False
@@ -204,7 +222,7 @@ def _mixes(target: ast.expr, value: ast.expr) -> bool:
         return bool(own)
     if own_attribute(value) and not isinstance(value, ast.Call):  # self.blocks = self.blocks[:last]
         return False
-    return own == "?" or any(own_attribute(node) in (own, "?") for node in ast.walk(value))
+    return own == "?" or any(own_attribute(node) in (own, "?") for node in outline_walk(value))
 
 
 def _flat(target: ast.expr) -> list[ast.expr]:

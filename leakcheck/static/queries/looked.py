@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from leakcheck.static.facts.nodes import span
-from leakcheck.static.syntax import outline, outline_nodes
+from leakcheck.static.syntax import outline, outline_nodes, outline_nodes_of
 from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:
@@ -30,11 +30,12 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
     `as_data`: and something takes its values, more than its shape or its type.
     """
     tree = outline(module.source)
-    nodes = outline_nodes(tree) if tree is not None else ()
-    call = next((n for n in nodes if isinstance(n, ast.Call) and span(n) == at), None)
+    if tree is None:
+        return False
+    call = next((call for call in outline_nodes_of(tree, ast.Call) if span(call) == at), None)
     around = [
         node
-        for node in nodes
+        for node in outline_nodes(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= at.line <= (node.end_lineno or node.lineno)
     ]
