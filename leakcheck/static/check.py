@@ -45,6 +45,7 @@ def check_files(files: Sequence[Path], settings: Settings) -> Report:
         digest = checker.workspace.digest(display_path(path))
         if cache and digest:
             cache.put(display_path(path), checker.key(path, digest), outcome)
+    checker.workspace.release()
     findings = [finding for outcome in outcomes.values() for finding in outcome.findings]
     return Report(
         findings=tuple(sorted(findings, key=_place)),

@@ -82,6 +82,13 @@ class Workspace(Project):
             if dropped is not None:
                 dropped.release()
 
+    def release(self) -> None:
+        """Drop all modules: each refers to its project, and Python would be late to free both."""
+        for module in self.parsed:
+            module.release()
+        self._modules.clear()
+        self._recent.clear()
+
     def dependencies(self, path: str) -> dict[str, str | None]:
         """Return the digests of all files that were looked for on the way from `path`."""
         reached, todo = {path}, [path]
