@@ -37,13 +37,17 @@ def check_source(
     concerned = concerned_rules(source, chosen, path, project)
     if not concerned:
         return ()
-    module = Module(source, path=path, project=project)
+    known = project.take(path, source) if project is not None else None
+    module = known or Module(source, path=path, project=project)
     try:
         findings = {_key(f): f for rule in concerned for f in _findings(rule, module)}
     except RecursionError:
         raise SourceError("nested too deeply to be checked") from None
     finally:
-        module.release()
+        if project is not None and module is known:
+            project.put_back(module)
+        else:
+            module.release()
     return tuple(sorted(findings.values(), key=lambda f: (f.location, f.code)))
 
 

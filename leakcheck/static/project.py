@@ -53,6 +53,21 @@ class Project:
             self._modules[path] = self._parse(path)
         return self._modules[path]
 
+    def take(self, path: str, source: str) -> Module | None:
+        """Take a parsed module out, for a check of the file itself; None if there is none like it.
+
+        What is learnt of it as the file that is checked does not reach it as one that is imported:
+        should an import lead back to it meanwhile, it is parsed anew.
+        """
+        module = self._modules.get(path)
+        return self._modules.pop(path) if module is not None and module.source == source else None
+
+    def put_back(self, module: Module) -> None:
+        """Keep a module that was taken out, without the answers that its check led to."""
+        module.forget()
+        if self._modules.setdefault(module.path, module) is not module:
+            module.release()
+
     @property
     def parsed(self) -> tuple[Module, ...]:
         """The modules that were parsed so far and are still known."""
