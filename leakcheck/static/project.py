@@ -208,8 +208,8 @@ def _sketch_of(source: str) -> Sketch | None:
                 defined.add(name)
         if not isinstance(node, (ast.expr, ast.Import, ast.ImportFrom)):
             within = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            below = [(child, at_top and not within) for child in ast.iter_child_nodes(node)]
-            todo += reversed(below)  # the last import of a name counts
+            inner = [(child, at_top and not within) for child in syntax.below(node)]
+            todo += reversed(inner)  # the last import of a name counts
     return Sketch(frozenset(defined), imported)
 
 

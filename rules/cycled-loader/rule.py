@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline_nodes_of
 
 
 class CycledLoader(Rule):
@@ -17,6 +19,12 @@ class CycledLoader(Rule):
     help = "loop in a generator: while True: yield from loader"
     words = ("cycle",)
     needs_torch = True
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a file that imports a `cycle`, or takes it from a module, can matter."""
+        imported = (alias.name for alias in outline_nodes_of(outline, ast.alias))
+        taken = (node.attr for node in outline_nodes_of(outline, ast.Attribute))
+        return "cycle" in imported or "cycle" in taken
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call of itertools.cycle."""

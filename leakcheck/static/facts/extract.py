@@ -37,6 +37,7 @@ from leakcheck.static.facts.nodes import (
     unpacked,
 )
 from leakcheck.static.names import canonical, table
+from leakcheck.static.syntax import below, outline_walk
 
 LONGEST_STRING = 60  # of what getattr and setattr may be given
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -117,12 +118,8 @@ class _Walk:
             self._below(node)
 
     def _below(self, node: ast.AST) -> None:
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if isinstance(value, ast.AST):
-                self._visit(value)
-            elif isinstance(value, list):
-                self._all(value)
+        for child in below(node):
+            self._visit(child)
 
     def _all(self, nodes: Iterable[ast.AST | str | None]) -> None:
         for node in nodes:
@@ -506,7 +503,7 @@ class _Walk:
                 names = names_in(node) if name == "partial" else sliced(node)
                 return Expr("call", self._known(node), names)
             case ast.Lambda():
-                own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+                own = {each.arg for each in outline_walk(node.args) if isinstance(each, ast.arg)}
                 held = (n for n in names_in(node.body, called_too=True) if n not in own)
                 return Expr("lambda", "", tuple(held))
             case ast.Await(value=inner):

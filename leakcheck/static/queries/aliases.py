@@ -9,13 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from leakcheck.static.syntax import outline_walk
+
 _MAKES_LISTS = ("list", "sorted", "gather")  # a loader or a generator holds none of what it gave
 _COLLECTS = ("collect", "empty_cache", "malloc_trim")
 
 
 def outlived(function: ast.AST) -> Iterator[tuple[ast.Name, str]]:
     """Yield the names that go on holding the entries of a list that is emptied, and the list."""
-    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    names = [node for node in outline_walk(function) if isinstance(node, ast.Name)]
     for emptied in _emptied(function):
         for holder in holders(function, emptied.id):
             later = (n for n in names if n.id == holder.id and n.lineno >= emptied.lineno)
@@ -25,21 +27,21 @@ def outlived(function: ast.AST) -> Iterator[tuple[ast.Name, str]]:
 
 def _emptied(function: ast.AST) -> Iterator[ast.Name]:
     """Yield the names that are cleared, or deleted before memory is collected."""
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    calls = [node for node in outline_walk(function) if isinstance(node, ast.Call)]
     for call in calls:
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="clear")):
                 yield name
     methods = ((call, call.func) for call in calls if isinstance(call.func, ast.Attribute))
     last = max((call.lineno for call, method in methods if method.attr in _COLLECTS), default=0)
-    for node in ast.walk(function):
+    for node in outline_walk(function):
         if isinstance(node, ast.Delete) and node.lineno < last:
             yield from (target for target in node.targets if isinstance(target, ast.Name))
 
 
 def holders(function: ast.AST, name: str) -> Iterator[ast.Name]:
     """Yield the names, where they are bound, that hold entries of a list as well."""
-    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    assigned = [node for node in outline_walk(function) if isinstance(node, ast.Assign)]
     sources = _sources(function, name)
     for node in assigned:
         match node.targets:
@@ -68,7 +70,7 @@ def _makes_list(value: ast.expr) -> bool:
 def _sources(function: ast.AST, name: str) -> set[str]:
     """Name what the loops go over whose own names are appended to the list."""
     entries: set[str] = set()
-    for node in ast.walk(function):
+    for node in outline_walk(function):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=holder), attr="append"),
@@ -89,7 +91,7 @@ def _sources(function: ast.AST, name: str) -> set[str]:
 
 def _gone_over(function: ast.AST, entry: str) -> Iterator[str]:
     """Name what a loop takes `entry` from: `results` of `for x, entry in zip(xs, results)`."""
-    for node in ast.walk(function):
+    for node in outline_walk(function):
         match node:
             case ast.For(target=ast.Name(id=target), iter=ast.Name(id=source)) if target == entry:
                 yield source

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from leakcheck.static.facts import passes
 from leakcheck.static.facts.nodes import dotted, span
-from leakcheck.static.syntax import outline, outline_nodes
+from leakcheck.static.syntax import below, outline, outline_nodes, outline_walk
 from leakcheck.static.torch_api import is_loss_module, torch_function, words
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def discarded(module: Module) -> Iterator[tuple[str, Span]]:
     told: set[ast.Call] = set()
     for scope in _scopes(tree):
         if any(
-            "requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(scope)
+            "requires_grad" in getattr(n, "attr", getattr(n, "id", "")) for n in outline_walk(scope)
         ):
             continue  # parameters are frozen, or an input is differentiated
         course = _StatementReader(module, nodes, optimized).read(scope)
@@ -88,7 +88,7 @@ def _optimized(nodes: tuple[ast.AST, ...]) -> dict[str, frozenset[str]]:
         match node:
             case ast.Assign(targets=[target], value=ast.Call() as call) if dotted(target):
                 given = (*call.args, *(keyword.value for keyword in call.keywords))
-                inner = (each for value in given for each in ast.walk(value))
+                inner = (each for value in given for each in outline_walk(value))
                 found[dotted(target)] |= frozenset(filter(None, map(_asked_for_parameters, inner)))
     return {name: models for name, models in found.items() if models}
 
@@ -106,7 +106,7 @@ def _scopes(tree: ast.Module) -> list[Statements]:
     todo: list[tuple[ast.AST, bool]] = [(tree, False)]
     while todo:
         node, looped = todo.pop()
-        for child in ast.iter_child_nodes(node):
+        for child in below(node):
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 loops = any(_holds_backward(each) for each in _loops(child))
                 found += [] if loops else [child]
@@ -120,11 +120,11 @@ def _scopes(tree: ast.Module) -> list[Statements]:
 
 
 def _loops(node: ast.AST) -> Iterator[ast.AST]:
-    return (each for each in ast.walk(node) if isinstance(each, (ast.For, ast.While)))
+    return (each for each in outline_walk(node) if isinstance(each, (ast.For, ast.While)))
 
 
 def _holds_backward(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in outline_walk(node))
 
 
 def _unused(course: _Course) -> Iterator[ModelCall]:
@@ -178,7 +178,9 @@ class _StatementReader:
     def _apart_from_models(self, node: ast.AST) -> Iterator[str]:
         """Name a function of this file that reads no model, `make_noise(batch_size)`."""
         if isinstance(node, ast.FunctionDef):
-            read = {dotted(n) for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))}
+            read = {
+                dotted(n) for n in outline_walk(node) if isinstance(n, (ast.Name, ast.Attribute))
+            }
             if not read & (self._models | {"self"}):
                 yield node.name
 
@@ -206,7 +208,7 @@ class _StatementReader:
             self._off = outer
 
     def _statement(self, statement: ast.stmt) -> None:
-        for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+        for call in (node for node in outline_walk(statement) if isinstance(node, ast.Call)):
             self._event(call)
         match statement:
             case ast.Assign(targets=targets, value=value):
@@ -262,7 +264,7 @@ class _StatementReader:
             case ast.Compare() | ast.Lambda() | ast.Constant() | ast.JoinedStr():
                 return _NONE
             case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List() | ast.Starred():
-                return self._all(n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr))
+                return self._all(n for n in below(node) if isinstance(n, ast.expr))
             case ast.Dict(values=values):
                 return self._all(values)
             case ast.Subscript(value=inner):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leakcheck.static.facts import passes
 from leakcheck.static.facts.nodes import dotted
-from leakcheck.static.syntax import outline, outline_nodes
+from leakcheck.static.syntax import outline, outline_nodes, outline_walk
 
 if TYPE_CHECKING:
     from leakcheck.static.facts.model import Call
@@ -77,7 +77,7 @@ def _stretches_of(block: Sequence[ast.stmt]) -> Iterator[Stretch]:
 def _stretch(models: set[str], inside: Sequence[ast.stmt], *, closed: bool) -> Stretch | None:
     if not inside or any(_concerns_gradients(each) for each in inside):
         return None
-    nodes = (node for each in inside for node in ast.walk(each) if isinstance(node, _LOOPS))
+    nodes = (node for each in inside for node in outline_walk(each) if isinstance(node, _LOOPS))
     loops = tuple((node.lineno, node.end_lineno or node.lineno) for node in nodes)
     last = inside[-1].end_lineno or inside[-1].lineno
     return Stretch(frozenset(models), inside[0].lineno, last, closed, loops)
@@ -108,13 +108,13 @@ def _switches(call: ast.Call) -> str:
 
 def _trains(statement: ast.stmt) -> bool:
     """Whether something is put in training mode, or trained."""
-    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    calls = (node for node in outline_walk(statement) if isinstance(node, ast.Call))
     return any(_switches(call) == "train" for call in calls)
 
 
 def _concerns_gradients(statement: ast.stmt) -> bool:
     """Whether code differentiates, or switches gradients on or off."""
-    for node in ast.walk(statement):
+    for node in outline_walk(statement):
         word = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
         if "grad" in word.lower() or passes.is_switch(word) or passes.differentiates(word):
             return True

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from leakcheck.static.facts.nodes import span
-from leakcheck.static.syntax import outline, outline_nodes, outline_nodes_of
+from leakcheck.static.syntax import below, outline, outline_nodes, outline_nodes_of, outline_walk
 from leakcheck.static.torch_api import words
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class _Looks:
         self._body = getattr(function, "body", [])
         self._above: dict[int, ast.AST] = {}
         self._reads: dict[str, list[ast.Name]] = {}
-        for node in ast.walk(function):
-            for child in ast.iter_child_nodes(node):
+        for node in outline_walk(function):
+            for child in below(node):
                 self._above[id(child)] = node
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
@@ -77,7 +77,7 @@ class _Looks:
         for statement in self._body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                    inner = [read for read in ast.walk(value) if read in reads]
+                    inner = [read for read in outline_walk(value) if read in reads]
                     if inner and all(self._names_given(read) == [] for read in inner):
                         end = statement.end_lineno or statement.lineno
                         return [read for read in reads if read.lineno <= end]
