@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_nodes, outline_nodes_of
+from leakcheck.static.syntax import outline_nodes_of, outline_walk
 
 
 class MethodGivenToBase(Rule):
@@ -30,7 +30,7 @@ class MethodGivenToBase(Rule):
         """Only a base constructor that is given a method, or a function that is made, matters."""
         calls = outline_nodes_of(outline, ast.Call)
         given = [value for call in calls for value in _given_to_base(call)]
-        functions = _functions(outline_nodes(outline)) if given else set()
+        functions = _functions(outline) if given else set()
         return any(_may_hold_self(value, functions) for value in given)
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -86,13 +86,15 @@ def _given_to_base(node: ast.Call) -> list[ast.expr]:
     return []
 
 
-def _functions(nodes: Sequence[ast.AST]) -> set[str]:
-    """Name what a file defines by `def`, and, if it makes any lambda or partial, all it assigns."""
-    defined = (ast.FunctionDef, ast.AsyncFunctionDef)
-    found = {node.name for node in nodes if isinstance(node, defined)}
-    if any(isinstance(node, ast.Lambda) or _is_partial(node) for node in nodes):
-        names = (node for node in nodes if isinstance(node, ast.Name))
-        found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+def _functions(outline: ast.Module) -> set[str]:
+    """Name what a file defines by `def`, or assigns a lambda or a partial to."""
+    found = {node.name for node in outline_nodes_of(outline, ast.FunctionDef)}
+    found |= {node.name for node in outline_nodes_of(outline, ast.AsyncFunctionDef)}
+    assigns: list[ast.Assign | ast.AnnAssign] = outline_nodes_of(outline, ast.Assign, ast.AnnAssign)
+    for node in assigns:
+        if node.value is not None and any(map(_is_made, outline_walk(node.value))):
+            names = (each for each in outline_walk(node) if isinstance(each, ast.Name))
+            found |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
     return found
 
 
@@ -107,5 +109,12 @@ def _may_hold_self(value: ast.expr, functions: set[str]) -> bool:
     return isinstance(value, (ast.Lambda, ast.Starred))
 
 
+def _is_made(node: ast.AST) -> bool:
+    return isinstance(node, ast.Lambda) or _is_partial(node)
+
+
 def _is_partial(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "partial"
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name == "partial"
+    return False
