@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leakcheck.static.project import Project
 
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w.]+)", re.MULTILINE)
-# what computes with another library's tensors, and names neither torch nor its kin
+# what computes with another library's tensors: only torch's own name counts then
 _OF_OTHERS = re.compile(
     r"\btf[12]?\.[a-z]|^[ \t]*(?:import|from)[ \t]+(?:tensorflow|keras|jax|paddle|mxnet)\b",
     re.MULTILINE,
@@ -29,9 +29,11 @@ _FROM = re.compile(
 
 def torch_matters(source: str, path: str, project: Project | None = None) -> bool:
     """Whether the text, or a file of the project that it imports, names torch or its kin."""
+    if _OF_OTHERS.search(source):
+        return "torch" in source
     if _names_torch(source):
         return True
-    if project is None or _OF_OTHERS.search(source):
+    if project is None:
         return False
     return any(_names_torch(project.text(name, path)) for name in _imports(source))
 

@@ -66,6 +66,15 @@ def by_a_function_of_its_own(modules, path):
 
 
 def given_to_another(modules, path, inspect):
-    checkpoint = torch.load(path)
+    tables = torch.load(path)
     for name in modules:
-        inspect(modules[name], checkpoint[name])
+        inspect(modules[name], tables[name])
+
+
+def asked_for_one_number(path):
+    checkpoint = torch.load(path)  # leak: load-without-map-location
+    return checkpoint["step"]
+
+
+def asked_at_once(ckpt_path):
+    return torch.load(ckpt_path)["step"]  # leak: load-without-map-location

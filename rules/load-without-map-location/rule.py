@@ -10,6 +10,7 @@ from leakcheck.model import Evidence
 from leakcheck.static import shape
 from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.module import Module
+from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 
@@ -33,7 +34,7 @@ class LoadWithoutMapLocation(Rule):
             if not absent or starred:
                 continue
             evidence = _handed_back(module, call)
-            if evidence or _restores(module, call):
+            if evidence or _restores(module, call) or _is_named_checkpoint(module, call):
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
@@ -58,6 +59,13 @@ def _none_or_cpu(module: Module, place: cst.BaseExpression) -> bool:
     ]
     others = [value for value in values if not _says_none(value)]
     return len(values) > len(others) and all("cpu" in module.code(value) for value in others)
+
+
+def _is_named_checkpoint(module: Module, call: cst.Call) -> bool:
+    """`checkpoint = torch.load(path)`, `torch.load(ckpt_path)["step"]`: all of it comes there."""
+    path = dotted(call.args[0].value) if call.args else ""
+    words = f"{lifetime.bound_name(module, call) or ''} {path.rpartition('.')[2]}".lower()
+    return "checkpoint" in words or "ckpt" in words
 
 
 def _restores(module: Module, call: cst.Call) -> bool:

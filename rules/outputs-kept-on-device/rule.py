@@ -36,10 +36,9 @@ class OutputsKeptOnDevice(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only an append in a loop can matter, where something is named like a loader."""
+        loops: list[ast.For | ast.While] = outline_nodes_of(outline, ast.For, ast.While)
         return (
-            any(map(_files, outline_nodes_of(outline, ast.For, ast.While)))
-            or _may_collect(outline)
-            or _is_called_back(outline)
+            any(_files(loop) for loop in loops) or _may_collect(outline) or _is_called_back(outline)
         )
 
     def check(self, module: Module) -> Iterator[Hit]:

@@ -36,6 +36,7 @@ def substitute(
         inputs=made.inputs,
         sinks=made.sinks | sinks,
         ref=value.ref,
+        leaf=value.leaf,
         items=tuple(
             (k, substitute(v, bound, flow, flow.analysis.slot(origin, f"{k!r}"), sinks, depth + 1))
             for k, v in value.items
