@@ -117,7 +117,11 @@ class Attributing(Stage):
         findings = self._findings(step)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
-        if not self._is_of_program(findings):
+        grown = self._of_program(findings)
+        if len(grown) < len(self.episode.grown):
+            loop.excuses.add((BLOCKS,))
+            self.episode = replace(self.episode, grown=grown)
+        if not grown:
             return WatchAgain(loop.span.after)
         if findings.is_harmless:
             tolerated = loop.tolerance.per_step_bytes
@@ -133,15 +137,11 @@ class Attributing(Stage):
             return move
         return self._limited(step, findings) or self._held(step, findings, at_end=at_end)
 
-    def _is_of_program(self, findings: WindowResult) -> bool:
-        """Leave out blocks of shared memory that no line made; say whether something is left."""
-        if any(one.kind == "shared-memory" for one in findings.suspects):
-            return True
-        grown = tuple(one for one in self.episode.grown if one.resource != BLOCKS)
-        if len(grown) < len(self.episode.grown):
-            self._loop.excuses.add((BLOCKS,))
-            self.episode = replace(self.episode, grown=grown)
-        return bool(grown)
+    def _of_program(self, findings: WindowResult) -> tuple[Reading, ...]:
+        """Return what grew, without blocks of shared memory that no line of the program's made."""
+        made = any(one.kind == "shared-memory" for one in findings.suspects)
+        grown = self.episode.grown
+        return grown if made else tuple(one for one in grown if one.resource != BLOCKS)
 
     def _findings(self, step: int) -> WindowResult:
         loop, attribution, self._attribution = self._loop, self._attribution, None
