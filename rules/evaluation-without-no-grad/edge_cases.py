@@ -351,3 +351,20 @@ def place(model, parts, device):
     for part in parts:
         part.to(device=device).eval()
     return model
+
+
+class Trained(torch.nn.Module):
+    """Its steps are called by a trainer, which has gradients off."""
+
+    def validation_step(self, batches):
+        return self.look_over(batches)
+
+    def look_over(self, batches):
+        return [self.model(each).argmax() for each in batches]
+
+    def predict_with(self, trainer, loader):
+        return trainer.predict(self, loader)
+
+
+def evaluate_trained(trained: Trained, trainer, loaders):
+    return [trained.predict_with(trainer, loader) for loader in loaders]

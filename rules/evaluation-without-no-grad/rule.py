@@ -12,7 +12,7 @@ from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, Fu
 from leakcheck.static.module import Module
 from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.torch_api import framework, words
+from leakcheck.static.torch_api import words
 
 _INFERENCE = re.compile(
     r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
@@ -57,7 +57,7 @@ class EvaluationWithoutNoGrad(Rule):
             found = _in_eval_mode(module, known, evaluated, MODULE)
             yield from [self._hit(module, *found)] if found is not None else []
         for index, function in enumerate(linked.facts.functions):
-            if _called_by_framework(function) or passes.switches(linked.facts, index):
+            if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
             found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
             found = found or _in_eval_mode(module, known, evaluated, index)
@@ -98,11 +98,6 @@ def _evidence(module: Module, call: Call, inner: passes.Pass) -> tuple[Evidence,
     if inner.call is call or place is None:
         return ()
     return (Evidence(place, "graph", inner.call.spelled),)
-
-
-def _called_by_framework(function: FunctionFacts) -> bool:
-    """Whether Lightning calls it, without gradients."""
-    return bool(function.owner) and function.name in framework("lightning", "under_no_grad")
 
 
 def _forward_pass(

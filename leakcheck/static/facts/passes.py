@@ -15,6 +15,7 @@ from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
+from leakcheck.static.torch_api import framework
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
 DEEPEST_CALLER = 4
@@ -108,6 +109,11 @@ def switches(facts: FileFacts, index: int) -> bool:
     """Tell whether a function switches gradients for all of its body."""
     off = any(_OFF.search(each) for each in facts.functions[index].decorators)
     return off or switched(facts.calls_in(index))
+
+
+def is_called_by_framework(function: FunctionFacts) -> bool:
+    """Tell whether Lightning calls a method, without gradients."""
+    return bool(function.owner) and function.name in framework("lightning", "under_no_grad")
 
 
 def is_careful(facts: FileFacts, index: int) -> bool:
@@ -230,6 +236,7 @@ class Passes:
                 return True
             if call.function >= 0 and (
                 switches(facts, call.function)
+                or is_called_by_framework(facts.functions[call.function])
                 or _DIFFERENTIATED.match(facts.functions[call.function].name)
             ):
                 return True
@@ -280,7 +287,8 @@ def _asked_module(home: Linked, index: int) -> Pass | None:
     calls = facts.calls_in(index)
     if owner is None or not calls or not _PREDICTS.match(function.name) or is_careful(facts, index):
         return None
-    asked = home.is_module(Member(home, owner)) and not _raises_only(function)
+    handed_on = any(map(_hands_itself_on, calls))
+    asked = home.is_module(Member(home, owner)) and not (handed_on or _raises_only(function))
     return Pass(home, calls[0]) if asked else None
 
 
@@ -297,11 +305,16 @@ def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
         yield from _methods(file, call)
     elif head in file.facts.imports and (home := file.imported_module(head)) is not None:
         yield from ((home, index) for index in top_functions(home.facts, method))
-    elif _ASKS.match(method) and not _NO_NETWORK.search(head):
+    elif _ASKS.match(method) and not (_NO_NETWORK.search(head) or _hands_itself_on(call)):
         found = list(file.definers(method))
         known = [member for member in found if _knows(file, member)]
         if known or len(found) >= MANY:
             yield from ((m.file, m.facts.methods[method]) for m in known or found)
+
+
+def _hands_itself_on(call: Call) -> bool:
+    """Whether an object gives itself to somebody who runs it, `trainer.predict(self, loader)`."""
+    return any(argument.value == Expr("name", "self") for argument in call.arguments)
 
 
 def _knows(file: Linked, member: Member) -> bool:
