@@ -49,3 +49,39 @@ def layers(blocks, x):
     for block in stack:
         x = block(x)
     return x
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn_state = None
+
+    def predict_batch(self, xs):
+        self.rnn_state = None
+        return [self(x) for x in xs]
+
+
+class StartsAnewInItsBase(Recurrent):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 8)
+
+    def forward(self, x):
+        out, self.rnn_state = self.rnn(x, self.rnn_state)
+        return out
+
+
+class StartsOnce(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn_state = None
+
+
+class CarriesForEver(StartsOnce):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 8)
+
+    def forward(self, x):
+        out, self.rnn_state = self.rnn(x, self.rnn_state)  # leak: carried-state
+        return out

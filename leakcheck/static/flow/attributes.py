@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.facts.link import Member
 from leakcheck.static.flow.prospects import SETTING_UP
 from leakcheck.static.flow.records import GrowingPlace
 
@@ -41,8 +42,8 @@ def differentiated(owner: ClassInfo, attribute: str) -> bool:
 def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: bool = False) -> bool:
     """Whether the attribute is given another value, or emptied, between two calls.
 
-    Looks at the class's other methods, set-up (and for statistics resets) aside, and at code
-    outside of it that writes `object.attribute`.
+    Looks at the class's other methods and those of its bases, set-up (and for statistics resets)
+    aside, and at code outside of it that writes `object.attribute`.
     """
     module = flow.module
     own = flow.owner.node if flow.owner else None
@@ -57,7 +58,22 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
         for target in _targets(statement):
             if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
                 return True
-    return any(_empties(call, attribute) for call in module.calls)
+    if any(_empties(call, attribute) for call in module.calls):
+        return True
+    return _is_set_by_base(flow, attribute, statistics=statistics)
+
+
+def _is_set_by_base(flow: Flow, attribute: str, *, statistics: bool) -> bool:
+    linked = flow.module.facts
+    own = linked.facts.class_named(flow.owner.node.name.value) if flow.owner else None
+    for base in linked.lineage(Member(linked, own))[1:] if own is not None else ():
+        methods = {index: name for name, index in base.facts.methods.items()}
+        for use in base.file.facts.uses_by_name.get(attribute, ()):
+            name = methods.get(use.function, "")
+            written = use.role == "bind" and use.holder == "self" and bool(name)
+            if written and not _sets_up(name, resets_too=statistics):
+                return True
+    return False
 
 
 def _grows(flow: Flow, function: cst.FunctionDef | None, statement: cst.CSTNode) -> bool:
@@ -68,7 +84,10 @@ def _grows(flow: Flow, function: cst.FunctionDef | None, statement: cst.CSTNode)
 
 def sets_up(function: cst.FunctionDef, *, resets_too: bool = False) -> bool:
     """Whether a method gives attributes their first values."""
-    name = function.name.value
+    return _sets_up(function.name.value, resets_too=resets_too)
+
+
+def _sets_up(name: str, *, resets_too: bool) -> bool:
     return bool(SETTING_UP.match(name) or (resets_too and _RESETTING.match(name)))
 
 
