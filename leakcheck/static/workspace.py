@@ -20,6 +20,9 @@ from leakcheck.static.project import Project
 
 # Some 3 KB of memory a line. Most of a package's imports lead to the same few modules.
 MOST_LINES_KEPT = 40_000
+# What the imports of one file lead to, beyond which they stay unknown. Some files of vllm's lead to
+# 90,000 lines: 1.1 GB for the project, and eight times its own lines parsed.
+MOST_LINES_LED_TO = 20_000
 # Of a project's text; transformers has 60 MB of it.
 MOST_BYTES_SEARCHED = 64 << 20
 EVERY_FILE = "/**"  # behind a folder: all of the project's files, as something to depend on
@@ -38,6 +41,7 @@ class Workspace(Project):
         self._probed: dict[str, set[str]] = defaultdict(set)
         self._digests: dict[str, str | None] = {}
         self._recent: dict[str, int] = {}  # path -> lines, the last used at the end
+        self._led_to: dict[str, int] = {}  # path -> lines, by the file that is checked
         self._trees: dict[str, dict[str, bytes]] = {}  # folder -> path -> bytes
         # asked again and again: by many functions of a file, by many files of a project
         self._located: dict[tuple[str, str], str | None] = {}
@@ -58,8 +62,14 @@ class Workspace(Project):
         return None
 
     def module(self, path: str) -> Module | None:
-        """Return the parsed module of a path; None when it is not there or cannot be parsed."""
+        """Return the parsed module of a path; None when it is not there or cannot be parsed.
+
+        Nor beyond a number of lines that one file leads to, whether they are parsed already or not.
+        """
+        if path not in self._led_to and sum(self._led_to.values()) >= MOST_LINES_LED_TO:
+            return None
         module = super().module(path)
+        self._led_to[path] = 0 if module is None else len(module.lines)
         if module is not None:
             self._recent.pop(path, None)
             self._recent[path] = len(module.lines)
@@ -71,6 +81,7 @@ class Workspace(Project):
         To be called between files only. What is known of a function depends on who called it first;
         a file's findings must not depend on the files that were checked before it.
         """
+        self._led_to.clear()
         for module in self._modules.values():
             if module is not None:
                 module.forget()

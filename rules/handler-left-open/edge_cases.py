@@ -27,3 +27,22 @@ def handed_on(path):
     other = logging.FileHandler(path)
     log.removeHandler(other)
     finish(other)
+
+
+def moved(old, new, path):
+    moving = logging.FileHandler(path)
+    old.addHandler(moving)
+    old.removeHandler(moving)
+    new.addHandler(moving)
+    return moving
+
+
+def opened_elsewhere(logger, path):
+    local = logging.FileHandler(path)
+    logger.addHandler(local)
+    return logger.handlers
+
+
+def taken_from_a_table(logger, known):
+    local = known.pop("stdout")  # another one, of the same name
+    logger.removeHandler(local)

@@ -15,3 +15,9 @@ def moves(model, x, batch, device):
     batch.to(device)
     embeddings = embeddings.cpu()
     return embeddings.to(device), labels
+
+
+def placed(rows, width, device):
+    new_embedding = torch.nn.Embedding(rows, width)
+    new_embedding.to(device)  # of a module, it changes the very one
+    return new_embedding

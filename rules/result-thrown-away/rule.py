@@ -9,6 +9,7 @@ from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import is_learnable_module
 
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
 _TENSOR = re.compile(
@@ -58,6 +59,8 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     here = [b for b in linked.facts.bindings if b.function == call.function and b.name == name]
     if any(b.value.text.startswith(_MAKERS) for b in here):
         return True
+    if any(b.value.kind == "call" and is_learnable_module(b.value.text) for b in here):
+        return False  # of modules, to() changes the very one
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
     return (

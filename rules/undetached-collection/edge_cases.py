@@ -118,3 +118,14 @@ def under_a_constant(batch, steps):
         losses[0].backward()
         step += 1
     return losses
+
+
+class Saliency:
+    def __init__(self, model):
+        self.model = model
+        self.maps = []
+
+    def attribute(self, images):
+        images = images.clone().detach().requires_grad_()
+        self.model(images).sum().backward()
+        self.maps.append({"image": images, "saliency": images.grad.abs()})

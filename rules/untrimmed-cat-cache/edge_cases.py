@@ -43,3 +43,18 @@ class KeyCache:
 
     def update(self, key):
         self.keys_of_one_sequence = torch.cat([self.keys_of_one_sequence, key])
+
+
+class JoinedBehindTheStore:
+    def __init__(self, background):
+        self.by_name = {}
+        self.background = background
+
+    def encode(self, name, encoder):
+        if name not in self.by_name:
+            rows = encoder(name)
+            self.by_name[name] = rows
+        else:
+            rows = self.by_name[name]
+        rows = torch.cat([rows, self.background])
+        return rows

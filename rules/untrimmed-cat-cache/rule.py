@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 import libcst as cst
 
@@ -48,7 +49,7 @@ class UntrimmedCatCache(Rule):
             word = _word(assign.targets[0].target)
             if not word or function.name.value == "__init__":
                 continue
-            joined = _joined_names(module, function, word)
+            joined = _joined_names(module, function, word, assign)
             if _holds_join(module, assign.value, word, joined) and not _reset(module, word, joined):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
 
@@ -109,11 +110,19 @@ def _reads(value: cst.BaseExpression, word: str) -> bool:
     return dotted(value) == f"self.{word}"
 
 
-def _joined_names(module: Module, function: cst.FunctionDef, word: str) -> set[str]:
-    """The local names that hold the cache and more: `keys = torch.cat([old, keys])`."""
+def _joined_names(
+    module: Module, function: cst.FunctionDef, word: str, stored: cst.Assign
+) -> set[str]:
+    """The local names that hold the cache and more: `keys = torch.cat([old, keys])`.
+
+    What is joined behind the store is not what was stored, but in a loop.
+    """
+    nodes = shape.own_nodes(function)
+    if module.loop_of(stored) is None:
+        nodes = takewhile(lambda node: node is not stored, nodes)
     return {
         name
-        for node in shape.own_nodes(function)
+        for node in nodes
         if isinstance(node, cst.Assign) and _joins(module, node.value, word, function)
         for target in node.targets
         for name in shape.target_names(target.target)

@@ -91,3 +91,14 @@ class ReadsItsOwn:
 
     def newest(self):
         return self._episodes[-1]
+
+
+class Patcher:
+    def __init__(self):
+        self.originals = {}
+        self.patched = {}
+
+    def patch(self, function):
+        self.originals[id(function)] = function  # its id stays its own
+        self.patched[id(function)] = wrapped = lambda: function()
+        return self.patched[id(function)] and wrapped

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.model import AttributeEffect, Expr
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -70,7 +70,13 @@ def _never_read(member: Member, name: str) -> bool:
     """Whether the whole project only writes it, however other classes use one of that name."""
     if member.file.spelled_as_string(name) or _KEEPS_ALIVE.search(name):
         return False
-    return all(_only_writes(use) for _, use in member.file.uses_of(name, member))
+    uses = [use for _, use in member.file.uses_of(name, member)]
+    return all(_only_writes(use) and not _keeps_alive(use) for use in uses)
+
+
+def _keeps_alive(use: AttributeEffect) -> bool:
+    """Whether something stays so that its id stays its own: `self.known[id(f)] = f`."""
+    return use.role == "slot" and use.key is not None and use.key == Expr("call", "id")
 
 
 def _only_writes(use: AttributeEffect) -> bool:

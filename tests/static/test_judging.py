@@ -39,6 +39,20 @@ for name, p in model.named_parameters():
 """,
     ),
     Program(
+        "an object keeps inputs that nothing made, and no graph with them",
+        None,
+        """
+class Saliency:
+    def __init__(self):
+        self.maps = []
+
+    def attribute(self, images):
+        images = images.detach().requires_grad_()
+        model(images).sum().backward()
+        self.maps.append({"image": images})
+""",
+    ),
+    Program(
         "a state that only may have a graph is carried",
         None,
         """

@@ -35,7 +35,8 @@ _NETWORK = (
 _PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
 _FORWARD = re.compile(
     r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|from|"
-    rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
+    r"save|train|add|append|insert|register|remove|replace|delete|update|copy|freeze|unfreeze|count|"
+    rf"configure|compile|quantize|prune|merge|fuse|reset)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
     rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward(_(?!func|fn)\w+)?)?$"
 )

@@ -69,6 +69,10 @@ class Judged:
         """What is added carries a graph of its own."""
         return self.growth.added.carries
 
+    def adds_leaf(self) -> bool:
+        """What is added has no past: it requires a gradient, and nothing made it."""
+        return self.growth.added.leaf
+
     def depends_on_self_alone(self) -> bool:
         """No argument decides whether there is a graph."""
         return self.growth.value.parameters <= {"self"}
@@ -337,6 +341,7 @@ IN_METHOD = (
     Row("carried", Judged.is_carried, Judged.is_sure, no(Judged.is_reassigned)),
     Row(None, Judged.is_carried),
     # what a container keeps
+    Row(None, Judged.is_collected, Judged.adds_leaf),
     Row(None, Judged.is_collected, Judged.is_reassigned),
     Row("collection", Judged.is_collected, Judged.is_for_training),
     Row("collection", Judged.is_collected, Judged.is_stored_by_module),
