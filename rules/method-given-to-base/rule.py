@@ -62,13 +62,13 @@ def _may_store(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
     facts, index = base.file.facts, base.facts.methods["__init__"]
     parameters = facts.functions[index].parameters
     place = 1 + [*call.args].index(arg)
-    given = [arg.keyword.value] if arg.keyword is not None else parameters[place : place + 1]
-    return not any(map(parameters.__contains__, given)) or any(
-        _is_handed_on(facts, index, name) for name in given
-    )
+    names = [arg.keyword.value] if arg.keyword is not None else parameters[place : place + 1]
+    given = [name for name in names if name in parameters]
+    return not given or any(_is_handed_on(facts, index, name) for name in given)
 
 
 def _is_handed_on(facts: FileFacts, function: int, parameter: str) -> bool:
+    """Whether a function binds, keeps or gives away a parameter: more than to call it."""
     values = [use.value for use in facts.uses if use.function == function]
     values += [each.value for each in facts.bindings if each.function == function]
     values += [each.value for call in facts.calls_in(function) for each in call.arguments]
