@@ -108,6 +108,12 @@ def raised_by_handler(error: BaseException) -> BaseException:
     return error.with_traceback(_handler_s(error))
 
 
+def forget_what_was_raised() -> None:
+    """Forget an error that was raised anew: by the next step it is gone, and another has its id."""
+    global _raised_anew
+    _raised_anew = 0
+
+
 def is_of_program(error: BaseException) -> bool:
     """Say whether the handler of a signal that came meanwhile raised an error."""
     return id(error) == _raised_anew or _handler_s(error) is not None

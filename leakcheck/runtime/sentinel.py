@@ -31,7 +31,7 @@ from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude, ended
-from leakcheck.runtime.guard import ErrorGuard
+from leakcheck.runtime.guard import ErrorGuard, forget_what_was_raised
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
@@ -195,6 +195,7 @@ class Sentinel:
         if self.broken or os.getpid() != self._pid:
             return
         leak: Report | None = None
+        forget_what_was_raised()
         try:
             leak = self._established() if self._advance(step) else None
         except Exception as error:  # ours, and the program must not pay for it

@@ -11,6 +11,7 @@ import pytest
 
 from leakcheck.model import Reason, Report
 from leakcheck.report.reasons import said
+from leakcheck.runtime.guard import raised_by_handler
 from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.sentinel import Sentinel
 
@@ -99,6 +100,21 @@ def test_what_fails_inside_the_sentinel_does_not_reach_the_program(monkeypatch):
 
     assert sentinel.report().verdict == "unclear"
     told = "leakcheck failed and stopped watching: ZeroDivisionError: division by zero"
+    assert said(sentinel.report().reason).startswith(told)
+
+
+def test_an_error_of_ours_at_the_address_of_one_that_was_raised_anew_is_kept(monkeypatch):
+    error = ZeroDivisionError("of ours")
+    raised_by_handler(error)  # as if that one had been there, and were gone
+    sentinel = Sentinel().start()
+
+    def read(step: int) -> int:
+        raise error
+
+    monkeypatch.setattr(sentinel._watch, "read", read)
+    sentinel.step()
+
+    told = "leakcheck failed and stopped watching: ZeroDivisionError: of ours"
     assert said(sentinel.report().reason).startswith(told)
 
 
