@@ -6,28 +6,22 @@ from bisect import bisect_left, bisect_right
 from dataclasses import replace
 
 from leakcheck.model import COUNTERS, Kind, Reason, Suspect
+from leakcheck.runtime.attribution import probes
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
-from leakcheck.runtime.attribution.probes import without_few_blocks
 from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read, read_known
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
 from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
-from leakcheck.runtime.readings.shared_memory import BLOCKS, BYTES
+from leakcheck.runtime.readings.shared_memory import BYTES
 from leakcheck.runtime.stages.course import Course
 
-# a growing resource -> the kind of leak it shows, the most telling first
+# a growing resource -> the kind of leak it shows
 KINDS: dict[str, Kind] = {
     "graph.nodes": "graph",
     "tensors": "tensor",
     "hooks": "object",
-    "python.blocks": "object",
-    "processes": "processes",
-    "threads": "threads",
-    "descriptors": "descriptors",
-    BLOCKS: "shared-memory",
-    "host.heap": "native",
-    "host.rss-heap": "fragmentation",
+    **probes.KINDS,
 }
 KINDS_OF_DEVICES: dict[str, Kind] = {
     "allocated": "device",
@@ -75,7 +69,7 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
 
 def _leading(rates: dict[str, float]) -> Kind:
     """Return the most telling kind of leak that what grows may show."""
-    return min(map(_kind_of, without_few_blocks(rates)), key=MOST_TELLING.index)
+    return min(map(_kind_of, probes.without_few_blocks(rates)), key=MOST_TELLING.index)
 
 
 def _kind_of(resource: str) -> Kind:

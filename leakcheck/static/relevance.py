@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from leakcheck.static.project import Project
 
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+([\w.]+)", re.MULTILINE)
-# what computes with another library's tensors: only torch's own name counts then
-_OF_OTHERS = re.compile(
-    r"\btf[12]?\.[a-z]|^[ \t]*(?:import|from)[ \t]+(?:tensorflow|keras|jax|paddle|mxnet)\b",
-    re.MULTILINE,
-)
 _FROM = re.compile(
     r"^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)", re.MULTILINE
 )
@@ -29,7 +24,7 @@ _FROM = re.compile(
 
 def torch_matters(source: str, path: str, project: Project | None = None) -> bool:
     """Whether the text, or a file of the project that it imports, names torch or its kin."""
-    if _OF_OTHERS.search(source):
+    if _others().search(source):
         return "torch" in source
     if _names_torch(source):
         return True
@@ -40,6 +35,14 @@ def torch_matters(source: str, path: str, project: Project | None = None) -> boo
 
 def _names_torch(source: str) -> bool:
     return bool(source) and _kin().search(source) is not None
+
+
+@cache
+def _others() -> re.Pattern[str]:
+    aliases = "|".join(sorted(framework("other_tensors", "aliases")))
+    modules = "|".join(sorted(framework("other_tensors", "modules")))
+    used = rf"\b(?:{aliases})\.[a-z]"
+    return re.compile(rf"{used}|^[ \t]*(?:import|from)[ \t]+(?:{modules})\b", re.MULTILINE)
 
 
 @cache

@@ -14,7 +14,15 @@ import libcst as cst
 
 from leakcheck.static.module import LoopNode, Module
 from leakcheck.static.names import table
-from leakcheck.static.syntax import argument, bindings, children, dotted, parameters, walk
+from leakcheck.static.syntax import (
+    PLAIN_TYPES,
+    argument,
+    bindings,
+    children,
+    dotted,
+    parameters,
+    walk,
+)
 from leakcheck.static.torch_api import words
 
 _LOADER = re.compile(r"(^|_)dls?\d*(_|$)|loader", re.IGNORECASE)
@@ -227,8 +235,7 @@ def _plain_parameters(node: cst.ClassDef) -> set[str]:
         each.name.value
         for each in walk(node.body)
         if isinstance(each, cst.Param) and each.annotation is not None
-        if isinstance(each.annotation.annotation, cst.Name)
-        if each.annotation.annotation.value in ("int", "float", "bool", "str")
+        if dotted(each.annotation.annotation) in PLAIN_TYPES
     }
 
 
@@ -241,8 +248,7 @@ def _weighs_nothing(module: Module, value: cst.BaseExpression | None, plain: set
         case cst.Call():
             made = module.qualified(value.func)
             head, _, kind = made.rpartition(".")
-            light = kind in words("modules", "without_parameters")
-            return head == "torch.nn" and light and not kind.endswith(("Module", "List", "Dict"))
+            return head == "torch.nn" and kind in words("modules", "without_parameters")
     return False
 
 

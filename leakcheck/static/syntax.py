@@ -30,6 +30,7 @@ _PUNCTUATION |= {"encoding", "default_indent", "default_newline", "has_trailing_
 # what a field holds in a node's place; asked of CSTNode, isinstance() would run Python's abc
 _NO_NODE = (str, bool, type(None), cst.MaybeSentinel)
 _fields: dict[type, tuple[str, ...]] = {}
+PLAIN_TYPES = frozenset({"float", "int", "str", "bool"})
 _VALIDATE = cst.CSTNode.__post_init__
 _OUTLINE_WORDS = {"ctx", "id", "attr", "arg", "kind", "type_comment"}
 _outline_fields: dict[type, tuple[str, ...]] = {}

@@ -44,7 +44,7 @@ def is_learnable_module(name: str) -> bool:
     head, _, tail = name.rpartition(".")
     if head not in ("torch.nn", "torch.nn.parallel"):
         return any(name.startswith(prefix) for prefix in framework("modules", "factories"))
-    known = words("modules", "without_parameters") | {"Parameter"}
+    known = words("modules", "without_parameters") | words("modules", "containers") | {"Parameter"}
     return tail[:1].isupper() and tail not in known and not tail.endswith("Loss")
 
 

@@ -65,7 +65,7 @@ def _is_named_checkpoint(module: Module, call: cst.Call) -> bool:
     """`checkpoint = torch.load(path)`, `torch.load(ckpt_path)["step"]`: all of it comes there."""
     path = dotted(call.args[0].value) if call.args else ""
     words = f"{lifetime.bound_name(module, call) or ''} {path.rpartition('.')[2]}".lower()
-    return "checkpoint" in words or "ckpt" in words
+    return any(word in words for word in shape.api("checkpoint-words"))
 
 
 def _restores(module: Module, call: cst.Call) -> bool:

@@ -67,7 +67,8 @@ def cost_s(resource: str) -> float:
     return DEVICE_READING_S if is_of_device(resource) else 0.0
 
 
-_KINDS: dict[str, Kind] = {
+# a growing resource that lines are asked about -> the kind of leak it shows
+KINDS: dict[str, Kind] = {
     "processes": "processes",
     "threads": "threads",
     "descriptors": "descriptors",
@@ -114,7 +115,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
     found = []
     growing = without_few_blocks(growing) if alone else growing
     devices: dict[str, Kind] = dict.fromkeys(filter(is_of_device, growing), "device")
-    for resource, kind in (_KINDS | devices).items():
+    for resource, kind in (KINDS | devices).items():
         credits = tracer.credits.get(resource)
         if resource not in growing or not credits or steps == 0:
             continue

@@ -35,8 +35,7 @@ _NETWORK = (
 _PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
 _FORWARD = re.compile(
     r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|from|"
-    r"save|train|add|append|insert|register|remove|replace|delete|update|copy|freeze|unfreeze|count|"
-    rf"configure|compile|quantize|prune|merge|fuse|reset)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
+    rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
     rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward(_(?!func|fn)\w+)?)?$"
 )
@@ -72,8 +71,10 @@ def is_forward(file: Linked, call: Call) -> bool:
     if not _FORWARD.match(call.spelled) and not _is_treated_as_module(file.facts, call):
         return False
     head, _, name = call.spelled.rpartition(".")
+    if head and head != "self":  # a method of the project's, `graph.add_layer`, is no model
+        return name.startswith("forward") or next(file.definers(name), None) is None
     if head:
-        return head != "self" or name.startswith("forward") or not list(_methods(file, call))
+        return name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
 
 

@@ -261,7 +261,7 @@ class Analysis:
         qualified = self.module.qualified(annotation)
         if qualified in framework("modules", "bases") or is_learnable_module(qualified):
             return Value(NONE, "module")
-        if syntax.dotted(annotation) in ("float", "int", "str", "bool"):
+        if syntax.dotted(annotation) in syntax.PLAIN_TYPES:
             return PLAIN
         info = self.resolve_class(annotation)
         return Value(NONE, "object", ref=info) if info else value
