@@ -20,7 +20,6 @@ class CopyOnWriteDataset(Rule):
     code = "LK503"
     summary = "each loader worker copies the data set's Python objects as it reads them"
     help = "pack the objects into a few arrays or tensors (numpy, torch, pyarrow)"
-    default = False
     severity = "info"
     words = ("Dataset", "__getitem__")
 
@@ -30,10 +29,9 @@ class CopyOnWriteDataset(Rule):
             if not datasets.is_dataset(module, owner):
                 continue
             for store in datasets.kept_by_constructor(module, owner):
-                if _parsed(module, store) and datasets.indexed(module, owner, store.attribute):
-                    yield self.hit(
-                        store.node, f"each worker will copy `self.{store.attribute}` bit by bit"
-                    )
+                kept = store.attribute
+                if _parsed(module, store) and datasets.read_by_workers(module, owner, kept):
+                    yield self.hit(store.node, f"each worker will copy `self.{kept}` bit by bit")
 
 
 def _parsed(module: Module, store: datasets.Kept) -> bool:

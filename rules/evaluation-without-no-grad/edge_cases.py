@@ -368,3 +368,38 @@ class Trained(torch.nn.Module):
 
 def evaluate_trained(trained: Trained, trainer, loaders):
     return [trained.predict_with(trainer, loader) for loader in loaders]
+
+
+class Embeddings:
+    def __init__(self, model, tuned):
+        self.model, self.tuned = model, tuned
+
+    def embed(self, sentences, batch):
+        hidden = self.model(batch)[-1]  # leak: evaluation-without-no-grad
+        hidden = torch.stack(hidden)
+        mode = torch.enable_grad() if self.tuned else torch.no_grad()
+        with mode:
+            for place, sentence in enumerate(sentences):
+                sentence.embedding = hidden[place].mean(0)
+
+    def embed_in_time(self, sentences, batch):
+        mode = torch.enable_grad() if self.tuned else torch.no_grad()
+        with mode:
+            hidden = self.model(batch)[-1]
+            for place, sentence in enumerate(sentences):
+                sentence.embedding = hidden[place].mean(0)
+
+    def embed_and_return(self, sentences, batch):
+        hidden = self.model(batch)[-1]
+        mode = torch.enable_grad() if self.tuned else torch.no_grad()
+        with mode:
+            for place, sentence in enumerate(sentences):
+                sentence.score = hidden[place].mean(0)
+        return hidden  # its caller may differentiate
+
+    def embed_whole(self, sentences, batch):
+        hidden = self.model(batch)[-1]
+        mode = torch.enable_grad() if self.tuned else torch.no_grad()
+        with mode:
+            for sentence in sentences:
+                sentence.embedding = hidden  # with its graph

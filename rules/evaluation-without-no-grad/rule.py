@@ -57,6 +57,9 @@ class EvaluationWithoutNoGrad(Rule):
             found = _in_eval_mode(module, known, evaluated, MODULE)
             yield from [self._hit(module, *found)] if found is not None else []
         for index, function in enumerate(linked.facts.functions):
+            if (early := _before_mode(module, index)) is not None:
+                why = "the gradient mode that it needs is chosen behind it"
+                yield self._hit(module, early, passes.Pass(linked, early), why)
             if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
             found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
@@ -142,6 +145,21 @@ def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
             continue
         if looked.is_only_looked_at(module, call.at, as_data=once):
             return call, passes.Pass(linked, call)
+    return None
+
+
+def _before_mode(module: Module, index: int) -> Call | None:
+    """The first pass whose result is used only in blocks of a gradient mode chosen behind it.
+
+    `out = model(x); mode = enable_grad() if tuned else no_grad()`, and the rest `with mode:`.
+    """
+    linked, calls = module.facts, module.facts.facts.calls_in(index)
+    chosen = [c.at for c in calls if passes.is_switch(c.method) and c.fate in ("bound", "used")]
+    for call in calls if chosen and index != MODULE else ():
+        early = call.at < min(chosen) and not passes.is_off(call)
+        is_pass = early and passes.is_forward(linked, call)
+        if is_pass and looked.is_only_looked_at(module, call.at, as_data=True):
+            return call
     return None
 
 

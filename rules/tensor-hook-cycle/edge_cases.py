@@ -17,6 +17,20 @@ class Explainer:
         for parameter in self.parameters():
             parameter.register_hook(self.save)  # leak: tensor-hook-cycle
 
+    def look(self, batch):
+        weights = self.attend(batch)
+        self.keep(weights)
+        weights.register_hook(self.save)  # leak: tensor-hook-cycle
+        seen = self.attend(batch)
+        self.show(seen)
+        seen.register_hook(self.save)  # `show` keeps nothing
+
+    def keep(self, weights):
+        self.weights = weights
+
+    def show(self, weights):
+        self.largest = weights.max().item()
+
     def static(self, batch):
         self.hidden.register_hook(self.double)
 
@@ -56,3 +70,49 @@ class Strategy:
 
 def forget(owner, *gradients):
     owner.clear()
+
+
+class Watcher:
+    def __init__(self, layer, other, unwatched):
+        self.outputs = []
+        self.handles = [
+            layer.register_forward_hook(self.keep_output),
+            layer.register_forward_hook(self.keep_gradient),
+            other.register_forward_hook(self.keep_detached),
+            other.register_forward_hook(self.scale_gradient),
+        ]
+
+    def keep_output(self, module, inputs, output):
+        kept = output
+        self.outputs.append(kept)
+
+    def keep_gradient(self, module, inputs, output):
+        output.register_hook(lambda gradient: self.save(gradient))  # leak: tensor-hook-cycle
+
+    def keep_detached(self, module, inputs, output):
+        self.outputs.append(output.detach())
+
+    def scale_gradient(self, module, inputs, output):
+        output.register_hook(lambda gradient: self.save(gradient))  # nobody keeps this output
+
+    def save(self, gradient):
+        self.gradient = gradient
+
+
+class Emptied:
+    def __init__(self, layer):
+        self.seen = []
+        layer.register_forward_hook(self.keep_output)
+        layer.register_forward_hook(self.keep_gradient)
+
+    def keep_output(self, module, inputs, output):
+        self.seen.append(output)
+
+    def keep_gradient(self, module, inputs, output):
+        output.register_hook(lambda gradient: self.save(gradient))
+
+    def save(self, gradient):
+        self.gradient = gradient
+
+    def close(self):
+        self.seen.clear()

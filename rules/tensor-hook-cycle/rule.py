@@ -8,7 +8,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
-from leakcheck.static.queries import hooks
+from leakcheck.static.queries import growth, hooks
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted
 
@@ -37,13 +37,19 @@ class TensorHookCycle(Rule):
 
 def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:
     function = module.function_of(call)
-    if isinstance(tensor, cst.Name) and _stored(module, function, tensor.value):
+    if function is None:
+        return shape.origin(module, tensor, None).startswith("self.")
+    if isinstance(tensor, cst.Name) and _is_kept(module, function, tensor.value):
         return True
-    if function is not None and _cached(module, function, shape.root(tensor)):
+    if _cached(module, function, shape.root(tensor)):
         return True
     if not shape.origin(module, tensor, function).startswith("self."):
         return False
     return not isinstance(shape.root(tensor), cst.Name) or _walks_parameters(module, call)
+
+
+def _is_kept(module: Module, function: cst.FunctionDef, name: str) -> bool:
+    return bool(_kept_as(module, function, name)) or _kept_by_sibling(module, function, name)
 
 
 def _cached(module: Module, function: cst.FunctionDef, tensor: cst.BaseExpression) -> bool:
@@ -61,16 +67,62 @@ def _walks_parameters(module: Module, call: cst.Call) -> bool:
     return loop is not None and shape.mentions(loop.iter, "self")
 
 
-def _stored(module: Module, function: cst.FunctionDef | None, name: str) -> bool:
-    """The local tensor is also kept: `self.x = name` or `self.xs.append(name)`."""
-    for node in shape.own_nodes(function) if function is not None else ():
+def _kept_as(module: Module, function: cst.FunctionDef, name: str, *, handed: bool = True) -> str:
+    """Name the attribute that keeps a local tensor, through a method of the class too; else "".
+
+    `self.x = name`, `self.xs.append(name)`, `self.keep(name)`.
+    """
+    for node in shape.own_nodes(function):
         match node:
-            case cst.Assign(value=cst.Name(value=value)) if value == name:
-                if any(dotted(t.target).startswith("self.") for t in node.targets):
-                    return True
+            case cst.Assign(value=cst.Name() as value) if _is(module, value, function, name):
+                kept = (dotted(target.target) for target in node.targets)
+                if place := next((each for each in kept if each.startswith("self.")), ""):
+                    return place
             case cst.Call(
                 func=cst.Attribute(value=holder, attr=cst.Name(value="append")),
-                args=[cst.Arg(value=cst.Name(value=value))],
-            ) if value == name and dotted(holder).startswith("self."):
+                args=[cst.Arg(value=cst.Name() as value)],
+            ) if dotted(holder).startswith("self.") and _is(module, value, function, name):
+                return dotted(holder)
+            case cst.Call(func=cst.Attribute(value=cst.Name("self"))) if handed:
+                if place := _kept_by_method(module, node, name):
+                    return place
+    return ""
+
+
+def _is(module: Module, value: cst.Name, function: cst.FunctionDef, name: str) -> bool:
+    return value.value == name or shape.origin(module, value, function) == name
+
+
+def _kept_by_method(module: Module, call: cst.Call, name: str) -> str:
+    """`self.keep(name)`, where `def keep(self, x): self.x = x`."""
+    owner = module.class_of(call)
+    method = module.methods(owner).get(shape.last_name(call)) if owner is not None else None
+    if method is None:
+        return ""
+    for arg, parameter in zip(call.args, shape.parameter_names(method), strict=False):
+        plain = isinstance(arg.value, cst.Name) and not (arg.keyword or arg.star)
+        if plain and dotted(arg.value) == name:
+            return _kept_as(module, method, parameter, handed=False)
+    return ""
+
+
+def _kept_by_sibling(module: Module, function: cst.FunctionDef, name: str) -> bool:
+    """Whether another hook on the same layer, which gets the same output, keeps it for good."""
+    if name not in shape.parameter_names(function):
+        return False
+    at = shape.parameter_names(function).index(name)
+    registered = [
+        (module.code(call.func), method)
+        for call in hooks.registrations(module)
+        for method in hooks.functions_behind(module, call)
+        if module.class_of(method) is module.class_of(function)
+    ]
+    layers = {layer for layer, method in registered if method is function}
+    for layer, method in registered:
+        names = shape.parameter_names(method)
+        if layer in layers and isinstance(method, cst.FunctionDef) and at < len(names):
+            place = _kept_as(module, method, names[at])
+            uses = growth.uses(module, place.rpartition(".")[2]) if place else []
+            if place and not any(use.role == "drop" for use in uses):
                 return True
     return False

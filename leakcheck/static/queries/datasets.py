@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -32,8 +32,12 @@ def is_dataset(module: Module, owner: cst.ClassDef) -> bool:
 
 def setup_methods(module: Module, owner: cst.ClassDef) -> list[cst.FunctionDef]:
     """List the constructor and what it calls on self, in turn; a subclass's constructor counts."""
-    methods = module.methods(owner)
-    todo = ["__init__", *_called_by_subclasses(module, owner)]
+    return _reached(module, owner, ["__init__", *_called_by_subclasses(module, owner)])
+
+
+def _reached(module: Module, owner: cst.ClassDef, first: Iterable[str]) -> list[cst.FunctionDef]:
+    """List the methods of these names and what they call on self, in turn."""
+    methods, todo = module.methods(owner), list(first)
     found: dict[str, cst.FunctionDef] = {}
     while todo:
         name = todo.pop()
@@ -97,14 +101,23 @@ def behind(kept: Kept) -> list[cst.CSTNode]:
     return found
 
 
-def indexed(module: Module, owner: cst.ClassDef, attribute: str) -> bool:
-    """Tell whether a method other than the constructor subscripts `self.<attribute>`."""
-    for name, method in module.methods(owner).items():
-        if name == "__init__":
-            continue
+def read_by_workers(module: Module, owner: cst.ClassDef, attribute: str) -> bool:
+    """Tell whether getting an item subscripts `self.<attribute>`, by a method of its own or not."""
+    for method in _run_by_workers(module, owner):
         for node in walk(method.body):
             if isinstance(node, cst.Subscript) and dotted(node.value) == f"self.{attribute}":
                 return True
             if isinstance(node, cst.Attribute) and dotted(node) == f"self.{attribute}.iloc":
                 return True
     return False
+
+
+_GETTERS = ("__getitem__", "__getitems__", "__iter__")
+
+
+def _run_by_workers(module: Module, owner: cst.ClassDef) -> list[cst.FunctionDef]:
+    """List what gets an item; where a base does, any method may be asked but those that set up."""
+    if getting := _reached(module, owner, _GETTERS):
+        return getting
+    set_up = {id(method) for method in setup_methods(module, owner)}
+    return [each for each in module.methods(owner).values() if id(each) not in set_up]

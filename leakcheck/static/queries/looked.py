@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from leakcheck.static.facts.nodes import span
+from leakcheck.static.facts.nodes import dotted, span
+from leakcheck.static.facts.passes import is_switch
 from leakcheck.static.syntax import below, outline, outline_nodes, outline_nodes_of, outline_walk
 from leakcheck.static.torch_api import words
 
@@ -42,6 +43,8 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
     if call is None or not around:
         return False
     looks = _Looks(around[-1])
+    if looks.is_under_mode(call):  # which may be off
+        return False
     return looks.only_looked_at(call) and (looks.take_data or not as_data)
 
 
@@ -51,6 +54,7 @@ class _Looks:
     def __init__(self, function: ast.AST) -> None:
         self.take_data = False
         self._body = getattr(function, "body", [])
+        self._switched = _switched(function)
         self._above: dict[int, ast.AST] = {}
         self._reads: dict[str, list[ast.Name]] = {}
         for node in outline_walk(function):
@@ -83,9 +87,25 @@ class _Looks:
                         return [read for read in reads if read.lineno <= end]
         return reads
 
+    def is_under_mode(self, value: ast.expr) -> bool:
+        """Tell whether a value is made or read in a block that switches gradients."""
+        return any(value.lineno in lines for lines in self._switched)
+
+    def _makes_another(self, value: ast.expr) -> bool:
+        """Whether a tensor is read for what is made of it: an item, an attribute, a sum."""
+        match self._above.get(id(value)):
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+                return inner is value
+            case ast.BinOp() | ast.UnaryOp():
+                return True
+        return False
+
     def _names_given(self, value: ast.expr) -> list[str] | None:
         """Return the names that take the value with its graph; None where it goes elsewhere."""
         node: ast.AST = value
+        if self.is_under_mode(value) and self._makes_another(value):
+            self.take_data = True
+            return []
         while (above := self._above.get(id(node))) is not None:
             match above:
                 case ast.Attribute(attr=attr) if attr in _NEEDING:
@@ -107,6 +127,32 @@ class _Looks:
                     return None
             node = above
         return None
+
+
+def _switched(function: ast.AST) -> list[range]:
+    """Return the lines of the blocks whose own manager switches gradients, always or by a value."""
+    chosen = {
+        target.id
+        for each in outline_walk(function)
+        if isinstance(each, ast.Assign) and _says_mode(each.value)
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }
+    return [
+        range(block.body[0].lineno, (block.end_lineno or block.lineno) + 1)
+        for block in outline_walk(function)
+        if isinstance(block, ast.With)
+        for item in block.items
+        if _says_mode(item.context_expr)
+        or (isinstance(item.context_expr, ast.Name) and item.context_expr.id in chosen)
+    ]
+
+
+def _says_mode(value: ast.expr) -> bool:
+    """`torch.no_grad()`, and `torch.enable_grad() if tuned else torch.no_grad()`."""
+    if isinstance(value, ast.IfExp):
+        return _says_mode(value.body) or _says_mode(value.orelse)
+    return isinstance(value, ast.Call) and is_switch(dotted(value.func).rpartition(".")[2])
 
 
 def _cuts() -> frozenset[str]:
