@@ -403,3 +403,21 @@ class Embeddings:
         with mode:
             for sentence in sentences:
                 sentence.embedding = hidden  # with its graph
+
+
+class QModel(torch.nn.Module):
+    def get_q_values(self, state, action):
+        return self.q_net(torch.cat([state, action]))
+
+
+def bellman_loss(model: QModel, target_model: QModel, batch):
+    chosen = model.get_q_values(batch.state, batch.action)
+    after = target_model.get_q_values(batch.next, batch.action)  # leak: evaluation-without-no-grad
+    target = (batch.reward + after).detach()
+    return (chosen - target).pow(2).mean()
+
+
+def soft_loss(model: QModel, target_model: QModel, batch):
+    chosen = model.get_q_values(batch.state, batch.action)
+    following = target_model.get_q_values(batch.next, batch.action)
+    return (chosen - following).pow(2).mean()  # with its graph

@@ -62,7 +62,8 @@ class EvaluationWithoutNoGrad(Rule):
                 yield self._hit(module, early, passes.Pass(linked, early), why)
             if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
-            found = _forward_pass(known, linked, index, function) or _looked_at(module, index)
+            found = _forward_pass(known, linked, index, function)
+            found = found or _looked_at(module, known, index)
             found = found or _in_eval_mode(module, known, evaluated, index)
             why = _UNUSED
             if found is None:
@@ -125,7 +126,7 @@ def _forward_pass(
     return None
 
 
-def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
+def _looked_at(module: Module, known: passes.Passes, index: int) -> tuple[Call, passes.Pass] | None:
     """The first call of a model whose result, without its graph, is all that is used."""
     linked, facts = module.facts, module.facts.facts
     function = facts.functions[index]
@@ -138,13 +139,17 @@ def _looked_at(module: Module, index: int) -> tuple[Call, passes.Pass] | None:
         once = not (call.loops or follows or asked)
         if once and (not_here or "volatile" in module.source):
             continue
-        if not (asked or passes.is_forward(linked, call)) or passes.is_off(call):
+        own = asked or passes.is_forward(linked, call)
+        inner = passes.Pass(linked, call) if own else None
+        if follows and inner is None:  # a method of a copy that is never trained
+            inner = known.of_module(linked, call)
+        if inner is None or passes.is_off(call):
             continue
         trains = passes.needs_graph(facts, index)
         if (trains and not follows) or _is_off_beside(facts, index, call):
             continue
         if looked.is_only_looked_at(module, call.at, as_data=once):
-            return call, passes.Pass(linked, call)
+            return call, inner
     return None
 
 

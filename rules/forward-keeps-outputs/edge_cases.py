@@ -38,3 +38,27 @@ class NoModule:
 
     def forward(self, x):
         self.seen.append(x)
+
+
+class Losses(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+        self.losses = []
+        self.values = []
+        self.set_by_others = []
+
+    def forward(self, x):
+        out = self.net(x)
+        self.add_loss(out.pow(2).mean())
+        self.log(out.mean().item())
+        return out
+
+    def add_loss(self, loss):
+        self.losses.append(loss)  # leak: forward-keeps-outputs
+
+    def log(self, value):
+        self.values.append(value)
+
+    def watch(self, layer):
+        self.set_by_others.append(layer)

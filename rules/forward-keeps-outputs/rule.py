@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.model import AttributeEffect, Expr
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -28,17 +28,38 @@ class ForwardKeepsOutputs(Rule):
             if not linked.is_module(member):
                 continue
             forward = member.facts.methods["forward"]
+            helped = _handed_on(linked, forward)
             for use in linked.facts.uses:
-                if use.function == forward and _keeps(use) and _is_never_emptied(linked, use):
+                given = use.value is not None and (use.function, use.value.text) in helped
+                kept = (use.function == forward or given) and _keeps(use)
+                if kept and _is_never_emptied(linked, use):
                     yield self.hit(use.at, f"`self.{use.name}` grows at every forward pass")
+
+
+def _handed_on(linked: Linked, forward: int) -> set[tuple[int, str]]:
+    """Return the parameters of the class's own methods that forward gives a tensor."""
+    found = set[tuple[int, str]]()
+    for call in linked.facts.calls_in(forward):
+        target = linked.own_method(call) if call.spelled.startswith("self.") else None
+        if target is None or target[0].facts is not linked.facts:
+            continue
+        names = linked.facts.functions[target[1]].parameters
+        for place, given in enumerate(call.arguments):
+            name = given.keyword or (names[place + 1] if place + 1 < len(names) else "")
+            if _may_be_tensor(given.value):
+                found.add((target[1], name))
+    return found
 
 
 def _keeps(use: AttributeEffect) -> bool:
     added = use.role == "add" and use.how in ("append", "extend", "insert")
-    value = use.value
-    tensor = value is not None and value.kind in ("name", "call", "other")
-    number = value is not None and value.text.endswith((".item", ".tolist", "len", "float", "int"))
-    return added and use.holder == "self" and not use.guarded and tensor and not number
+    kept = added and use.holder == "self" and not use.guarded
+    return kept and use.value is not None and _may_be_tensor(use.value)
+
+
+def _may_be_tensor(value: Expr) -> bool:
+    number = value.text.endswith((".item", ".tolist", "len", "float", "int"))
+    return value.kind in ("name", "call", "other") and not number
 
 
 def _is_never_emptied(linked: Linked, use: AttributeEffect) -> bool:

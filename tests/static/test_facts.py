@@ -123,8 +123,8 @@ def test_a_slice_is_told_from_an_item_and_seen_through_methods():
     assert values == [
         ("slice", "x", ("x",)),
         ("item", "x", ("x",)),
-        ("call", "", ("x",)),
-        ("call", "", ()),
+        ("call", ".view", ("x",)),
+        ("call", ".view", ()),
     ]
 
 

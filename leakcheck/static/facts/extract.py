@@ -501,7 +501,8 @@ class _Walk:
                 if makes_empty(node, name):
                     return Expr("empty", name)
                 names = names_in(node) if name == "partial" else sliced(node)
-                return Expr("call", self._known(node), names)
+                known = self._known(node)
+                return Expr("call", known or f".{name}", names)
             case ast.Lambda():
                 own = {each.arg for each in outline_walk(node.args) if isinstance(each, ast.arg)}
                 held = (n for n in names_in(node.body, called_too=True) if n not in own)

@@ -38,7 +38,9 @@ class Expr:
     """An expression in a word: what kind it is, what it spells, which names it reads."""
 
     kind: Literal["name", "constant", "call", "empty", "lambda", "item", "slice", "other"]
-    text: str = ""  # the dotted name, the constant's repr, what is called, or whose item it is
+    # the dotted name, the constant's repr, what is called, or whose item it is; ".item" where a
+    # method of something computed is called
+    text: str = ""
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
     plain: tuple[str, ...] = ()  # the names that stand as they are in a tuple, a list or a dict
 

@@ -195,6 +195,14 @@ class Passes:
             found += [inner] if inner is not None else []
         return found[0] if 2 * len(found) > len(targets) else None
 
+    def of_module(self, file: Linked, call: Call) -> Pass | None:
+        """Return the pass in the method that a call names, where modules alone have one of it."""
+        definers = list(file.definers(call.method)) if "." in call.spelled else []
+        if is_off(call) or not definers or not all(m.file.is_module(m) for m in definers):
+            return None
+        found = [self._in(m.file, m.facts.methods[call.method], 1) for m in definers]
+        return found[0] if all(found) else None
+
     def _in(self, home: Linked, index: int, depth: int) -> Pass | None:
         """Return the first pass in a function; a module's method that is asked for more is one."""
         key = (home.path, index)
