@@ -7,13 +7,15 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
 
 
 class CheckpointKept(Rule):
-    """Loaded checkpoints that stay bound through the training loop of the same scope."""
+    """Loaded checkpoints that stay bound through a training loop, or as long as their object."""
 
     code = "LK404"
     summary = "a loaded checkpoint stays bound through the whole training"
@@ -33,6 +35,44 @@ class CheckpointKept(Rule):
                 and not _dropped(module, scope, name, call)
             ):
                 yield self.hit(call, f"`{name}` holds a copy of the model while it trains")
+        for member in module.facts.classes:
+            for loaded in _left_on_self(module.facts, member):
+                told = f"`{loaded.bound}` stays with its object, and only its constructor reads it"
+                yield self.hit(loaded.at, told, confidence="medium")
+
+
+def _left_on_self(linked: Linked, member: Member) -> Iterator[Call]:
+    """Yield what a constructor loads into an attribute that is read until it is done, and kept."""
+    facts, making = linked.facts, _making(linked, member)
+    for call in facts.calls_by_name.get("load", ()):
+        own = call.qualified == "torch.load" and call.bound.startswith("self.")
+        if not own or call.function not in making:
+            continue
+        name = call.bound.removeprefix("self.")
+        uses = [(other, use) for other, use in linked.uses_of(name, member) if use.role != "bind"]
+        kept = not linked.spelled_as_string(name) and not _is_bound_elsewhere(linked, member, name)
+        inside = all(other is facts and use.function in making for other, use in uses)
+        if uses and kept and inside and not any(use.role == "escape" for _, use in uses):
+            yield call
+
+
+def _making(linked: Linked, member: Member) -> set[int]:
+    """Return the constructor of a class and the methods that nobody calls but those."""
+    making = {index for name, index in member.facts.methods.items() if name == "__init__"}
+    for name, index in member.facts.methods.items() if making else ():
+        calls = list(linked.calls_of(name))
+        if calls and all(
+            facts is linked.facts and call.spelled == f"self.{name}" and call.function in making
+            for facts, call in calls
+        ):
+            making.add(index)
+    return making
+
+
+def _is_bound_elsewhere(linked: Linked, member: Member, name: str) -> bool:
+    """Whether something else is put in its place: it may be let go of."""
+    values = [use.value for _, use in linked.uses_of(name, member) if use.role == "bind"]
+    return any(value is None or value.text != "torch.load" for value in values)
 
 
 def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:

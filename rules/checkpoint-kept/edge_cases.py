@@ -1,0 +1,55 @@
+"""Near misses are unmarked."""
+
+import torch
+
+
+class Restored:
+    def __init__(self, path):
+        self.checkpoint = torch.load(path, map_location="cpu")  # leak: checkpoint-kept
+        self.model = self._make_model()
+        self.scale = self._get_scale()
+
+    def _make_model(self):
+        model = torch.nn.Linear(8, 8)
+        model.load_state_dict(self.checkpoint["model"])
+        return model
+
+    def _get_scale(self):
+        return self.checkpoint["scale"]
+
+
+class Samples:
+    def __init__(self, path):
+        self.samples = torch.load(path, map_location="cpu")  # read as long as it lives
+        self.size = len(self.samples)
+
+    def __getitem__(self, place):
+        return self.samples[place]
+
+
+class LetGo:
+    def __init__(self, path):
+        self.state = torch.load(path, map_location="cpu")
+        self.config = self.state["config"]
+        self.state = None
+
+
+class HandedOn:
+    def __init__(self, path, wrap):
+        self.weights = torch.load(path, map_location="cpu")
+        self.wrapped = wrap(self.weights)  # which keeps it, for all we know
+
+
+class ReadLater:
+    def __init__(self, path):
+        self.loaded = torch.load(path, map_location="cpu")
+        self.model = self.build()
+
+    def build(self):  # others may call it
+        model = torch.nn.Linear(8, 8)
+        model.load_state_dict(self.loaded["model"])
+        return model
+
+
+def rebuild(reader):
+    reader.model = reader.build()
