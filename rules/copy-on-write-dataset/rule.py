@@ -20,6 +20,7 @@ class CopyOnWriteDataset(Rule):
     code = "LK503"
     summary = "each loader worker copies the data set's Python objects as it reads them"
     help = "pack the objects into a few arrays or tensors (numpy, torch, pyarrow)"
+    default = False
     severity = "info"
     words = ("Dataset", "__getitem__")
 

@@ -19,6 +19,7 @@ class RandomAccessMemmap(Rule):
     code = "LK505"
     summary = "a memory map lives for the whole run, and each page that is read stays resident"
     help = "map the file anew for each batch, so that its pages can go"
+    default = False
     severity = "info"
     proof = "static only: resident pages of a file, which the kernel takes back when it needs them"
     words = ("memmap",)

@@ -25,6 +25,7 @@ class UndrainedRequests(Rule):
     code = "LK308"
     summary = "a table of requests is filled when work starts and not drained when it ends"
     help = "pop the entry where the work ends, on success, failure and abort alike"
+    default = False
     words = ("_id", "uid", "handle")
 
     def check(self, module: Module) -> Iterator[Hit]:
