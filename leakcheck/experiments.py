@@ -39,18 +39,21 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a program made in one run: its output, its losses, its weights and files at the end.
+    """What a program made in one run: its output, its losses, what it learned, and its files.
 
     A loss is a hash of its bytes with its value, for each call of backward and for each gradient
     that torch.autograd.grad returns; a weight is a hash of each parameter that an optimizer steps.
-    `modules` has a hash of each parameter and buffer of all modules that are alive, `files` the
-    path of each file that was written with a hash. `stdout` is the text, which a user reads.
+    `modules` has a hash of each parameter and buffer of all modules that are alive, `gradients` of
+    each gradient that has accumulated by the end, `files` the path of each file that was written
+    with a hash. `stdout` and `stderr` are the text, which a user reads.
     """
 
     stdout: str = ""
+    stderr: str = ""
     losses: tuple[tuple[int, float], ...] = ()
     weights: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
+    gradients: tuple[int, ...] = ()
     files: tuple[tuple[str, int], ...] = ()
 
 
@@ -62,7 +65,7 @@ class Difference:
     `varies`: only numbers differ that do so between two runs of the program as it is.
     """
 
-    what: Literal["stdout", "losses", "weights", "modules", "files"]
+    what: Literal["stdout", "stderr", "losses", "weights", "modules", "gradients", "files"]
     at: int
     before: str
     after: str

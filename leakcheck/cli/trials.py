@@ -106,15 +106,20 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
         failure = cut_short(status, timeout_s)
         trial = Trial(None, status=1 if status is None else status, failure=failure)
         return trial, TrialNotes()
-    stdout = (folder / "stdout").read_text(encoding="utf-8", errors="surrogateescape")
+    stdout, stderr = (_text(folder / name) for name in ("stdout", "stderr"))
     files = tuple(sorted(notes.files.items()))
     losses = _losses(folder / "losses")
-    results = Results(stdout, losses, notes.weights, notes.modules, files)
+    learned = (notes.weights, notes.modules, notes.gradients)
+    results = Results(stdout, stderr, losses, *learned, files)
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
     measured = (notes.peak_bytes, notes.step_s)
     trial = Trial(report, results, notes.status, raised, *measured)
     return replace(trial, turns=notes.turns, counted=notes.counted), notes
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
 
 
 def _losses(path: Path) -> tuple[tuple[int, float], ...]:

@@ -53,6 +53,7 @@ class TrialNotes(msgspec.Struct, frozen=True):
     step_s: float = 0.0
     weights: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
+    gradients: tuple[int, ...] = ()
     files: dict[str, int] = {}
     doubtful: bool = False  # something was looked into, and what is frozen was not looked at
     turns: int = 0  # of the loop that makes the steps, if it is one
@@ -122,9 +123,11 @@ class TrialSession(SilentSession):
         if self.report is not None or os.getpid() != self._pid:
             return super()._finish(outcome)
         peak, weights = peak_bytes(), tuple(self._witness.weights())
-        modules, files = tuple(self._witness.modules()), self._written.hashes()
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        modules, gradients = tuple(self._witness.modules()), tuple(self._witness.gradients())
+        files = self._written.hashes()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
         super()._finish(outcome)
         notes = TrialNotes(
             outcome.status,
@@ -133,6 +136,7 @@ class TrialSession(SilentSession):
             self._witness.step_s,
             weights,
             modules,
+            gradients,
             files,
             self._doubtful or (self._order.frozen and not self._is_plain()),
             self._clock.turns if self._clock is not None else 0,

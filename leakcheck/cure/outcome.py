@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import zip_longest
+from typing import Literal
 
-from leakcheck.cure.varying import NUMBER
+from leakcheck.cure.varying import NUMBER, logged
 from leakcheck.experiments import (
     ONLY_REPORTED,
     Attempt,
@@ -28,9 +30,11 @@ def compared(before: Results, after: Results) -> tuple[Difference, ...]:
     """Return what differs between the results of two runs of as many steps."""
     found = (
         _output(before.stdout, after.stdout),
+        _log(before.stderr, after.stderr),
         _losses(before, after),
         _weights(before, after),
-        _modules(before, after),
+        _unknown("modules", before.modules, after.modules),
+        _unknown("gradients", before.gradients, after.gradients),
         _files(before, after),
     )
     return tuple(each for each in found if each is not None)
@@ -52,7 +56,7 @@ def outcome(
     ended = report.verdict == "steady" or _is_counted_no_more(before.report, report, suspect)
     if report.verdict == "unclear" and not ended:
         return "unclear", report.reason
-    if before.results == Results():
+    if replace(before.results, stderr="") == Results():  # warnings alone show nothing
         return "unclear", Reason.of("nothing-to-compare")
     if any(each.is_result for each in differences):
         return "changes", None
@@ -141,6 +145,15 @@ def _output(before: str, after: str) -> Difference | None:
     return Difference("stdout", at, was, now, len(unlike), written)
 
 
+def _log(before: str, after: str) -> Difference | None:
+    were, are = logged(before), logged(after)
+    if were == are:
+        return None
+    pairs = zip_longest(were, are, fillvalue="")
+    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
+    return Difference("stderr", *unlike[0], len(unlike))
+
+
 def _is_written_otherwise(before: str, after: str) -> bool:
     """Whether two lines say the same but for a tensor that is a number now.
 
@@ -187,10 +200,12 @@ def _weights(before: Results, after: Results) -> Difference | None:
     return Difference("weights", unlike[0], *counts, len(unlike))
 
 
-def _modules(before: Results, after: Results) -> Difference | None:
-    """Compare what modules hold: what only the leak kept alive may be gone, nothing may be new."""
-    new = set(after.modules) - set(before.modules)
-    return Difference("modules", 0, str(len(after.modules)), "", len(new)) if new else None
+def _unknown(
+    what: Literal["modules", "gradients"], before: Collection[int], after: Collection[int]
+) -> Difference | None:
+    """Compare what is alive: what only the leak kept may be gone, nothing may be new."""
+    new = set(after) - set(before)
+    return Difference(what, 0, str(len(after)), "", len(new)) if new else None
 
 
 def _files(before: Results, after: Results) -> Difference | None:

@@ -11,11 +11,12 @@ from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
-from leakcheck.cure.varying import varying, without
+from leakcheck.cure.varying import logged, says_less, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Suspect
 
 MOST_LEAKS = 5
+_OUTPUTS = ("stdout", "stderr")
 ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
@@ -153,8 +154,8 @@ class CureSearch:
         if told == "changes" and self._is_told_by_sizes(found, texts, suspect):
             found = tuple(replace(each, sizes=True) for each in found)
             told, reason = outcome(base, after, suspect, found)
-        if told == "changes" and self._varies_alike(after):
-            found = tuple(replace(each, varies=each.what == "stdout") for each in found)
+        if told == "changes" and (alike := self._varying_alike(after)):
+            found = tuple(replace(each, varies=each.what in alike) for each in found)
             told, reason = outcome(base, after, suspect, found)
         if told == "changes" and (unsteady := self._unsteady()):
             left = tuple(each for each in found if each.what not in unsteady)
@@ -176,7 +177,7 @@ class CureSearch:
         names = names_of(suspect).union(added) - {""}
         originals = {path: text for path in self._paths(suspect) if (text := self._text(path, {}))}
         plain = {path: without_sizes(text, names) for path, text in originals.items()}
-        if any(each.what != "stdout" for each in found) or plain == originals:
+        if any(each.what not in _OUTPUTS for each in found) or plain == originals:
             return False
         edited = {path: without_sizes(text, names) for path, text in {**originals, **texts}.items()}
         runs = (self._run_plain(each) for each in (plain, edited))
@@ -209,16 +210,21 @@ class CureSearch:
         self._stop_at = max(1, round(SHORTER * fewest))
         self._base, self._again = self.run({}, self._stop_at, "", False), None
 
-    def _varies_alike(self, after: Trial) -> bool:
-        """Whether the output is the same without the numbers that two runs as it is differ in."""
-        before, again = (each.results.stdout for each in (self._base, self._run_again()))
-        numbers = varying(before, again)
-        return bool(numbers) and without(before, numbers) == without(after.results.stdout, numbers)
+    def _varying_alike(self, after: Trial) -> set[str]:
+        """Return the outputs that are the same but for what differs between two runs as it is."""
+        before, again, now = (each.results for each in (self._base, self._run_again(), after))
+        numbers = varying(before.stdout, again.stdout)
+        same = numbers and without(before.stdout, numbers) == without(now.stdout, numbers)
+        found = {"stdout"} if same else set()
+        if logged(before.stderr) != logged(again.stderr):
+            lacks = says_less(before.stderr, again.stderr, now.stderr)
+            found |= set() if lacks else {"stderr"}
+        return found
 
     def _unsteady(self) -> set[str]:
         """Return which results differ between two runs of the program as it is."""
         found: tuple[Difference, ...] = compared(self._base.results, self._run_again().results)
-        return {each.what for each in found}
+        return {str(each.what) for each in found} - {"stderr"}  # of which what stays is compared
 
     def _run_again(self) -> Trial:
         if self._again is None:

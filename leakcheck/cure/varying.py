@@ -1,15 +1,20 @@
 """Numbers that a program prints differently each time, such as the time of a step.
 
 Two runs of the same text show which they are. A number that varies in one line is left out in every
-line of the same words, as two runs may agree on it by chance.
+line of the same words, as two runs may agree on it by chance. In a log, where progress is told as
+often as the clock says, whole lines may come and go.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import count
 
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
+# the time in front of a line of a log, and a warning, with the line of the source that it quotes
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\d|\d\d?:\d\d(:\d\d([.,]\d+)?)?")
+_WARNING = re.compile(r"^.+:\d+: \w*Warning: (?:(?:.*\n){1,4}? {2}\S.*\n?|.*\n?)", re.MULTILINE)
 Varying = frozenset[tuple[str, int]]  # the words of a line, and which number of it
 
 
@@ -26,6 +31,18 @@ def varying(one: str, other: str) -> Varying:
         pairs = zip(NUMBER.findall(first), NUMBER.findall(second), strict=True)
         found.update((words, at) for at, (was, now) in enumerate(pairs) if was != now)
     return frozenset(found)
+
+
+def logged(text: str) -> list[str]:
+    """Return the lines of a log without times and warnings: an edit may make or end a warning."""
+    plain = _CLOCK.sub("#", _WARNING.sub("", text))
+    return [line for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+
+def says_less(one: str, other: str, edited: str) -> bool:
+    """Say whether a log lacks a line that two runs of the program as it is have in common."""
+    first, second, third = (Counter(logged(text)) for text in (one, other, edited))
+    return bool((first & second) - third)
 
 
 def without(output: str, numbers: Varying) -> str:

@@ -93,6 +93,16 @@ class Witness:
         hashed = (_hash_if_plain(tensor) for tensor in held.values() if tensor is not None)
         return sorted({each for each in hashed if each is not None})
 
+    def gradients(self) -> list[int]:
+        """Hash each gradient that is there, in no particular order."""
+        torch: Any = sys.modules.get("torch")
+        if torch is None:
+            return []
+        with torch._C.DisableTorchFunctionSubclass():  # a subclass's own is the user's code
+            leaves = (each for each in tracked.instances(torch.Tensor) if each.is_leaf)
+            hashed = (_hash_if_plain(each.grad) for each in leaves if each.grad is not None)
+            return sorted({each for each in hashed if each is not None})
+
     def _wrap_backward(self, autograd: ModuleType) -> None:
         plain: Callable[..., Any] = autograd.backward
 

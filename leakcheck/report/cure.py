@@ -141,9 +141,11 @@ def _results(attempt: Attempt) -> Iterator[str]:
     before = attempt.base
     counts = {
         "stdout": (len(before.results.stdout.splitlines()), "lines"),
+        "stderr": (len(before.results.stderr.splitlines()), "lines"),
         "losses": (len(before.results.losses), "calls of backward"),
         "weights": (len(before.results.weights), "parameters"),
         "modules": (len(before.results.modules), "parameters and buffers"),
+        "gradients": (len(before.results.gradients), "accumulated"),
         "files": (len(before.results.files), "written"),
     }
     unlike = {each.what: each for each in attempt.differences}
@@ -158,16 +160,18 @@ def _results(attempt: Attempt) -> Iterator[str]:
 
 def _difference(each: Difference, count: int) -> str:
     match each.what:
-        case "stdout":
+        case "stdout" | "stderr":
             told = "the same numbers, written otherwise" if each.written else "differs"
             told = "the same but for how much is kept," if each.sizes else told
-            told = "the same but for numbers that differ in each run," if each.varies else told
+            told = "the same but for what differs in each run," if each.varies else told
             first = f"line {each.at}: {each.before!r} -> {each.after!r}"
             return f"{told} in {each.count} of {count} lines; first at {first}"
         case "losses":
             return f"differ in {each.count}, first at {each.at}: {each.before} -> {each.after}"
         case "modules":
             return f"{each.count} of {each.before} parameters and buffers are other ones"
+        case "gradients":
+            return f"{each.count} of {each.before} accumulated gradients are other ones"
         case "files":
             return f"differ in {each.count} of {count}, first: {each.before} -> {each.after}"
     return f"differ in {each.count} of {each.before}, first in number {each.at}"
@@ -223,9 +227,11 @@ def _trial_json(trial: Trial) -> dict[str, Any]:
         "failure": reason_as_json(trial.failure),
         "compared": {
             "stdout_lines": len(trial.results.stdout.splitlines()),
+            "stderr_lines": len(trial.results.stderr.splitlines()),
             "losses": len(trial.results.losses),
             "weights": len(trial.results.weights),
             "modules": len(trial.results.modules),
+            "gradients": len(trial.results.gradients),
             "files": len(trial.results.files),
         },
     }

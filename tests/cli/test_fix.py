@@ -70,9 +70,11 @@ def test_a_total_is_fixed_in_memory_and_offered_as_a_patch_that_git_takes(fix, t
     assert [each["what"] for each in chosen["differences"]] == []
     assert chosen["after"]["compared"] == {
         "stdout_lines": 1,
+        "stderr_lines": 0,
         "losses": 400,
         "weights": 2,
         "modules": 2,
+        "gradients": 2,
         "files": 0,
     }
     assert "-    total += loss  # the sum\n+    total += loss.detach()  # the sum\n" in ended.stdout
@@ -121,6 +123,7 @@ def test_where_the_obvious_edit_changes_what_is_learned_it_says_so_and_writes_no
         "losses",
         "weights",
         "modules",
+        "gradients",
     ]
     assert "not proved: the leak is gone, but the results differ" in ended.stdout
     assert "leakcheck: no edit is proved: nothing was written" in ended.stderr
@@ -194,7 +197,7 @@ def test_a_time_that_is_printed_is_no_result(fix):
     assert ended.returncode == 0, ended.stdout
     assert [(each["what"], each["varies"]) for each in chosen["differences"]] == [("stdout", True)]
     assert (
-        "stdout         the same but for numbers that differ in each run, in 1 of 1 lines; "
+        "stdout         the same but for what differs in each run, in 1 of 1 lines; "
     ) in ended.stdout
 
 

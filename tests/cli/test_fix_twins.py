@@ -41,7 +41,7 @@ TWINS = {
             "    (loss + mean).backward(retain_graph=True)\n    optimizer.step()\n",
         ),
         {"item": "changes", "no-grad": "changes"},
-        ["losses", "weights", "modules"],
+        ["losses", "weights", "modules", "gradients"],
     ),
     # backpropagation through all of time, on purpose
     "a state that is carried through": (
@@ -53,7 +53,7 @@ TWINS = {
             layer="RNNCell",
         ),
         {"carried": "changes"},
-        ["stdout"],
+        ["stdout", "gradients"],
     ),
     # a later backward needs the graph of a statement that no_grad would make none of
     "a penalty on the past": (
@@ -65,7 +65,7 @@ TWINS = {
             "    print(float(model.weight.grad.sum()))\n",
         ),
         {"item": "changes", "detach": "changes"},
-        ["stdout", "losses"],
+        ["stdout", "losses", "gradients"],
     ),
     # the run is stopped long before the sum is learned from
     "a sum that is learned from after a long loop": (
@@ -104,7 +104,7 @@ TWINS = {
             f"    loss = (out - torch.stack(bank).mean(0)).pow(2).mean()\n{LEARN}",
         ),
         {"window": "changes"},
-        ["losses", "weights", "modules"],
+        ["losses", "weights", "modules", "gradients"],
     ),
     "hooks that all count": (
         looped(
@@ -113,7 +113,7 @@ TWINS = {
             steps=300,
         ),
         {"handle": "changes", "once": "changes"},
-        ["losses", "weights", "modules"],
+        ["losses", "weights", "modules", "gradients"],
     ),
     "instances that nothing else keeps": (
         looped(
@@ -135,6 +135,28 @@ TWINS = {
         ).replace("\nfor step", "\n    for step"),
         {"clear": "changes"},
         ["stdout"],
+    ),
+    "a mean that goes to a log": (
+        looped(
+            "import logging\nlogging.basicConfig(level=logging.INFO)\nhistory = []\n"
+            "for epoch in range(3):",
+            f"{LOSS}{LEARN}    history.append(torch.randn(256))\n".replace("    ", "        "),
+            "    logging.info('mean %f', float(torch.stack(list(history)).mean()))\n",
+            steps=60,
+        ).replace("\nfor step", "\n    for step"),
+        {"clear": "changes"},
+        ["stderr"],
+    ),
+    # no optimizer has stepped yet, and what one would step by is not what it was
+    "gradients that accumulate": (
+        looped(
+            "total = torch.zeros(())",
+            f"{LOSS}    loss.backward()\n"
+            "    total = total + model(torch.randn(4, 16)).abs().mean()\n"
+            "    if step % 10 == 9:\n        (total / 10).backward(retain_graph=True)\n",
+        ),
+        {"carried": "changes"},
+        ["gradients"],
     ),
 }
 

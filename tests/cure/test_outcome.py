@@ -12,12 +12,12 @@ from leakcheck.model import Holder, Reason, Report, Run, Suspect, Trend
 
 SUSPECT = Suspect("graph", "a loss", holder=Holder("global", "total"))
 OTHER = Suspect("tensor", "an input", holder=Holder("global", "inputs"))
-SOME = Results("1.0\n", ((7, 1.0),), (3,))
+SOME = Results("1.0\n", losses=((7, 1.0),), weights=(3,))
 results = st.builds(
     Results,
     st.text(),
-    st.lists(st.tuples(st.integers(0, 9), st.floats(allow_nan=False))).map(tuple),
-    st.lists(st.integers(0, 9)).map(tuple),
+    losses=st.lists(st.tuples(st.integers(0, 9), st.floats(allow_nan=False))).map(tuple),
+    weights=st.lists(st.integers(0, 9)).map(tuple),
     files=st.dictionaries(st.text(), st.integers(0, 9)).map(lambda one: tuple(sorted(one.items()))),
 )
 
@@ -77,11 +77,28 @@ def test_a_file_that_differs_or_is_not_written_is_named():
     )
 
 
-def test_modules_that_only_the_leak_kept_may_be_gone_and_none_may_be_new():
-    assert compared(Results(modules=(1, 2, 3)), Results(modules=(1, 3))) == ()
-    assert compared(Results(modules=(1, 2)), Results(modules=(1, 4))) == (
-        Difference("modules", 0, "2", "", 1),
+@pytest.mark.parametrize("what", ["modules", "gradients"])
+def test_what_only_the_leak_kept_alive_may_be_gone_and_nothing_may_be_new(what):
+    assert compared(Results(**{what: (1, 2, 3)}), Results(**{what: (1, 3)})) == ()
+    assert compared(Results(**{what: (1, 2)}), Results(**{what: (1, 4)})) == (
+        Difference(what, 0, "2", "", 1),
     )
+
+
+def test_a_log_is_compared_without_its_times_and_warnings():
+    before = "10:02:03,120 INFO loss 0.5\ntrain.py:7: UserWarning: slow\n  total += loss\nend\n"
+
+    assert compared(Results(stderr=before), Results(stderr="9:11:12,7 INFO loss 0.5\nend\n")) == ()
+    assert compared(Results(stderr=before), Results(stderr="# INFO loss 0.4\nend\n")) == (
+        Difference("stderr", 1, "# INFO loss 0.5", "# INFO loss 0.4", 1),
+    )
+
+
+def test_a_log_alone_shows_nothing_of_the_results():
+    made = Results(stderr="slow\n")
+
+    before = trial("growing", SUSPECT, rate=5.0, made=made)
+    assert outcome(before, trial("steady", made=made), SUSPECT, ())[0] == "unclear"
 
 
 def test_proved_is_steady_with_the_same_results():
@@ -90,7 +107,7 @@ def test_proved_is_steady_with_the_same_results():
 
 
 def test_a_leak_that_is_gone_with_other_results_is_not_proved():
-    for what in ("stdout", "losses", "weights", "modules", "files"):
+    for what in ("stdout", "stderr", "losses", "weights", "modules", "gradients", "files"):
         assert told(trial("steady"), Difference(what, 1, "a", "b")) == "changes"
 
 

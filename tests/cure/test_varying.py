@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.cure.varying import varying, without
+from leakcheck.cure.varying import logged, says_less, varying, without
 
 ONE = "step 10 loss 0.53 in 1.2 s\nstep 20 loss 0.50 in 1.4 s\n"
 OTHER = "step 10 loss 0.53 in 1.3 s\nstep 20 loss 0.50 in 1.4 s\n"
@@ -35,3 +35,23 @@ def test_without_what_varies_two_outputs_of_the_same_words_are_the_same(one, oth
 
     assert not numbers or without(one, numbers) == without(other, numbers)
     assert not varying(one, one)
+
+
+def test_of_a_log_what_two_runs_have_in_common_is_compared():
+    one = "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n"
+    other = "12%|#  | 2.9it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n"
+
+    assert not says_less(one, other, "40%|## | 9it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n")
+    assert says_less(one, other, "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.6\n")
+
+
+def test_a_warning_is_no_line_of_a_log():
+    quoted = "a.py:3: UserWarning: a tensor is converted.\nConsider detach().\n  total += loss\n"
+
+    assert logged(f"first\n{quoted}second\n") == ["first", "second"]
+    assert logged("first\na.py:3: UserWarning: old\nsecond\n") == ["first", "second"]
+
+
+@given(st.text(), st.text())
+def test_a_log_says_no_less_than_itself(one, other):
+    assert not says_less(one, other, one)
