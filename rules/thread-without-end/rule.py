@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from leakcheck.static.facts.model import (
@@ -491,10 +491,9 @@ class _Walk:
     def _expr(self, node: ast.expr) -> Expr:
         match node:
             case ast.Name() | ast.Attribute():
-                spelled = dotted(node)
-                return Expr("name", spelled) if spelled else Expr("other")
+                return _named(dotted(node))
             case ast.Constant(value=value):
-                return Expr("constant", repr(value))
+                return _constant(repr(value))
             case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
                 return Expr("empty")
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
@@ -513,6 +512,16 @@ class _Walk:
                 cut = isinstance(node.slice, ast.Slice)
                 return Expr("slice" if cut else "item", dotted(holder), names_in(node))
         return Expr("other", "", names_in(node), standing(node))
+
+
+@lru_cache(maxsize=10_000)  # the same few names and constants make two thirds of all expressions
+def _named(spelled: str) -> Expr:
+    return Expr("name", spelled) if spelled else Expr("other")
+
+
+@lru_cache(maxsize=10_000)
+def _constant(text: str) -> Expr:
+    return Expr("constant", text)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 A place is known by the last word of its name: `self.cache`, `other.cache` and `Cls.cache` count as
 one, since a receiver's class is often unknown. That errs on the side of silence.
+
+Structs are made in a third of the time of frozen dataclasses, and a file has thousands of them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
+
+import msgspec
 
 # bind: given a value     add: one entry more     slot: an entry under a key
 # take: an entry less     measure: its length     escape: handed to code that may do anything
@@ -23,8 +27,7 @@ MODULE = -1  # the index that stands for a file's own code, outside of all funct
 Handled = Literal["", "try", "except", "finally"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, order=True, gc=False):
     """Where something stands: lines from 1, columns from 0 in UTF-8 bytes, as `ast` counts."""
 
     line: int
@@ -33,8 +36,7 @@ class Span:
     end_column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(msgspec.Struct, frozen=True, gc=False):
     """An expression in a word: what kind it is, what it spells, which names it reads."""
 
     kind: Literal["name", "constant", "call", "empty", "lambda", "item", "slice", "other"]
@@ -45,16 +47,14 @@ class Expr:
     plain: tuple[str, ...] = ()  # the names that stand as they are in a tuple, a list or a dict
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(msgspec.Struct, frozen=True, gc=False):
     """One argument of a call; `keyword` is empty for a positional one, "*" or "**" for a spread."""
 
     keyword: str
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call: what is called, with what, where, and what becomes of the result."""
 
     spelled: str  # "self.pool.map"; ".map" where the receiver is no chain of names
@@ -95,8 +95,7 @@ class Call:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeEffect:
+class AttributeEffect(msgspec.Struct, frozen=True, gc=False):
     """One effect on an attribute: `self.seen[key] = value` is a slot of `seen`, held by self."""
 
     name: str
@@ -111,8 +110,7 @@ class AttributeEffect:
     at: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True, gc=False):
     """A plain name that is given a value."""
 
     name: str
@@ -121,8 +119,7 @@ class Binding:
     at: Span
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionFacts:
+class FunctionFacts(msgspec.Struct, frozen=True, gc=False):
     """A function or method."""
 
     name: str
@@ -140,8 +137,7 @@ class FunctionFacts:
     at: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ClassFacts:
+class ClassFacts(msgspec.Struct, frozen=True, gc=False):
     """A class: its bases, as qualified as the imports tell, and its methods by index."""
 
     name: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from sys import intern
 from typing import Any
 
 from leakcheck.model import Location
@@ -33,6 +34,8 @@ def span(node: Any) -> Span:
 
 def dotted(node: ast.AST) -> str:
     """Spell a chain of names, "self.meter.update"; empty for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -40,7 +43,7 @@ def dotted(node: ast.AST) -> str:
     if not isinstance(node, ast.Name):
         return ""
     parts.append(node.id)
-    return ".".join(reversed(parts))
+    return intern(".".join(reversed(parts)))  # facts spell the same few chains over and over
 
 
 def standing(node: ast.expr) -> tuple[str, ...]:
