@@ -41,7 +41,7 @@ def check_files(files: Sequence[Path], settings: Settings) -> Report:
     todo = [path for path in files if path not in outcomes]
     cache = Cache(settings.cache_dir) if settings.cache_dir else None
     for path, outcome in _checked(todo, checker, settings):
-        outcomes[path] = outcome
+        outcomes[path] = outcome.told()
         digest = checker.workspace.digest(display_path(path))
         if cache and digest:
             cache.put(display_path(path), checker.key(path, digest), outcome)
@@ -86,7 +86,7 @@ def _known(
         key = checker.key(path, digest)
         outcome = cache.get(display_path(path), key, checker.workspace)
         if outcome is not None:
-            yield path, outcome
+            yield path, outcome.told()
 
 
 def _digest(path: Path) -> str | CheckOutcome:

@@ -65,6 +65,7 @@ class Checker:
         self.chosen = choose(self.rules, settings.layers)
         self.workspace = Workspace()
         self._root = absolute(settings.root)
+        self._cached = settings.cache_dir is not None
         self._ignores = [
             (patterns("per-file-ignores", [pattern]), frozenset(slugs_named(names, self.rules)))
             for pattern, names in settings.per_file_ignores
@@ -78,10 +79,14 @@ class Checker:
             findings = self.check_text(document.text, path)
         except (SourceError, RuleError) as error:
             reason = str(error).removeprefix(f"{shown}: ")
-            return CheckOutcome(reason=reason, dependencies=self.workspace.dependencies(shown))
+            return CheckOutcome(reason=reason, dependencies=self._dependencies(shown))
         if isinstance(document, Notebook):
             findings = in_cells(document.text, findings)
-        return CheckOutcome(findings, dependencies=self.workspace.dependencies(shown))
+        return CheckOutcome(findings, dependencies=self._dependencies(shown))
+
+    def _dependencies(self, shown: str) -> dict[str, str | None]:
+        """Return what the cache is to know: thousands of paths for a file of a large project."""
+        return self.workspace.dependencies(shown) if self._cached else {}
 
     def check_text(self, text: str, path: Path) -> tuple[Finding, ...]:
         """Check the text of a file (or the joined cells of a notebook), suppressions applied.
