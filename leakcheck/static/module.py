@@ -66,8 +66,10 @@ class Module:
     @cached_property
     def facts(self) -> Linked:
         """What the file does, linked with its project; needs no LibCST tree."""
-        outline = syntax.outline(self.source)
-        facts = extract(outline) if outline is not None else FileFacts()
+        facts = self.project.facts_of(self.path, self.source) if self.project is not None else None
+        if facts is None:
+            outline = syntax.outline(self.source)
+            facts = extract(outline) if outline is not None else FileFacts()
         return Linked(self.path, facts, self.project)
 
     def forget(self) -> None:

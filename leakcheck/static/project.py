@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,17 +15,6 @@ from leakcheck.static.module import Module
 MOST_REEXPORTS = 4  # a name that is handed on more often than this stays unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
-    """The names of a module's classes and top-level functions, and what it imports as what.
-
-    That is enough to follow an import through it: LibCST parses only where a name is defined.
-    """
-
-    defined: frozenset[str]
-    imported: Mapping[str, str]
-
-
 class Project:
     """Sources by path, parsed when an import leads to them and kept for the next question.
 
@@ -38,7 +25,6 @@ class Project:
         """Take every file of the project; a source of None is read from its path when needed."""
         self._sources = dict(sources)
         self._modules: dict[str, Module | None] = {}
-        self._sketches: dict[str, Sketch | None] = {}
         self._facts: dict[str, FileFacts | None] = {}
         self._paths: dict[int, str] = {}  # of the facts that are kept
 
@@ -78,15 +64,6 @@ class Project:
         path = self.locate(name, importer)
         return self.module(path) if path else None
 
-    def sketch(self, path: str) -> Sketch | None:
-        """Return what the module of a path defines and imports; None when it cannot be parsed."""
-        if path not in self._sketches:
-            try:
-                self._sketches[path] = _sketch_of(self._read(path))
-            except SourceError:
-                self._sketches[path] = None
-        return self._sketches[path]
-
     def facts(self, path: str) -> FileFacts | None:
         """Return what the module of a path does; None when it cannot be parsed."""
         if path not in self._facts:
@@ -97,6 +74,10 @@ class Project:
                 self._facts[path] = None
             self._paths[id(self._facts[path])] = path
         return self._facts[path]
+
+    def facts_of(self, path: str, source: str) -> FileFacts | None:
+        """Return the facts of a path if its text is this one, not one that is yet to be saved."""
+        return self.facts(path) if self._text(path) == source else None
 
     def path_of(self, facts: FileFacts) -> str | None:
         """Return the path of the module whose facts these are."""
@@ -120,10 +101,10 @@ class Project:
         where = where or "." * (len(qualified) - len(qualified.lstrip(".")))
         path = self.locate(where, importer)
         for _ in range(MOST_REEXPORTS):
-            sketch = self.sketch(path) if path else None
-            if path is None or sketch is None or name in sketch.defined:
+            facts = self.facts(path) if path else None
+            if path is None or facts is None or name in facts.defined:
                 break
-            where, _, name = sketch.imported.get(name, "").rpartition(".")
+            where, _, name = facts.imports.get(name, "").rpartition(".")
             path = self.locate(where, path) if where else None
         return (path, name) if path else None
 
@@ -151,9 +132,7 @@ class Project:
     def _parse(self, path: str) -> Module | None:
         try:
             source = self._read(path)
-            if syntax.outline(source) is None:
-                return None
-            return Module(source, syntax.parse(source), path, self)
+            return Module(source, syntax.parse(source), path, self) if self.facts(path) else None
         except (SourceError, RecursionError):
             return None
 
@@ -183,37 +162,3 @@ class Project:
     def paths(self) -> tuple[str, ...]:
         """Every path of the project, sorted."""
         return tuple(sorted(self._sources))
-
-
-def _sketch_of(source: str) -> Sketch | None:
-    """Sketch a module's source; None when the standard library cannot parse it."""
-    outline = syntax.outline(source)
-    if outline is None:
-        return None
-    defined: set[str] = set()
-    imported: dict[str, str] = {}
-    todo: list[tuple[ast.AST, bool]] = [(outline, True)]
-    while todo:
-        node, at_top = todo.pop()
-        match node:
-            case ast.Import(names=aliases):
-                imported |= {a.asname: a.name for a in aliases if a.asname}
-                heads = (a.name.partition(".")[0] for a in aliases if not a.asname)
-                imported |= {head: head for head in heads}
-            case ast.ImportFrom():
-                imported |= _imports(node)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if at_top:
-                defined.add(name)
-            case ast.ClassDef(name=name):
-                defined.add(name)
-        if not isinstance(node, (ast.expr, ast.Import, ast.ImportFrom)):
-            within = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            inner = [(child, at_top and not within) for child in syntax.below(node)]
-            todo += reversed(inner)  # the last import of a name counts
-    return Sketch(frozenset(defined), imported)
-
-
-def _imports(node: ast.ImportFrom) -> dict[str, str]:
-    module = "." * node.level + (node.module or "")
-    joint = "" if module.endswith(".") else "."
-    return {a.asname or a.name: f"{module}{joint}{a.name}" for a in node.names if a.name != "*"}

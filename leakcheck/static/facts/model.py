@@ -160,6 +160,12 @@ class FileFacts:
     strings: frozenset[str] = frozenset()  # short strings, as getattr and setattr may be given
 
     @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names of the classes and of the functions at the top level."""
+        at_top = (each.name for each in self.functions if each.around < 0 and not each.owner)
+        return frozenset((*at_top, *(each.name for each in self.classes)))
+
+    @cached_property
     def uses_by_name(self) -> Mapping[str, tuple[AttributeEffect, ...]]:
         """The uses of each attribute, by its last word."""
         found: dict[str, list[AttributeEffect]] = {}
