@@ -162,7 +162,9 @@ class Linked:
                 yield facts, call
 
     def location(self, facts: FileFacts, at: Span) -> Location | None:
-        """Return where something in a file of the project is; None when the file is not known."""
+        """Return where something in another file of the project is; None when it is not known."""
+        if facts is self.facts:
+            return None
         path = self._project.path_of(facts) if self._project is not None else None
         if self._project is None or path is None:
             return None
