@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 # what must be in a file for graphs.py to find a leak of the kind in it
 _PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
-    "accumulator": ("on_self", "trains", "over_data", "endless", "late"),
+    "accumulator": ("on_self", "trains", "runs_on", "late"),
     "collection": ("on_self", "trains", "late"),
     "meter": ("on_self", "trains", "feeds"),
     "epoch-long": ("trains",),
     "in-place": ("in_loop",),
     "statistics": ("on_self",),
-    "carried": ("on_self", "trains", "over_data"),
-    "evaluation": ("over_data",),
+    "carried": ("on_self", "trains", "evaluates"),
+    "evaluation": ("evaluates",),
 }
 
 

@@ -28,7 +28,7 @@ _PUNCTUATION = {"comma", "semicolon", "equal", "dot", "colon", "at", "operator",
 _PUNCTUATION |= {"header", "footer", "first_colon", "second_colon", "separator", "posonly_ind"}
 _PUNCTUATION |= {"encoding", "default_indent", "default_newline", "has_trailing_newline"}
 # what a field holds in a node's place; asked of CSTNode, isinstance() would run Python's abc
-_NO_NODE = (str, bool, type(None), cst.MaybeSentinel)
+_NO_NODE = frozenset({str, bool, type(None), cst.MaybeSentinel})
 _fields: dict[type, tuple[str, ...]] = {}
 PLAIN_TYPES = frozenset({"float", "int", "str", "bool"})
 _VALIDATE = cst.CSTNode.__post_init__
@@ -81,6 +81,16 @@ def outline_walk(node: ast.AST) -> list[ast.AST]:
     for each in found:
         found += below(each)
     return found
+
+
+def outline_at_top(outline: ast.Module) -> Iterator[ast.AST]:
+    """Yield what stands outside of all functions and classes."""
+    todo: list[ast.AST] = [*outline.body]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            todo += below(node)
 
 
 @lru_cache(maxsize=1)
@@ -142,7 +152,7 @@ def _unvalidated() -> Iterator[None]:
 
     That is a quarter of the time of parsing.
     """
-    cst.CSTNode.__post_init__ = lambda self: None  # type: ignore[method-assign]
+    cst.CSTNode.__post_init__ = tuple  # type: ignore[assignment]  # a call that does nothing
     try:
         yield
     finally:
@@ -158,9 +168,10 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
         names = _fields[kind] = _meaningful(kind)
     for name in names:
         value = getattr(node, name)
-        if isinstance(value, (list, tuple)):
+        held = type(value)
+        if held is tuple or held is list:
             found += value
-        elif not isinstance(value, _NO_NODE):
+        elif held not in _NO_NODE:
             found.append(value)
     return found
 
@@ -176,6 +187,8 @@ def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 def dotted(node: cst.BaseExpression) -> str:
     """Spell a chain of names, "self.meter.update"; empty for anything else."""
+    if type(node) is cst.Name:
+        return node.value
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)

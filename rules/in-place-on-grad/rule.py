@@ -11,7 +11,7 @@ from leakcheck.static.graph_rule import GraphRule
 from leakcheck.static.module import Module
 from leakcheck.static.queries import copies, optimizers
 from leakcheck.static.rule import Hit
-from leakcheck.static.syntax import outline_nodes_of
+from leakcheck.static.syntax import outline_nodes_of, outline_walk
 
 _IN_PLACE = frozenset({"copy_", "add_"})
 
@@ -28,9 +28,12 @@ class InPlaceOnGrad(GraphRule):
     severity = "error"
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Whether something is updated in place, be it by copying or by an optimizer."""
-        attributes = (node.attr for node in outline_nodes_of(outline, ast.Attribute))
-        return super().concerns(outline) or not _IN_PLACE.isdisjoint(attributes)
+        """Whether a loop updates something in place, be it by copying."""
+        loops: list[ast.For | ast.AsyncFor] = outline_nodes_of(outline, ast.For, ast.AsyncFor)
+        inside = (node for loop in loops for node in outline_walk(loop))
+        return super().concerns(outline) or any(
+            isinstance(node, ast.Attribute) and node.attr in _IN_PLACE for node in inside
+        )
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield the tensors that grow, and the copies of models that do."""

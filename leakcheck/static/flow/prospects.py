@@ -10,11 +10,12 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import cast
 
 from leakcheck.source.words import says
-from leakcheck.static.syntax import below, outline_walk
+from leakcheck.source.words import words as said
+from leakcheck.static.syntax import outline_at_top, outline_walk
 from leakcheck.static.syntax import outline_nodes_of as nodes_of
 from leakcheck.static.torch_api import words
 
@@ -31,41 +32,76 @@ MIXING_FUNCTIONS = frozenset(
     {"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum", "sum"}
 )
 _CUTS = frozenset({"detach", "detach_", "data"})
+_WRITERS = frozenset({"setattr", "register_buffer"})
 
 
-@dataclass(frozen=True, slots=True)
+Loop = ast.For | ast.AsyncFor | ast.While
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 class OutlineProspects:
-    """What of a file can make graphs pile up."""
+    """What of a file can make graphs pile up; each is looked for when a rule asks."""
 
-    on_self: bool  # a method adds to an attribute of self
-    in_loop: bool  # a loop adds to something in place
-    trains: bool  # backward or autograd.grad is called, or a loop calls what may do so
-    over_data: bool  # a loop or a comprehension goes over data
-    endless: bool  # a while loop, or a loop of the program itself
-    feeds: bool  # a method is given something that it may keep
-    late: bool  # a loop adds to something, and something is detached outside of a loop
+    def __init__(self, outline: ast.Module) -> None:
+        """Take a file's outline."""
+        self._outline = outline
+        self._loops: list[Loop] = nodes_of(outline, ast.For, ast.While)
+        self._every_loop = [*self._loops, *nodes_of(outline, ast.AsyncFor)]
+
+    @cached_property
+    def _inside(self) -> list[ast.AST]:
+        return _inside(self._loops)
+
+    @cached_property
+    def on_self(self) -> bool:
+        """A method adds to an attribute of self."""
+        return _grows_on_self(self._outline)
+
+    @cached_property
+    def in_loop(self) -> bool:
+        """A loop adds to something in place."""
+        return any(isinstance(n, ast.AugAssign) or _adds_in_place(n) for n in self._inside)
+
+    @cached_property
+    def trains(self) -> bool:
+        """Backward or autograd.grad is called, or a loop calls what may do so."""
+        called = map(_called, nodes_of(self._outline, ast.Call))
+        return any("backward" in name or name == "grad" for name in called) or any(
+            isinstance(node, ast.Call) and says(_called(node), "trains") for node in self._inside
+        )
+
+    @cached_property
+    def evaluates(self) -> bool:
+        """A loop or a comprehension goes over data, in what is no training."""
+        return _evaluates(self._outline)
+
+    @cached_property
+    def runs_on(self) -> bool:
+        """A loop over data, a while loop or one of the program itself makes a sum."""
+        return _runs_on(self._outline, self._every_loop)
+
+    @cached_property
+    def feeds(self) -> bool:
+        """A method is given something that it may keep."""
+        return _feeds(self._outline)
+
+    @cached_property
+    def late(self) -> bool:
+        """A long loop adds to something, and something is detached outside of a loop."""
+        return (
+            any(map(_is_long, self._every_loop))
+            and any(isinstance(node, ast.AugAssign) or _adds(node) for node in self._inside)
+            and _detaches_late(self._outline, self._loops)
+        )
 
 
 @lru_cache(maxsize=1)
 def prospects(outline: ast.Module) -> OutlineProspects:
-    """Look once at the nodes of a file's outline that can answer."""
-    loops: list[ast.For | ast.While] = nodes_of(outline, ast.For, ast.While)
-    inside = _inside(loops)
-    called = map(_called, nodes_of(outline, ast.Call))
-    return OutlineProspects(
-        on_self=_grows_on_self(outline),
-        in_loop=any(isinstance(node, ast.AugAssign) or _adds_in_place(node) for node in inside),
-        trains=any("backward" in name or name == "grad" for name in called)
-        or any(isinstance(node, ast.Call) and says(_called(node), "trains") for node in inside),
-        over_data=any(DATA.search(ast.unparse(each)) for each in _iterated(outline)),
-        endless=bool(nodes_of(outline, ast.While)) or _loops_at_top(outline),
-        feeds=_feeds(outline),
-        late=any(isinstance(node, ast.AugAssign) or _adds(node) for node in inside)
-        and _detaches_late(outline, loops),
-    )
+    """Return what a file's outline can answer."""
+    return OutlineProspects(outline)
 
 
-def _inside(loops: list[ast.For | ast.While]) -> list[ast.AST]:
+def _inside(loops: list[Loop]) -> list[ast.AST]:
     """List the loops and all that is in them, each node once."""
     found: dict[ast.AST, None] = {}
     for loop in loops:
@@ -81,9 +117,9 @@ def _adds(node: ast.AST) -> bool:
     return _adds_in_place(node)
 
 
-def _detaches_late(outline: ast.Module, loops: list[ast.For | ast.While]) -> bool:
+def _detaches_late(outline: ast.Module, loops: list[Loop]) -> bool:
     """Whether a graph is cut where no innermost loop is."""
-    cuts = [node for node in nodes_of(outline, ast.Attribute) if node.attr in _CUTS]
+    cuts = [n for n in nodes_of(outline, ast.Attribute) if n.attr in _CUTS and not _is_torchs(n)]
     if not cuts:
         return False
     insides = [outline_walk(loop) for loop in loops]
@@ -91,12 +127,32 @@ def _detaches_late(outline: ast.Module, loops: list[ast.For | ast.While]) -> boo
     return any(cut not in innermost for cut in cuts)
 
 
+def _is_torchs(node: ast.Attribute) -> bool:
+    """`torch.utils.data` is a module."""
+    match node:
+        case ast.Attribute(ast.Attribute(ast.Name("torch"), "utils"), "data"):
+            return True
+    return False
+
+
+def _is_long(loop: Loop) -> bool:
+    """Whether late_detach.py may take a loop for a long one."""
+    if isinstance(loop, ast.While) or _is_data(loop.iter):
+        return True
+    called = (_called(node) for node in outline_walk(loop.iter) if isinstance(node, ast.Call))
+    return any(name == "range" or name in said("said", "progress") for name in called)
+
+
+def _is_data(iterated: ast.expr) -> bool:
+    return DATA.search(ast.unparse(iterated)) is not None
+
+
 def _has_loop(nodes: list[ast.AST]) -> bool:
     return any(isinstance(node, (ast.For, ast.While)) for node in nodes)
 
 
 def _feeds(outline: ast.Module) -> bool:
-    """Whether something other than a list or dict made here takes an argument in."""
+    """Whether something other than a module, or a list or dict made here, takes an argument in."""
     displays = {
         target.id
         for node in nodes_of(outline, ast.Assign)
@@ -104,19 +160,37 @@ def _feeds(outline: ast.Module) -> bool:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    passive = displays | _imported(outline)
     return any(
-        not (isinstance(taker, ast.Name) and taker.id in displays) for taker in _takers(outline)
+        not (isinstance(taker, ast.Name) and taker.id in passive) for taker in _takers(outline)
     )
+
+
+def _imported(outline: ast.Module) -> set[str]:
+    """Return the names of imported modules that are given nothing else."""
+    imports = nodes_of(outline, ast.Import)
+    names = {(a.asname or a.name).partition(".")[0] for each in imports for a in each.names}
+    bound = (n.id for n in nodes_of(outline, ast.Name) if isinstance(n.ctx, ast.Store))
+    given = (argument.arg for argument in nodes_of(outline, ast.arg))
+    return names.difference(bound, given)
 
 
 def _takers(outline: ast.Module) -> Iterator[ast.expr]:
     """Yield what is given something by a method that collects, or under a key."""
     for call in nodes_of(outline, ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.args and says(call.func.attr, "collects"):
-            yield call.func.value
-    for slot in nodes_of(outline, ast.Subscript):
-        if isinstance(slot.ctx, ast.Store):
-            yield slot.value
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        given = (*call.args, *(keyword.value for keyword in call.keywords))
+        if call.args and says(method, "collects") and not all(map(_is_plain, given)):
+            yield cast("ast.Attribute", call.func).value
+    for node in nodes_of(outline, ast.Assign):
+        slots = (each for target in node.targets for each in _flat(target))
+        if not _is_plain(node.value):
+            yield from (slot.value for slot in slots if isinstance(slot, ast.Subscript))
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """Whether a value is written out: a number or a text has no graph."""
+    return isinstance(value, ast.Constant)
 
 
 def _called(node: ast.Call) -> str:
@@ -126,20 +200,64 @@ def _called(node: ast.Call) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _iterated(outline: ast.Module) -> Iterator[ast.expr]:
-    yield from (loop.iter for loop in nodes_of(outline, ast.For))
-    yield from (clause.iter for clause in nodes_of(outline, ast.comprehension))
+def _evaluates(outline: ast.Module) -> bool:
+    """Whether data is gone over, by an evaluation's name, beside `.eval()`, or by the program."""
+    clauses: list[ast.For | ast.comprehension] = nodes_of(outline, ast.For, ast.comprehension)
+    if not any(_is_data(each.iter) for each in clauses):
+        return False
+    functions: list[Function] = nodes_of(outline, ast.FunctionDef, ast.AsyncFunctionDef)
+    calls = (n.func for n in nodes_of(outline, ast.Call) if isinstance(n.func, ast.Attribute))
+    return (
+        any(says(function.name, "evaluates") for function in functions)
+        or any(called.attr == "eval" for called in calls)
+        or any(isinstance(n, (ast.For, ast.comprehension)) for n in outline_at_top(outline))
+    )
 
 
-def _loops_at_top(outline: ast.Module) -> bool:
-    todo: list[ast.AST] = list(outline.body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.For):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            todo += below(node)
+def _runs_on(outline: ast.Module, loops: list[Loop]) -> bool:
+    """Whether a loop that is long by its looks gives a place what is made of what it held."""
+    own: set[ast.AST] = set(outline_at_top(outline))
+    lasting = [
+        loop for loop in loops if loop in own or isinstance(loop, ast.While) or _is_data(loop.iter)
+    ]
+    declared: list[ast.Global | ast.Nonlocal] = nodes_of(outline, ast.Global, ast.Nonlocal)
+    shared = {name for each in declared for name in each.names}
+    return any(_sums(node, shared) for node in _inside(lasting))
+
+
+def _sums(node: ast.AST, shared: set[str]) -> bool:
+    """Whether a place may be given a sum, as assignments.py sees one, of more than numbers."""
+    match node:
+        case ast.AugAssign(value=value):
+            return not _is_plain(value)
+        case ast.Assign(targets=targets, value=value) if _mixes_by_arithmetic(value):
+            return any(_takes_in(each, value, shared) for t in targets for each in _flat(t))
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return _mixes_by_arithmetic(value) and _takes_in(target, value, shared)
+        case ast.NamedExpr(target=target, value=value):
+            return _mixes_by_arithmetic(value) and _takes_in(target, value, shared)
+        case ast.Call():
+            return _called(node) in _WRITERS | words("methods", "in_place_sums")
     return False
+
+
+def _mixes_by_arithmetic(value: ast.expr) -> bool:
+    """Whether a value may be old and new together: not what a model, or `.to(device)`, returns."""
+    while isinstance(value, ast.Call) and not (value.args or value.keywords):
+        if not isinstance(value.func, ast.Attribute):
+            break
+        value = value.func.value
+    if isinstance(value, ast.Call):
+        return _called(value) in MIXING_FUNCTIONS | {"list", "tuple"}
+    return True
+
+
+def _takes_in(target: ast.expr, value: ast.expr, shared: set[str]) -> bool:
+    """Whether a name is read in what it is given; of other places, that may be by way of names."""
+    if not isinstance(target, ast.Name):
+        return True
+    read = (node.id for node in outline_walk(value) if isinstance(node, ast.Name))
+    return target.id in shared or target.id in read
 
 
 def _grows_on_self(outline: ast.Module) -> bool:
