@@ -5,6 +5,7 @@ Everything is answered from the syntax of one module; "no" when it can't be told
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -20,6 +21,8 @@ from leakcheck.static.syntax import (
     bindings,
     children,
     dotted,
+    outline_nodes_of,
+    outline_walk,
     parameters,
     walk,
 )
@@ -283,7 +286,18 @@ def _takes_a_step(node: cst.CSTNode) -> bool:
     name = node.func.attr.value
     if name == "step":
         return "optim" in last_name(node.func.value)
-    return name in ("backward", "manual_backward", "training_step")
+    return name in _STEPS
+
+
+_STEPS = frozenset({"step", "backward", "manual_backward", "training_step"})
+
+
+def may_step_in_loop(outline: ast.Module) -> bool:
+    """Whether `step_loop` can find a loop in a file, from its cheap outline."""
+    loops: list[ast.For | ast.AsyncFor | ast.While]
+    loops = outline_nodes_of(outline, ast.For, ast.AsyncFor, ast.While)
+    called = (n.func for loop in loops for n in outline_walk(loop) if isinstance(n, ast.Call))
+    return any(isinstance(each, ast.Attribute) and each.attr in _STEPS for each in called)
 
 
 def training_loop(module: Module, node: cst.CSTNode) -> LoopNode | None:

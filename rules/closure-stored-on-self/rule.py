@@ -25,10 +25,16 @@ class ClosureStoredOnSelf(Rule):
 
     def concerns(self, outline: ast.Module) -> bool:
         """Only a class with a lambda, a partial or a nested function can matter."""
-        owners = outline_nodes_of(outline, ast.ClassDef)
-        if not any(_has_closure(method) for owner in owners for method in owner.body):
+        if not _may_keep(outline) and not any(
+            map(_keeps_made, outline_nodes_of(outline, ast.Assign))
+        ):
             return False
-        return _may_keep(outline) or any(map(_keeps_made, outline_nodes_of(outline, ast.Assign)))
+        owners = outline_nodes_of(outline, ast.ClassDef)
+        direct = {each for owner in (outline, *owners) for each in owner.body}
+        nested = not direct.issuperset(outline_nodes_of(outline, ast.FunctionDef))
+        if not nested and not outline_nodes_of(outline, ast.Lambda) and not _names_partial(outline):
+            return False
+        return any(_has_closure(method) for owner in owners for method in owner.body)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what each method assigns to `self`, or appends to a container there."""
@@ -107,6 +113,12 @@ def _is_compiled(module: Module, value: cst.BaseExpression) -> bool:
 
 
 _COMPILERS = ("torch.jit", "torch.compile", "jit.", "pyro.ops.jit")
+
+
+def _names_partial(outline: ast.Module) -> bool:
+    named = (node.id for node in outline_nodes_of(outline, ast.Name))
+    attributes = (node.attr for node in outline_nodes_of(outline, ast.Attribute))
+    return "partial" in named or "partial" in attributes
 
 
 def _may_keep(outline: ast.Module) -> bool:

@@ -133,11 +133,12 @@ def _looked_at(module: Module, known: passes.Passes, index: int) -> tuple[Call, 
     only_asked = _only_asked(linked, function)
     not_here = sets_up(facts, index) or _STEP.match(function.name) is not None
     not_here |= function.name == "__call__"  # nobody knows its callers by name
+    not_here |= "volatile" in module.source  # of before torch 0.4, when no_grad came
     for call in facts.calls_in(index):
         follows = _FOLLOWS.search(call.spelled) is not None
         asked = call.spelled in only_asked
         once = not (call.loops or follows or asked)
-        if once and (not_here or "volatile" in module.source):
+        if once and not_here:
             continue
         own = asked or passes.is_forward(linked, call)
         inner = passes.Pass(linked, call) if own else None

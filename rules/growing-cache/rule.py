@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_nodes_of
+from leakcheck.static.syntax import outline_at_top, outline_nodes_of
 
 
 class GrowingCache(Rule):
@@ -19,20 +19,21 @@ class GrowingCache(Rule):
     help = "give it a limit, or key it weakly (weakref.WeakKeyDictionary)"
 
     def concerns(self, outline: ast.Module) -> bool:
-        """Only a store under a named key, beside a look-up of that key, can matter."""
-        stored: set[tuple[str, str]] = set()
+        """Only a store under a key, beside a look-up of that key, can matter, and in no local."""
+        stored: dict[tuple[str, str], ast.expr] = {}
         asked: set[tuple[str, str]] = set()
         for node in outline_nodes_of(outline, ast.Assign, ast.Compare, ast.Call):
             match node:
                 case ast.Assign(
                     targets=[ast.Subscript(value=holder, slice=(ast.Name() | ast.Call()) as key)]
                 ):
-                    stored.add((ast.dump(holder), ast.dump(key)))
+                    stored[ast.dump(holder), ast.dump(key)] = holder
                 case ast.Compare(left=(ast.Name() | ast.Call()) as key, comparators=[*holders]):
                     asked.update((ast.dump(holder), ast.dump(key)) for holder in holders)
                 case ast.Call(func=ast.Attribute(value=holder, attr="get"), args=[key, *_]):
                     asked.add((ast.dump(holder), ast.dump(key)))
-        return bool(stored & asked)
+        holders = [holder for place, holder in stored.items() if place in asked]
+        return any(_may_outlive(outline, holder) for holder in holders)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each store into a dict under a key."""
@@ -41,3 +42,11 @@ class GrowingCache(Rule):
                 yield self.hit(
                     memo.node, f"`{memo.name}` keeps an entry for every {memo.key} it ever saw"
                 )
+
+
+def _may_outlive(outline: ast.Module, holder: ast.expr) -> bool:
+    """Whether a dict is part of something, or a name that the program's own code binds."""
+    if not isinstance(holder, ast.Name):
+        return True
+    bound = (node for node in outline_at_top(outline) if isinstance(node, ast.Name))
+    return any(node.id == holder.id and isinstance(node.ctx, ast.Store) for node in bound)

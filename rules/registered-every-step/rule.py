@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
@@ -21,6 +22,10 @@ class RegisteredEveryStep(Rule):
     help = "do it once before the loop, or take it back in the loop"
     words = tuple(sorted({name.rpartition(".")[2] + "(" for name in shape.registrations()}))
     needs_torch = True
+
+    def concerns(self, outline: ast.Module) -> bool:
+        """Only a loop that takes steps can matter."""
+        return shape.may_step_in_loop(outline)
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each registration that every turn of a loop that trains runs."""
