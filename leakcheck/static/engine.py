@@ -14,6 +14,7 @@ The contract for callers (files, cache, workers, suppressions and output are bui
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from leakcheck.errors import LeakcheckError, RuleError, SourceError
@@ -61,7 +62,8 @@ def concerned_rules(
 
     Raises SourceError for text that is no Python, if any rule's words are in it.
     """
-    worded = [rule for rule in rules if any(word in source for word in rule.words)]
+    has = cache(source.__contains__)  # many rules share their words
+    worded = [rule for rule in rules if any(map(has, rule.words))]
     if not worded:
         return []
     outline = syntax.outline(source)

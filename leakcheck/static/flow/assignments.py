@@ -72,24 +72,22 @@ def _taken_in(
 ) -> Value:
     """Record that a place takes in its own earlier contents; return it marked as growing here."""
     place = _base(target) if isinstance(target, cst.Subscript) else target
-    again = _reads(flow, right, place) or flow.path(place) in value.entries
-    source = _source(flow, right)
     if isinstance(target, cst.Tuple):
         _note_carried(flow, node, target, value, right)
     elif value.kind == "list" and _extends(flow, right, place):
         added = _without(flow, place, right)
         note_collected(flow, node, target, flow.evaluate(target), added, None)
         value = replace(value, element=_sunk(value.contents, node))
-    elif again and _averages(right):
+    elif _averages(right) and _is_of(flow, value, right, place):
         added = _without(flow, place, right)
         old = flow.evaluate(target).contents
         total = note_sum(flow, node, target, old, value.contents, added, right)
         value = replace(value, items=(), element=total)
-    elif (value.carries or value.parameters) and again:
+    elif (value.carries or value.parameters) and _is_of(flow, value, right, place):
         old = flow.evaluate(target)
         if isinstance(target, cst.Subscript) and not old.entries:
             old = join(old, flow.evaluate(place))
-        how: How = "sum" if _is_sum(source) else "carry"
+        how: How = "sum" if _is_sum(_source(flow, right)) else "carry"
         added = _without(flow, place, right) if how == "sum" else value
         value = note_sum(flow, node, target, old, value, added, right, how)
     return value
@@ -321,6 +319,11 @@ def _base(node: cst.BaseExpression) -> cst.BaseExpression:
     while isinstance(node, cst.Subscript):
         node = node.value
     return node
+
+
+def _is_of(flow: Flow, value: Value, right: cst.BaseExpression, place: cst.BaseExpression) -> bool:
+    """Whether a value is computed from what the place held."""
+    return flow.path(place) in value.entries or _reads(flow, right, place)
 
 
 def _reads(flow: Flow, right: cst.BaseExpression, place: cst.BaseExpression) -> bool:
