@@ -78,6 +78,7 @@ class Module:
             if isinstance(answer, Releasable):
                 answer.release()
         self._answers.clear()
+        vars(self).pop("_positions", None)  # three times the size of the tree
 
     def release(self) -> None:
         """Break the module's cycles, so that it is freed at once; it answers no more questions."""

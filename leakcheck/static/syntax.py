@@ -203,7 +203,7 @@ def constant(node: cst.BaseExpression | None) -> object:
     """Evaluate a literal string or number, True, False or None; `...` when it is none of them."""
     match node:
         case cst.SimpleString() | cst.Integer() | cst.Float():
-            return node.evaluated_value
+            return _literal(node.value)
         case cst.Name(value="True"):
             return True
         case cst.Name(value="False"):
@@ -211,6 +211,16 @@ def constant(node: cst.BaseExpression | None) -> object:
         case cst.Name(value="None") | None:
             return None
     return ...
+
+
+@lru_cache(maxsize=1_000)
+def _literal(text: str) -> object:
+    """Evaluate the text of one token.
+
+    `ast.literal_eval` would leave a cycle of nested functions behind at every call.
+    """
+    tree = ast.parse(text, mode="eval")
+    return cast("ast.Constant", tree.body).value
 
 
 def bindings(node: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:

@@ -12,6 +12,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from sys import intern
 
 from leakcheck.errors import SourceError
 from leakcheck.static.files import decode, display_path, find_files, read_bytes
@@ -189,8 +190,8 @@ def _candidates(name: str, importer: str) -> Iterator[str]:
 def _files(folder: str, parts: list[str]) -> Iterator[str]:
     base = "/".join([folder, *parts] if folder else parts)
     if parts:
-        yield f"{base}.py"
-    yield f"{base}/__init__.py" if base else "__init__.py"
+        yield intern(f"{base}.py")  # every file of a package looks for the same few modules
+    yield intern(f"{base}/__init__.py" if base else "__init__.py")
 
 
 def project_folder(path: str) -> str | None:

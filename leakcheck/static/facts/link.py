@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Location
@@ -95,9 +94,9 @@ class Linked:
         self.facts = facts
         self._project = project
 
-    @cached_property
+    @property
     def classes(self) -> tuple[Member, ...]:
-        """The file's classes."""
+        """The file's classes; kept, they would hold what holds them."""
         return tuple(Member(self, each) for each in self.facts.classes)
 
     def lineage(self, member: Member) -> list[Member]:

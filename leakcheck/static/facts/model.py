@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from sys import intern
 from typing import Literal
 
 import msgspec
@@ -178,7 +179,7 @@ class FileFacts:
         """The calls by the last word of what is called."""
         found: dict[str, list[Call]] = {}
         for call in self.calls:
-            found.setdefault(call.method, []).append(call)
+            found.setdefault(intern(call.method), []).append(call)
         return {name: tuple(calls) for name, calls in found.items()}
 
     def calls_in(self, function: int) -> tuple[Call, ...]:
