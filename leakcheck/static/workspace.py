@@ -19,8 +19,8 @@ from leakcheck.static.files import decode, display_path, find_files, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
 
-# Some 3 KB of memory a line. Most of a package's imports lead to the same few modules.
-MOST_LINES_KEPT = 40_000
+# Some 1.2 KB of memory a line. Most of a package's imports lead to the same few modules.
+MOST_LINES_KEPT = 25_000
 # What the imports of one file lead to, beyond which they stay unknown. Some files of vllm's lead to
 # 90,000 lines: 1.1 GB for the project, and eight times its own lines parsed.
 MOST_LINES_LED_TO = 20_000
