@@ -264,3 +264,12 @@ def test_only_a_word_that_may_reach_an_attribute_counts_as_one():
 def test_a_call_knows_what_its_result_is_unpacked_into():
     (call,) = facts_of("def f():\n  fig, (left, right) = plot()\n").calls
     assert (call.fate, call.bound, call.unpacked) == ("bound", "", ("fig", ""))
+
+
+def test_a_file_that_is_checked_and_imported_has_one_set_of_facts():
+    text = "class Meter:\n    pass\n"
+    project = Project({"meters.py": text})
+
+    assert Module(text, path="meters.py", project=project).facts.facts is project.facts("meters.py")
+    edited = Module("x = 1\n", path="meters.py", project=project)
+    assert edited.facts.facts is not project.facts("meters.py")

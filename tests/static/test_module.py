@@ -1,3 +1,4 @@
+import gc
 import textwrap
 
 import libcst as cst
@@ -117,3 +118,18 @@ class Logger:
     module = Module(source, syntax.parse(source))
     called = [module.qualified(call.func) for call in module.calls]
     assert called == ["matplotlib.pyplot.figure", "", "", ""]
+
+
+def test_a_literal_and_the_classes_of_a_file_leave_nothing_to_the_collector():
+    module = Module("class Meter:\n    limit = 12345\n")
+    gc.collect()
+    gc.disable()
+    try:
+        assert [syntax.constant(node) for node in module.nodes(cst.Integer)] == [12345]
+        assert [each.facts.name for each in module.facts.classes] == ["Meter"]
+        module.release()
+        del module
+
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
