@@ -88,6 +88,11 @@ class Value:
         kept = tuple((name, old) for name, old in self.items if name != key)
         return replace(self, items=(*kept, (key, value)))
 
+    def cut_whole(self) -> Value:
+        """Return what is computed without gradients, of which no slot has a graph either."""
+        items = tuple((key, value.cut_whole()) for key, value in self.items)
+        return Value(NONE, self.kind, items=items, ref=self.ref, floats=self.floats)
+
     def cut(self) -> Value:
         """Return the value without its graph, as after detach()."""
         return Value(NONE, "tensor")

@@ -200,10 +200,10 @@ class Flow:
 
     def made(self, value: Value) -> Value:
         """Return a computed value as the current gradient mode leaves it."""
+        if self.gradient is False:
+            return value.cut_whole()
         if self.gradient is True or value.graph == NONE:
             return value
-        if self.gradient is False:
-            return Value(NONE, value.kind, items=value.items, ref=value.ref, floats=value.floats)
         evident = value.origins & self.analysis.evident
         if value.carries and not evident:
             return replace(value, graph=UNKNOWN)
