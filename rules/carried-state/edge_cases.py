@@ -85,3 +85,15 @@ class CarriesForEver(StartsOnce):
     def forward(self, x):
         out, self.rnn_state = self.rnn(x, self.rnn_state)  # leak: carried-state
         return out
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = nn.Linear(8, 8)
+        self.scale = torch.ones(8)
+
+    def forward(self, x):
+        query = self.query(x)
+        self.scale = self.scale.to(query.device).type_as(query)  # of the type of it, no more
+        return query * self.scale

@@ -62,3 +62,20 @@ class Losses(nn.Module):
 
     def watch(self, layer):
         self.set_by_others.append(layer)
+
+
+class Metric(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reset()
+
+    def reset(self):
+        self.activations = []
+
+    def forward(self, x):
+        self.activations.append(x)
+
+    def get_value(self):
+        value = sum(self.activations)
+        self.reset()
+        return value

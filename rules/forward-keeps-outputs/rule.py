@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, sets_up
-from leakcheck.static.facts.model import AttributeEffect, Expr
+from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -34,6 +34,17 @@ class ForwardKeepsOutputs(Rule):
                 kept = (use.function == forward or given) and _keeps(use)
                 if kept and _is_never_emptied(linked, use):
                     yield self.hit(use.at, f"`self.{use.name}` grows at every forward pass")
+
+
+def _is_asked_to(linked: Linked, facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether a method that is no constructor binds it, and another one calls that: `reset()`."""
+    method = facts.method_around(use.function)
+    if method is None or method.name == "__init__":
+        return False
+    callers = (
+        (other, other.method_around(call.function)) for other, call in linked.calls_of(method.name)
+    )
+    return any(caller is None or caller.name != "__init__" for _, caller in callers)
 
 
 def _handed_on(linked: Linked, forward: int) -> set[tuple[int, str]]:
@@ -67,6 +78,8 @@ def _is_never_emptied(linked: Linked, use: AttributeEffect) -> bool:
     for facts, other in linked.uses(use.name):
         first = sets_up(facts, other.function)
         if other.role in ("take", "measure") or (other.role == "bind" and not first):
+            return False
+        if other.role == "bind" and _is_asked_to(linked, facts, other):
             return False
         starts_empty |= (
             other.role == "bind" and other.value is not None and (other.value.kind == "empty")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
@@ -58,7 +59,8 @@ def _may_store(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
     bases = module.facts.lineage(Member(module.facts, known))[1:] if known is not None else []
     base = next((each for each in bases if "__init__" in each.facts.methods), None)
     if base is None:
-        return True
+        foreign = module.facts.foreign_bases(Member(module.facts, known)) if known else set()
+        return foreign.isdisjoint(shape.api("loaders"))  # of which one lives as long as the run
     facts, index = base.file.facts, base.facts.methods["__init__"]
     parameters = facts.functions[index].parameters
     place = 1 + [*call.args].index(arg)

@@ -1,5 +1,7 @@
 """Near misses are unmarked."""
 
+from contextlib import contextmanager
+
 import torch
 
 
@@ -32,3 +34,12 @@ class Choice(Base):
     @property
     def computed(self):
         return 1
+
+    @contextmanager
+    def with_other(self):
+        before = self.method
+        try:
+            self.method = self.plain
+            yield
+        finally:
+            self.method = before

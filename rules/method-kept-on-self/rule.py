@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
@@ -23,7 +24,12 @@ class MethodKeptOnSelf(Rule):
         """Look at what the methods of each class bind on self."""
         for member in module.facts.classes:
             methods = _methods(member)
+            bound = Counter((use.name, use.function) for use in member.binds())
             for use in member.binds():
+                method = member.file.facts.function(use.function)
+                again = bound[use.name, use.function] > 1
+                if again and method is not None and method.yields:  # put back behind the block
+                    continue
                 if not sets_up(member.file.facts, use.function) and _names_one(use, methods):
                     yield self.hit(use.at, f"`self.{use.name}` holds self", confidence="medium")
 

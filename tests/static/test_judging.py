@@ -203,6 +203,21 @@ for x in loader:
 """,
     ),
     Program(
+        "a tensor that requires grad is chosen from, and a caller has gradients off",
+        None,
+        """
+class Generator(nn.Module):
+    @torch.no_grad()
+    def generate(self, steps):
+        return self.search(steps)
+
+    def search(self, steps):
+        scores = torch.zeros(3, requires_grad=True)
+        for step in steps:
+            scores = scores - 0.1 * step
+""",
+    ),
+    Program(
         "a total of losses beside backward",
         "accumulator",
         """

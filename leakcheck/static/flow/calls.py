@@ -330,7 +330,7 @@ def _tensor_method(
     if method in framework("backward", "wrappers") and arguments.all and not base.carries:
         return arguments.first  # scaler.scale(loss)
     if base.carries or (base.graph == UNKNOWN and (base.parameters or base.entries)):
-        result = derive([base, *_tensors(arguments)], flow.born)
+        result = derive([base, *_operands(method, arguments)], flow.born)
         if result.graph == UNKNOWN:
             result = replace(result, origins=result.origins | {id(call)})
         result = flow.seen(flow.made(result))
@@ -338,7 +338,7 @@ def _tensor_method(
             return Value(NONE, "tuple", items=((0, result), (1, DETACHED)))
         return result
     if base.graph == NONE and base.kind == "tensor":
-        return flow.made(derive([base, *_tensors(arguments)], flow.born))
+        return flow.made(derive([base, *_operands(method, arguments)], flow.born))
     if base.graph == UNKNOWN and base.origins and method in words("methods", "reshape"):
         return flow.seen(replace(base, kind="unknown", items=(), element=None, born=flow.born))
     if base.graph == UNKNOWN and not arguments.all and base.origins:
@@ -346,8 +346,10 @@ def _tensor_method(
     return opaque(flow, call, arguments, method, base)
 
 
-def _tensors(arguments: Arguments) -> list[Value]:
-    return [value for value in arguments.positional if value.carries]
+def _operands(method: str, arguments: Arguments) -> list[Value]:
+    """Return the arguments whose graph is in what a tensor's method gives back."""
+    taken = () if method in words("methods", "by_example") else arguments.positional
+    return [value for value in taken if value.carries]
 
 
 def _require_gradient(

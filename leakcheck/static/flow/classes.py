@@ -77,6 +77,12 @@ class ClassInfo:
         return any(base in framework("lightning", "bases") for base in self.bases)
 
     @cached_property
+    def has_lightning_hooks(self) -> bool:
+        """Whether Lightning calls hooks of it: of a module, or of a callback."""
+        callbacks = framework("lightning", "callbacks")
+        return self.is_lightning or any(base in callbacks for base in self.bases)
+
+    @cached_property
     def is_criterion(self) -> bool:
         """Whether its forward returns the loss first, and last a dict that the trainer keeps."""
         return any(base in framework("criterions", "bases") for base in self.bases)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from leakcheck.static.flow.classes import ClassInfo
     from leakcheck.static.module import Module
 
+MOST_CALLERS = 3  # functions between a call and the one that switches gradients
 _SWITCHES_OFF = re.compile(r"no_?grad|inference_?mode|without_grad|eval_mode", re.IGNORECASE)
 
 
@@ -51,11 +52,16 @@ def decorated_mode(
         if sets:
             return mode
     if owner is not None:
-        if owner.is_lightning and function.name.value in framework("lightning", "under_no_grad"):
+        if owner.has_lightning_hooks and _is_hook_without_gradient(function):
             return False
         if owner.is_detached_metric and function.name.value in ("update", "compute", "forward"):
             return False
     return module_mode(module)
+
+
+def _is_hook_without_gradient(function: cst.FunctionDef) -> bool:
+    """Whether Lightning calls a hook of this name with gradients off."""
+    return function.name.value in framework("lightning", "under_no_grad")
 
 
 def module_mode(module: Module) -> bool:
@@ -91,5 +97,8 @@ def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> 
         if any(sets and mode is not True for mode, sets in modes):
             return True
         if isinstance(above, cst.FunctionDef):
-            return depth < 2 and called_without_gradient(module, above, depth + 1)
+            owner = module.parent(module.parent(above) or above)
+            if isinstance(owner, cst.ClassDef) and owner.bases and _is_hook_without_gradient(above):
+                return True
+            return depth < MOST_CALLERS and called_without_gradient(module, above, depth + 1)
     return False

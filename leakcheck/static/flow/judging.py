@@ -322,6 +322,7 @@ IN_LOOP = (
     Row(None, Judged.is_collected),
     # what a sum keeps
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_used),
+    Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_called_without_gradient),
     Row("in-place", Judged.is_sure, Judged.grows_by_itself),
     Row("accumulator", Judged.trains),
     Row("accumulator", Judged.is_thrown_away_late),
