@@ -29,8 +29,8 @@ class ClosureStoredOnSelf(Rule):
             map(_keeps_made, outline_nodes_of(outline, ast.Assign))
         ):
             return False
-        owners = outline_nodes_of(outline, ast.ClassDef)
-        direct = {each for owner in (outline, *owners) for each in owner.body}
+        owners: list[ast.ClassDef] = outline_nodes_of(outline, ast.ClassDef)
+        direct = {*outline.body, *(each for owner in owners for each in owner.body)}
         nested = not direct.issuperset(outline_nodes_of(outline, ast.FunctionDef))
         if not nested and not outline_nodes_of(outline, ast.Lambda) and not _names_partial(outline):
             return False
