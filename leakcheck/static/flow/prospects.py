@@ -36,7 +36,7 @@ _WRITERS = frozenset({"setattr", "register_buffer"})
 
 
 Loop = ast.For | ast.AsyncFor | ast.While
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+OutlineFunction = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class OutlineProspects:
@@ -205,7 +205,7 @@ def _evaluates(outline: ast.Module) -> bool:
     clauses: list[ast.For | ast.comprehension] = nodes_of(outline, ast.For, ast.comprehension)
     if not any(_is_data(each.iter) for each in clauses):
         return False
-    functions: list[Function] = nodes_of(outline, ast.FunctionDef, ast.AsyncFunctionDef)
+    functions: list[OutlineFunction] = nodes_of(outline, ast.FunctionDef, ast.AsyncFunctionDef)
     calls = (n.func for n in nodes_of(outline, ast.Call) if isinstance(n.func, ast.Attribute))
     return (
         any(says(function.name, "evaluates") for function in functions)
