@@ -60,6 +60,7 @@ class EvaluationWithoutNoGrad(Rule):
             if (early := _before_mode(module, index)) is not None:
                 why = "the gradient mode that it needs is chosen behind it"
                 yield self._hit(module, early, passes.Pass(linked, early), why)
+                continue
             if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
             found = _forward_pass(known, linked, index, function)
