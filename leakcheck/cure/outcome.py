@@ -134,8 +134,7 @@ def _is_slower(was: Trend, report: Report) -> bool:
 def _output(before: str, after: str) -> Difference | None:
     if before == after:
         return None
-    pairs = zip_longest(before.splitlines(), after.splitlines(), fillvalue="")
-    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
+    unlike = _unlike(before.splitlines(), after.splitlines())
     if not unlike:
         return Difference("stdout", 0, "", "", 0)  # line ends alone
     at, was, now = unlike[0]
@@ -146,12 +145,14 @@ def _output(before: str, after: str) -> Difference | None:
 
 
 def _log(before: str, after: str) -> Difference | None:
-    were, are = logged(before), logged(after)
-    if were == are:
-        return None
-    pairs = zip_longest(were, are, fillvalue="")
-    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
-    return Difference("stderr", *unlike[0], len(unlike))
+    unlike = _unlike(logged(before), logged(after))
+    return Difference("stderr", *unlike[0], len(unlike)) if unlike else None
+
+
+def _unlike(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, str, str]]:
+    """Return the lines that differ, each with its number."""
+    pairs = zip_longest(before, after, fillvalue="")
+    return [(at, was, now) for at, (was, now) in enumerate(pairs, 1) if was != now]
 
 
 def _is_written_otherwise(before: str, after: str) -> bool:

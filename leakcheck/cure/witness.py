@@ -14,7 +14,7 @@ import time
 import zlib
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -90,8 +90,7 @@ class Witness:
         alive = tracked.instances(nn.Module)
         named = (part for each in alive for part in (each._parameters, each._buffers))
         held = {id(tensor): tensor for part in named for tensor in part.values()}
-        hashed = (_hash_if_plain(tensor) for tensor in held.values() if tensor is not None)
-        return sorted({each for each in hashed if each is not None})
+        return _hashes(held.values())
 
     def gradients(self) -> list[int]:
         """Hash each gradient that is there, in no particular order."""
@@ -100,8 +99,7 @@ class Witness:
             return []
         with torch._C.DisableTorchFunctionSubclass():  # a subclass's own is the user's code
             leaves = (each for each in tracked.instances(torch.Tensor) if each.is_leaf)
-            hashed = (_hash_if_plain(each.grad) for each in leaves if each.grad is not None)
-            return sorted({each for each in hashed if each is not None})
+            return _hashes(each.grad for each in leaves)
 
     def _wrap_backward(self, autograd: ModuleType) -> None:
         plain: Callable[..., Any] = autograd.backward
@@ -141,6 +139,11 @@ def peak_bytes() -> int:
         return host
     devices = range(torch.cuda.device_count())
     return host + sum(int(torch.cuda.max_memory_allocated(device)) for device in devices)
+
+
+def _hashes(tensors: Iterable[Any]) -> list[int]:
+    hashed = (_hash_if_plain(tensor) for tensor in tensors if tensor is not None)
+    return sorted({each for each in hashed if each is not None})
 
 
 def _hash_if_plain(tensor: Any) -> int | None:

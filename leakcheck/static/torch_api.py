@@ -22,6 +22,11 @@ def framework(section: str, key: str) -> frozenset[str]:
     return words(section, key, "frameworks")
 
 
+def is_hook_without_grad(name: str) -> bool:
+    """Tell whether Lightning calls a method of this name with gradients off."""
+    return name in framework("lightning", "under_no_grad")
+
+
 def torch_function(name: str) -> str:
     """Return the bare name of a function of torch or torch.nn.functional; empty for others."""
     head, _, tail = name.rpartition(".")

@@ -8,7 +8,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.model import AttributeEffect, Call
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
@@ -49,10 +49,12 @@ def _left_on_self(linked: Linked, member: Member) -> Iterator[Call]:
         if not own or call.function not in making:
             continue
         name = call.bound.removeprefix("self.")
-        uses = [(other, use) for other, use in linked.uses_of(name, member) if use.role != "bind"]
-        kept = not linked.spelled_as_string(name) and not _is_bound_elsewhere(linked, member, name)
-        inside = all(other is facts and use.function in making for other, use in uses)
-        if uses and kept and inside and not any(use.role == "escape" for _, use in uses):
+        uses = list(linked.uses_of(name, member))
+        reads = [(other, use) for other, use in uses if use.role != "bind"]
+        inside = all(other is facts and use.function in making for other, use in reads)
+        escapes = any(use.role == "escape" for _, use in reads)
+        kept = all(map(_loads, (use for _, use in uses if use.role == "bind")))
+        if reads and inside and kept and not (escapes or linked.spelled_as_string(name)):
             yield call
 
 
@@ -69,10 +71,9 @@ def _making(linked: Linked, member: Member) -> set[int]:
     return making
 
 
-def _is_bound_elsewhere(linked: Linked, member: Member, name: str) -> bool:
-    """Whether something else is put in its place: it may be let go of."""
-    values = [use.value for _, use in linked.uses_of(name, member) if use.role == "bind"]
-    return any(value is None or value.text != "torch.load" for value in values)
+def _loads(use: AttributeEffect) -> bool:
+    """Whether an attribute is given a checkpoint: where it gets another value, it is let go of."""
+    return use.value is not None and use.value.text == "torch.load"
 
 
 def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:

@@ -41,10 +41,9 @@ def _is_asked_to(linked: Linked, facts: FileFacts, use: AttributeEffect) -> bool
     method = facts.method_around(use.function)
     if method is None or method.name == "__init__":
         return False
-    callers = (
-        (other, other.method_around(call.function)) for other, call in linked.calls_of(method.name)
-    )
-    return any(caller is None or caller.name != "__init__" for _, caller in callers)
+    calls = linked.calls_of(method.name)
+    callers = (other.method_around(call.function) for other, call in calls)
+    return any(caller is None or caller.name != "__init__" for caller in callers)
 
 
 def _handed_on(linked: Linked, forward: int) -> set[tuple[int, str]]:

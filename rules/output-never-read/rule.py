@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.flow.analysis import analysis_of
@@ -30,7 +28,9 @@ class OutputNeverRead(Rule):
         linked = module.facts
         for member in linked.classes:
             forward = member.facts.methods.get("forward")
-            if forward is None or not all(map(makes_module, linked.foreign_bases(member))):
+            if forward is None or not linked.is_module(member):
+                continue
+            if not all(map(makes_module, linked.foreign_bases(member))):  # another base may read it
                 continue
             for use in linked.facts.uses:
                 if use.function != forward or not _is_left(linked, member, use):
@@ -53,7 +53,7 @@ def _is_left(linked: Linked, member: Member, use: AttributeEffect) -> bool:
 
 def _carries_graph(module: Module, member: Member, use: AttributeEffect) -> bool:
     """Whether the attribute holds a graph on a way out of forward."""
-    owners = (each for each in module.nodes(cst.ClassDef) if each.name.value == member.facts.name)
+    owners = (each for each in module.classes if each.name.value == member.facts.name)
     forward = module.methods(next(owners)).get("forward")
     flow = analysis_of(module).flow(forward) if forward is not None else None
     ends = flow.exits if flow is not None else []

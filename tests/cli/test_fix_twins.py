@@ -32,6 +32,15 @@ def looped(before: str, body: str, after: str = "", steps: int = 150, layer: str
     return f"{HEAD.format(layer=layer)}{before}\nfor step in range({steps}):\n{body}{after}"
 
 
+def epochs(told: str, before: str = "") -> str:
+    """Return a program that tells, after each epoch, the mean of all that it kept so far."""
+    body = f"{LOSS}{LEARN}    history.append(torch.randn(256))\n".replace("    ", "        ")
+    told = told.format(mean="float(torch.stack(list(history)).mean())")
+    outer = f"{before}history = []\nfor epoch in range(3):"
+    inner = looped(outer, body, f"    {told}\n", steps=60)
+    return inner.replace("\nfor step", "\n    for step")
+
+
 TWINS = {
     # the mean is learned from, and so is what it is made of
     "a mean with a graph in the loss": (
@@ -127,23 +136,12 @@ TWINS = {
         ["stdout"],
     ),
     "a history that the next epoch reads": (
-        looped(
-            "history = []\nfor epoch in range(3):",
-            f"{LOSS}{LEARN}    history.append(torch.randn(256))\n".replace("    ", "        "),
-            "    print(float(torch.stack(list(history)).mean()))\n",
-            steps=60,
-        ).replace("\nfor step", "\n    for step"),
+        epochs("print({mean})"),
         {"clear": "changes"},
         ["stdout"],
     ),
     "a mean that goes to a log": (
-        looped(
-            "import logging\nlogging.basicConfig(level=logging.INFO)\nhistory = []\n"
-            "for epoch in range(3):",
-            f"{LOSS}{LEARN}    history.append(torch.randn(256))\n".replace("    ", "        "),
-            "    logging.info('mean %f', float(torch.stack(list(history)).mean()))\n",
-            steps=60,
-        ).replace("\nfor step", "\n    for step"),
+        epochs("logging.info({mean})", "import logging\nlogging.basicConfig(level=logging.INFO)\n"),
         {"clear": "changes"},
         ["stderr"],
     ),

@@ -15,7 +15,7 @@ from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import within
 from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
-from leakcheck.static.torch_api import framework
+from leakcheck.static.torch_api import is_hook_without_grad
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
 DEEPEST_CALLER = 4
@@ -115,7 +115,7 @@ def switches(facts: FileFacts, index: int) -> bool:
 
 def is_called_by_framework(function: FunctionFacts) -> bool:
     """Tell whether Lightning calls a method, without gradients."""
-    return bool(function.owner) and function.name in framework("lightning", "under_no_grad")
+    return bool(function.owner) and is_hook_without_grad(function.name)
 
 
 def is_careful(facts: FileFacts, index: int) -> bool:

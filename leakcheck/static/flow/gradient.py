@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.torch_api import framework, grad_mode
+from leakcheck.static.torch_api import grad_mode, is_hook_without_grad
 
 if TYPE_CHECKING:
     from leakcheck.static.flow.classes import ClassInfo
@@ -52,16 +52,11 @@ def decorated_mode(
         if sets:
             return mode
     if owner is not None:
-        if owner.has_lightning_hooks and _is_hook_without_gradient(function):
+        if owner.has_lightning_hooks and is_hook_without_grad(function.name.value):
             return False
         if owner.is_detached_metric and function.name.value in ("update", "compute", "forward"):
             return False
     return module_mode(module)
-
-
-def _is_hook_without_gradient(function: cst.FunctionDef) -> bool:
-    """Whether Lightning calls a hook of this name with gradients off."""
-    return function.name.value in framework("lightning", "under_no_grad")
 
 
 def module_mode(module: Module) -> bool:
@@ -98,7 +93,8 @@ def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> 
             return True
         if isinstance(above, cst.FunctionDef):
             owner = module.parent(module.parent(above) or above)
-            if isinstance(owner, cst.ClassDef) and owner.bases and _is_hook_without_gradient(above):
+            hook = isinstance(owner, cst.ClassDef) and bool(owner.bases)
+            if hook and is_hook_without_grad(above.name.value):
                 return True
             return depth < MOST_CALLERS and called_without_gradient(module, above, depth + 1)
     return False
