@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR
-from leakcheck.model import Edit, Reason, Report, Trend, Verdict
+from leakcheck.model import Edit, Reason, Report, Suspect, Trend, Verdict
 
 ONLY_REPORTED = ("host.rss",)  # what decides between runs is counted exactly
 
@@ -42,7 +42,8 @@ class Results:
     """What a program made in one run: its output, its losses, what it learned, and its files.
 
     A loss is a hash of its bytes with its value, for each call of backward and for each gradient
-    that torch.autograd.grad returns; a weight is a hash of each parameter that an optimizer steps.
+    that torch.autograd.grad returns; a weight is a hash of each parameter that an optimizer steps,
+    with some of its values.
     `modules` has a hash of each parameter and buffer of all modules that are alive, `gradients` of
     each gradient that has accumulated by the end, `files` the path of each file that was written
     with a hash. `stdout` and `stderr` are the text, which a user reads.
@@ -51,7 +52,7 @@ class Results:
     stdout: str = ""
     stderr: str = ""
     losses: tuple[tuple[int, float], ...] = ()
-    weights: tuple[int, ...] = ()
+    weights: tuple[tuple[int, tuple[float, ...]], ...] = ()
     modules: tuple[int, ...] = ()
     gradients: tuple[int, ...] = ()
     files: tuple[tuple[str, int], ...] = ()
@@ -62,7 +63,8 @@ class Difference:
     """What is not bit-identical between two runs.
 
     `written`: a value is only written otherwise; `sizes`: only what tells how much is kept differs;
-    `varies`: only numbers differ that do so between two runs of the program as it is.
+    `varies`: only numbers differ that do so between two runs of the program as it is; `most`: by
+    how much numbers differ that are known in both runs.
     """
 
     what: Literal["stdout", "stderr", "losses", "weights", "modules", "gradients", "files"]
@@ -73,6 +75,7 @@ class Difference:
     written: bool = False
     sizes: bool = False
     varies: bool = False
+    most: float = 0.0
 
     @property
     def is_result(self) -> bool:
@@ -164,6 +167,7 @@ class Attempt:
     """One edit that was tried: the whole change it makes, what it showed, and what differs.
 
     `base` is the run as it is that it was compared with: not the first one where a clock ended it.
+    `leak` is what it is to end, `policy` what it decides that is the owner's to decide.
     """
 
     candidate: str
@@ -174,6 +178,8 @@ class Attempt:
     outcome: AttemptOutcome
     differences: tuple[Difference, ...] = ()
     reason: Reason | None = None
+    leak: Suspect | None = None
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +193,17 @@ class OpenChoice:
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What `fix` found: the program as it is, every edit tried, the one chosen, and choices."""
+    """What `fix` found: the program as it is, every edit tried, the one chosen, and choices.
+
+    `alone`: of several leaks, the edit of each without those of the others.
+    """
 
     command: str
     before: Trial
     attempts: tuple[Attempt, ...] = ()
     chosen: Attempt | None = None
     choices: tuple[OpenChoice, ...] = ()
+    alone: tuple[Attempt, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,26 @@ def test_a_finding_on_the_line_of_the_leak_gets_the_edit_and_is_proved(proofs):
     assert found.fix.title == "detach it (proved by a run)"
     assert found.fix.safety == "safe"
     assert apply_edits(BEFORE, found.fix.edits) == AFTER
+
+
+def test_of_leaks_in_two_files_each_file_gets_what_was_shown_of_it_alone(tmp_path):
+    other = replace(LEAK, locations=(Place("b.py", 3, "total += loss"),))
+    made = {path: Revision(path, BEFORE, AFTER) for path in ("a.py", "b.py")}
+    ended = Trial(Report(verdict="growing"))
+    alone = tuple(
+        Attempt("detach", "detach it", (made[path],), ended, GROWING, outcome, leak=leak)
+        for path, outcome, leak in (("a.py", "helps", LEAK), ("b.py", "changes", other))
+    )
+    both = Attempt(
+        "detach", "detach it", tuple(made.values()), ended, GROWING, "proved", leak=other
+    )
+    cure = Cure("a.py", GROWING, (alone[0], both), both, alone=alone)
+    (tmp_path / "fix.json").write_text(render_json(cure))
+
+    (proof,) = read_proofs([tmp_path / "fix.json"])
+
+    assert proof.lines == (3,)
+    assert apply_edits(BEFORE, proof.edits) == AFTER
 
 
 def test_elsewhere_in_another_text_or_without_a_proof_nothing_is_offered(proofs):

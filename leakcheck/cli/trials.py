@@ -13,7 +13,7 @@ from leakcheck.cli.isolate_stages import cut_short
 from leakcheck.cli.processes import Processes
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.outcome import goes_on
-from leakcheck.cure.witness import LOSS
+from leakcheck.cure.witness import LOSS, SAMPLE
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Reason, Report
@@ -109,7 +109,8 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     stdout, stderr = (_text(folder / name) for name in ("stdout", "stderr"))
     files = tuple(sorted(notes.files.items()))
     losses = _losses(folder / "losses")
-    learned = (notes.weights, notes.modules, notes.gradients)
+    weights = tuple(zip(notes.weights, _samples(folder / "weights"), strict=True))
+    learned = (weights, notes.modules, notes.gradients)
     results = Results(stdout, stderr, losses, *learned, files)
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
@@ -125,6 +126,10 @@ def _text(path: Path) -> str:
 def _losses(path: Path) -> tuple[tuple[int, float], ...]:
     raw = path.read_bytes() if path.exists() else b""
     return tuple(LOSS.iter_unpack(raw[: len(raw) - len(raw) % LOSS.size]))
+
+
+def _samples(path: Path) -> tuple[tuple[float, ...], ...]:
+    return tuple(SAMPLE.iter_unpack(path.read_bytes()))
 
 
 def _report(folder: Path) -> Report | None:

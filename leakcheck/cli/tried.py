@@ -122,7 +122,7 @@ class TrialSession(SilentSession):
     def _finish(self, outcome: ProgramEnd) -> int:
         if self.report is not None or os.getpid() != self._pid:
             return super()._finish(outcome)
-        peak, weights = peak_bytes(), tuple(self._witness.weights())
+        peak, weights = peak_bytes(), tuple(self._witness.weights(self._folder / "weights"))
         modules, gradients = tuple(self._witness.modules()), tuple(self._witness.gradients())
         files = self._written.hashes()
         for stream in (sys.stdout, sys.stderr):

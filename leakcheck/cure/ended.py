@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.cure.reads import added_to
-from leakcheck.cure.rewriting import beside, body_of
+from leakcheck.cure.reads import added_to, last_part
+from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
 from leakcheck.runtime.readings.meters import COUNTED
 from leakcheck.static.facts.resources import makers
@@ -22,9 +22,12 @@ _ENDS = {
     "ThreadPoolExecutor": "{name}.shutdown()",
     "ProcessPoolExecutor": "{name}.shutdown()",
     "figure": "{module}.close({name})",
+    "subplots": "{module}.close({name})",
+    "mkstemp": "os.close({name})",
     "open": "{name}.close()",
     "SharedMemory": "{name}.unlink()",
 }
+_FIRST_OF_PAIR = ("subplots", "mkstemp")  # each returns it with something else
 _OS_OPEN = "os.close({name})"
 
 
@@ -38,15 +41,27 @@ def closed(site: LeakSite, size: str) -> Iterator[str]:
         for part in line.body:
             match part:
                 case cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
-                    value=cst.Call(func=func),
+                    targets=[cst.AssignTarget(target=target)], value=cst.Call(func=func)
                 ) if site.suspect.kind in COUNTED or _is_ended(site.text(func)):
-                    yield _closed(site, line, _end_of(site.text(func), name))
+                    for name in _ended_name(target, site.text(func)):
+                        end = _end_of(site.text(func), name)
+                        text = _closed(site, line, end)
+                        yield with_import(text, "os") if end.startswith("os.") else text
+
+
+def _ended_name(target: cst.BaseAssignTargetExpression, maker: str) -> Iterator[str]:
+    """Yield the name of what has to be ended: of a pair from a call, its first."""
+    match target:
+        case cst.Name(value=name):
+            yield name
+        case cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), _]):
+            if last_part(maker) in _FIRST_OF_PAIR:
+                yield name
 
 
 def _is_ended(maker: str) -> bool:
     """Say whether what a call makes has to be ended, as far as the last part of its name tells."""
-    made = maker.rpartition(".")[2]
+    made = last_part(maker)
     return made in makers("ends", "owned") or made in _ENDS or _gives_handle(made)
 
 

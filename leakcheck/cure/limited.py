@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.rewriting import beside
+from leakcheck.cure.reads import makings
+from leakcheck.cure.rewriting import beside, body_of, with_body, with_import
 from leakcheck.cure.sites import LeakSite
 
 _LENGTHENS = ("cat", "concat", "concatenate", "append", "vstack")
@@ -79,3 +80,45 @@ def trimmed(site: LeakSite, size: str) -> Iterator[str]:
 
 def _last(size: str) -> str:
     return size if size == _UNSAID else f"-{size}"
+
+
+def as_deque(site: LeakSite, size: str) -> Iterator[str]:
+    """Make the container that is held a deque of a size."""
+    for made in makings(site):
+        if made.value is not None and site.text(made.value) in ("[]", "list()"):
+            deque = cst.parse_expression(f"collections.deque(maxlen={size})")
+            yield with_import(site.source.replaced(made.value, deque), "collections")
+
+
+def memo_limited(site: LeakSite, size: str) -> Iterator[str]:
+    """Give a memo of functools a size."""
+
+    def limited(node: cst.CSTNode) -> cst.CSTNode | None:
+        if not isinstance(node, cst.Decorator):
+            return None
+        text = site.source.module.code_for_node(node.decorator)
+        module, _, memo = text.partition("(")[0].rpartition(".")
+        if memo not in ("lru_cache", "cache"):
+            return None
+        prefix = "" if memo == "lru_cache" and not module else f"{module or 'functools'}."
+        return node.with_changes(
+            decorator=cst.parse_expression(f"{prefix}lru_cache(maxsize={size})")
+        )
+
+    for function in site.source.all(cst.FunctionDef):
+        if site.suspect.holder.kind == "memo" and function.name.value == (
+            site.suspect.holder.function.rpartition(".")[2] or site.suspect.holder.name
+        ):
+            text = site.source.mapped(limited, function)
+            yield with_import(text, "functools") if "@functools.lru_cache(" in text else text
+
+
+def cleared_each_epoch(site: LeakSite, size: str) -> Iterator[str]:
+    """Empty the container at the end of the loop around that of the steps."""
+    loops = site.loops()
+    for part in site.parts():
+        match part:
+            case cst.Expr(value=cst.Call(func=cst.Attribute(value=container))) if len(loops) > 1:
+                new = site.source.statement(f"{site.text(container)}.clear()")
+                if isinstance(loops[1].body, cst.IndentedBlock):
+                    yield with_body(site.source, loops[1], [*body_of(loops[1].body), new])

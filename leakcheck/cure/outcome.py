@@ -177,15 +177,12 @@ def _half_a_digit(number: str) -> float:
 
 def _losses(before: Results, after: Results) -> Difference | None:
     pairs = list(zip_longest(before.losses, after.losses))
-    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if not _same_loss(*pair)]
+    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if not _same_hash(*pair)]
     if not unlike:
         return None
     at, was, now = unlike[0]
-    return Difference("losses", at, _value(was), _value(now), len(unlike))
-
-
-def _same_loss(before: tuple[int, float] | None, after: tuple[int, float] | None) -> bool:
-    return before is not None and after is not None and before[0] == after[0]
+    apart = [abs(was[1] - now[1]) for _, was, now in unlike if was and now]
+    return Difference("losses", at, _value(was), _value(now), len(unlike), most=_most(apart))
 
 
 def _value(loss: tuple[int, float] | None) -> str:
@@ -194,11 +191,25 @@ def _value(loss: tuple[int, float] | None) -> str:
 
 def _weights(before: Results, after: Results) -> Difference | None:
     pairs = list(zip_longest(before.weights, after.weights))
-    unlike = [at for at, (was, now) in enumerate(pairs, 1) if was != now]
+    unlike = [(at, *pair) for at, pair in enumerate(pairs, 1) if not _same_hash(*pair)]
     if not unlike:
         return None
     counts = str(len(before.weights)), str(len(after.weights))
-    return Difference("weights", unlike[0], *counts, len(unlike))
+    apart = [
+        abs(a - b)
+        for _, was, now in unlike
+        if was and now
+        for a, b in zip(was[1], now[1], strict=True)
+    ]
+    return Difference("weights", unlike[0][0], *counts, len(unlike), most=_most(apart))
+
+
+def _same_hash(before: tuple[int, object] | None, after: tuple[int, object] | None) -> bool:
+    return before is not None and after is not None and before[0] == after[0]
+
+
+def _most(apart: Sequence[float]) -> float:
+    return max((each for each in apart if math.isfinite(each)), default=0.0)
 
 
 def _unknown(

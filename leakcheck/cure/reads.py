@@ -86,3 +86,49 @@ def _is_made(site: LeakSite, name: cst.Name) -> bool:
             return True
         return isinstance(outer, cst.AnnAssign) and name.value == _last(outer.target)
     return False
+
+
+def targets(site: LeakSite) -> list[str]:
+    """Return the names and attributes that the line assigns to."""
+    found: list[str] = []
+    for part in site.parts():
+        if isinstance(part, cst.AugAssign):
+            found.append(site.text(part.target))
+        elif isinstance(part, cst.Assign):
+            for target in part.targets:
+                found.extend(bound_names(target.target, site))
+    return found
+
+
+def bound_names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
+    """Yield the names that a target binds: several of a tuple."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for each in target.elements:
+            yield from bound_names(each.value, site)
+    elif isinstance(target, (cst.Name, cst.Attribute)):
+        yield site.text(target)
+
+
+def binds(assign: cst.Assign, name: str, site: LeakSite) -> bool:
+    """Say whether an assignment binds a name."""
+    return any(name in bound_names(each.target, site) for each in assign.targets)
+
+
+def last_part(text: str) -> str:
+    """Return the last of the words of a dotted name."""
+    return text.rpartition(".")[2]
+
+
+def makings(site: LeakSite) -> Iterator[cst.Assign | cst.AnnAssign]:
+    """Yield the assignments that make the container which holds the leak."""
+    name = site.holder.name
+    for made in site.source.small_statements():
+        if isinstance(made, cst.Assign) and len(made.targets) == 1:
+            target = site.text(made.targets[0].target)
+        elif isinstance(made, cst.AnnAssign):
+            target = site.text(made.target)
+        else:
+            continue
+        if name and last_part(target) == name:
+            assert isinstance(made, (cst.Assign, cst.AnnAssign))
+            yield made

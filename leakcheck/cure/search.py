@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
 from leakcheck.cure.outcome import best, compared, outcome, stays
@@ -11,14 +13,15 @@ from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
-from leakcheck.cure.varying import logged, says_less, varying, without
+from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
-from leakcheck.model import Reason, Suspect
+from leakcheck.model import Reason, Report, Suspect
 
 MOST_LEAKS = 5
 _OUTPUTS = ("stdout", "stderr")
 ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
+PER_TURN = 3  # edits of one row, before those of the next: each of a pair, and both
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
 Texts = Mapping[str, str]
 RunTexts = Callable[[Texts, "int | None", str, bool], Trial]
@@ -69,19 +72,35 @@ class CureSearch:
         before = self.run({}, None, "", False)
         self._base, self._stop_at = before, self.stops_at(before)
         state, given_up = before, set[str]()
-        chosen: Attempt | None = None
+        ended: list[Attempt] = []  # one leak after another, each on top of those before
         for _ in range(MOST_LEAKS):
             suspect = _first(state, given_up)
             if suspect is None:
                 break
-            revisions = chosen.revisions if chosen else ()
-            texts = {each.path: each.after for each in revisions}
-            found = best([*self._tried(suspect, texts)])
+            found = best([*self._tried(suspect, _texts(ended[-1]) if ended else {})])
             if found is None:
                 given_up.add(suspect.fingerprint)
                 continue
-            state, chosen = found.trial, found
-        return Cure(command, before, tuple(self._attempts), chosen, tuple(self._choices.values()))
+            state = found.trial
+            ended.append(found)
+        alone = (*ended[:1], *self._alone(ended, before.report)) if len(ended) > 1 else ()
+        chosen, choices = ended[-1] if ended else None, tuple(self._choices.values())
+        return Cure(command, before, tuple(self._attempts), chosen, choices, alone)
+
+    def _alone(self, ended: Sequence[Attempt], report: Report | None) -> Iterator[Attempt]:
+        """Try each edit but the first without those before it, at the lines of the first run."""
+        suspects = {each.fingerprint: each for each in report.suspects} if report else {}
+        for before, attempt in pairwise(ended):
+            suspect = suspects.get(attempt.leak.fingerprint) if attempt.leak else None
+            if suspect is None:
+                continue
+            wanted = _new_lines(_texts(before), _texts(attempt), self._originals)
+            for each in self._proposed(suspect, {}):
+                if each.candidate.name == attempt.candidate and (
+                    wanted <= _new_lines({}, each.texts, self._originals)
+                ):
+                    yield self._try(each, suspect)
+                    break
 
     def _tried(self, suspect: Suspect, texts: Texts) -> Iterator[Attempt]:
         proved = steps = 0
@@ -96,21 +115,24 @@ class CureSearch:
                 return
 
     def _proposed(self, suspect: Suspect, texts: Texts) -> list[_Proposal]:
-        """Return the changes to try, each once, the table's first rows first, at every place."""
-        found: dict[str, tuple[int, _Proposal]] = {}
+        """Return the changes to try, each once: a few of each row of the table, then more."""
+        found: dict[str, tuple[int, int, _Proposal]] = {}
+        made_by = Counter[int]()
         for path, site in self._sites(suspect, texts):
             for row, candidate, after in proposals(site, self.size):
                 changed = {**texts, path: after}
-                if candidate.to_end and not self._came_to_its_end:
+                if after in found or (candidate.to_end and not self._came_to_its_end):
                     continue
                 if candidate.choice and self.size is None:
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
                     later = None if self._came_to_its_end else _LATER[candidate.loses](site, path)
-                    found.setdefault(after, (row, _Proposal(candidate, changed, later)))
-        ranked = sorted(found.values(), key=lambda each: each[0])
-        return [proposal for _, proposal in ranked][: self.tries]
+                    turn = made_by[row] // PER_TURN
+                    made_by[row] += 1
+                    found[after] = turn, row, _Proposal(candidate, changed, later)
+        ranked = sorted(found.values(), key=lambda each: each[:2])
+        return [proposal for *_, proposal in ranked][: self.tries]
 
     def _sites(self, suspect: Suspect, texts: Texts) -> Iterator[tuple[str, LeakSite]]:
         """Yield the places of a leak, then those that add to what holds it."""
@@ -165,8 +187,9 @@ class CureSearch:
                 reason = Reason.of("differs-without-the-edit", results=tuple(sorted(unsteady)))
         if proposal.later is not None and told in ("proved", "helps"):
             told, reason = "unclear", proposal.later
-        made = self._revisions(texts)
-        return Attempt(candidate.name, candidate.title, made, after, base, told, found, reason)
+        made, policy = self._revisions(texts), candidate.policy
+        edit = candidate.name, candidate.title, made
+        return Attempt(*edit, after, base, told, found, reason, suspect, policy)
 
     def _is_told_by_sizes(
         self, found: Sequence[Difference], texts: Texts, suspect: Suspect
@@ -216,6 +239,8 @@ class CureSearch:
         numbers = varying(before.stdout, again.stdout)
         same = numbers and without(before.stdout, numbers) == without(now.stdout, numbers)
         found = {"stdout"} if same else set()
+        if renamed_alike(before.files, again.files, now.files):
+            found |= {"files"}
         if logged(before.stderr) != logged(again.stderr):
             lacks = says_less(before.stderr, again.stderr, now.stderr)
             found |= set() if lacks else {"stderr"}
@@ -230,6 +255,16 @@ class CureSearch:
         if self._again is None:
             self._again = self.run({}, self._stop_at, "", False)
         return self._again
+
+
+def _texts(attempt: Attempt) -> Texts:
+    return {each.path: each.after for each in attempt.revisions}
+
+
+def _new_lines(before: Texts, after: Texts, originals: Texts) -> set[str]:
+    """Return the lines that are in edited texts and were not there."""
+    pairs = ((after[path], before.get(path, originals[path])) for path in after)
+    return {line for now, was in pairs for line in {*now.splitlines()} - {*was.splitlines()}}
 
 
 def _first(trial: Trial, given_up: set[str]) -> Suspect | None:

@@ -47,6 +47,10 @@ class SourceTree:
         assert isinstance(changed, cst.Module)
         return changed.code
 
+    def exchanged(self, made: Mapping[cst.CSTNode, cst.CSTNode]) -> str:
+        """Return the text with several nodes exchanged for others."""
+        return self.module.visit(_Exchange(made)).code
+
     def mapped(
         self, change: Callable[[cst.CSTNode], cst.CSTNode | None], within: cst.CSTNode
     ) -> str:
@@ -109,13 +113,18 @@ class LeakSite:
                     found.append(outer)
         return found
 
-    def parameters(self) -> list[str]:
-        """Return the names of the parameters of the function that the line is in."""
+    def function(self) -> cst.FunctionDef | None:
+        """Return the innermost function that the line is in."""
         for part in self.parts()[:1]:
             for outer in self.source.around(part):
                 if isinstance(outer, cst.FunctionDef):
-                    return [each.name.value for each in outer.params.params]
-        return []
+                    return outer
+        return None
+
+    def parameters(self) -> list[str]:
+        """Return the names of the parameters of the function that the line is in."""
+        function = self.function()
+        return [each.name.value for each in function.params.params] if function else []
 
     def text(self, node: cst.CSTNode) -> str:
         """Return a node as it is written."""
@@ -135,6 +144,17 @@ def read(text: str) -> SourceTree | None:
     except (cst.ParserSyntaxError, RecursionError):
         return None
     return SourceTree(wrapper.module, ranges, parents)
+
+
+class _Exchange(cst.CSTTransformer):
+    def __init__(self, made: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
+        super().__init__()
+        self._made = made
+
+    def on_leave(  # type: ignore[override]
+        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+    ) -> cst.CSTNode:
+        return self._made.get(original_node, updated_node)
 
 
 class _Change(cst.CSTTransformer):

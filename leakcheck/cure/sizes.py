@@ -37,8 +37,7 @@ def without_sizes(text: str, names: frozenset[str]) -> str:
     sizes = {each for each in _printed(source) if _is_size(each, names)} if source else set()
     if source is None or not sizes:
         return text
-    changed = source.module.visit(_Zeros(sizes))
-    return changed.code
+    return source.exchanged({each: cst.Integer("0") for each in sizes})
 
 
 def _printed(source: SourceTree) -> Iterator[cst.BaseExpression]:
@@ -83,14 +82,3 @@ def _name(value: cst.BaseExpression) -> str:
         case cst.Call(func=made, args=[]):
             return _LISTS.get(_name(made), "")
     return ""
-
-
-class _Zeros(cst.CSTTransformer):
-    def __init__(self, sizes: set[cst.BaseExpression]) -> None:
-        super().__init__()
-        self._sizes = sizes
-
-    def on_leave(  # type: ignore[override]
-        self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-    ) -> cst.CSTNode:
-        return cst.Integer("0") if original_node in self._sizes else updated_node

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.reads import ADDS, is_length, names, reads, within
+from leakcheck.cure.reads import ADDS, is_length, last_part, makings, names, reads, within
 from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
 
 _EMPTY = ("[]", "list()", "set()")
+_EMPTY_TABLES = ("{}", "dict()")
 _FILES = ("io.BytesIO", "BytesIO", "io.StringIO", "StringIO")
 _PARTS = ("view", "narrow", "select", "reshape", "split", "chunk", "unbind", "squeeze")
 
@@ -64,10 +65,10 @@ def weakly(site: LeakSite, size: str) -> Iterator[str]:
     def change(node: cst.CSTNode) -> cst.CSTNode | None:
         match node:
             case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
-                if _last(site.text(target)) == name and site.text(value) in _EMPTY:
+                if last_part(site.text(target)) == name and site.text(value) in _EMPTY:
                     return node.with_changes(value=cst.parse_expression(f"{weakref}.WeakSet()"))
             case cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value="append"))):
-                if _last(site.text(held)) == name:
+                if last_part(site.text(held)) == name:
                     return node.with_deep_changes(node.func, attr=cst.Name("add"))
         return None
 
@@ -78,6 +79,26 @@ def weakly(site: LeakSite, size: str) -> Iterator[str]:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute())], value=cst.Name()):
                 proxy = cst.parse_expression(f"{weakref}.proxy({site.text(part.value)})")
                 yield with_import(site.source.replaced(part.value, proxy), weakref)
+
+
+def keyed_weakly(site: LeakSite, size: str) -> Iterator[str]:
+    """Let an entry go with its key: a dictionary keeps its keys as well as its values."""
+    weakref = site.source.name_of("weakref") or "weakref"
+    for made in makings(site) if _is_keyed_by_an_object(site) else ():
+        if made.value is not None and site.text(made.value) in _EMPTY_TABLES:
+            weak = cst.parse_expression(f"{weakref}.WeakKeyDictionary()")
+            yield with_import(site.source.replaced(made.value, weak), weakref)
+
+
+def _is_keyed_by_an_object(site: LeakSite) -> bool:
+    """Say whether the line's keys may be objects that go: no text, number, tuple or call."""
+    for part in site.parts():
+        match part:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=[one]))]):
+                return isinstance(one.slice, cst.Index) and isinstance(
+                    one.slice.value, (cst.Name, cst.Attribute)
+                )
+    return False
 
 
 def unlinked(site: LeakSite, size: str) -> Iterator[str]:
@@ -123,7 +144,3 @@ def _values(site: LeakSite) -> Iterator[cst.BaseExpression]:
             case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)), args=args)):
                 if name in ADDS and args:
                     yield args[-1].value
-
-
-def _last(text: str) -> str:
-    return text.rpartition(".")[2]

@@ -2,7 +2,7 @@
 
 Two runs of the same text show which they are. A number that varies in one line is left out in every
 line of the same words, as two runs may agree on it by chance. In a log, where progress is told as
-often as the clock says, whole lines may come and go.
+often as the clock says, whole lines may come and go. Files may have another name in each run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 # the time in front of a line of a log, and a warning, with the line of the source that it quotes
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d|\d\d?:\d\d(:\d\d([.,]\d+)?)?")
 _WARNING = re.compile(r"^.+:\d+: \w*Warning: (?:(?:.*\n){1,4}? {2}\S.*\n?|.*\n?)", re.MULTILINE)
+Files = tuple[tuple[str, int], ...]  # each with a hash of what is in it
 Varying = frozenset[tuple[str, int]]  # the words of a line, and which number of it
 
 
@@ -43,6 +44,16 @@ def says_less(one: str, other: str, edited: str) -> bool:
     """Say whether a log lacks a line that two runs of the program as it is have in common."""
     first, second, third = (Counter(logged(text)) for text in (one, other, edited))
     return bool((first & second) - third)
+
+
+def renamed_alike(one: Files, other: Files, edited: Files) -> bool:
+    """Say whether files differ only in names that differ in each run, as those of mkdtemp do."""
+    always = set(one) & set(other)
+    named = [
+        sorted(crc for path, crc in each if (path, crc) not in always)
+        for each in (one, other, edited)
+    ]
+    return one != other and always <= set(edited) and named[0] == named[1] == named[2]
 
 
 def without(output: str, numbers: Varying) -> str:

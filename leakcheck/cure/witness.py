@@ -27,6 +27,8 @@ from leakcheck.runtime.clock.optimizers import hook_optimizers
 LOSS = struct.Struct("<Id")
 MOST_OPTIMIZERS = 4  # of the last ones, whose weights are compared
 TIMED_STEPS = 512
+SAMPLED = 64  # values of a parameter, evenly spaced: to say by how much it differs
+SAMPLE = struct.Struct(f"<{SAMPLED}d")
 
 
 class _Held:
@@ -74,13 +76,18 @@ class Witness:
         """The median time of a step."""
         return median(self._times[: self._timed]) if self._timed else 0.0
 
-    def weights(self) -> list[int]:
-        """Hash each parameter that an optimizer stepped, and end the list of losses."""
+    def weights(self, samples: Path) -> list[int]:
+        """Hash each parameter that an optimizer stepped, and end the list of losses.
+
+        Some values of each are written to a file.
+        """
         if self._losses is not None:
             self._losses.close()
             self._losses = None
         groups = [group for held in self._held for group in held.optimizer.param_groups]
-        return [_hash(parameter) for group in groups for parameter in group["params"]]
+        stepped = [parameter for group in groups for parameter in group["params"]]
+        samples.write_bytes(b"".join(map(_sample, stepped)))
+        return [_hash(parameter) for parameter in stepped]
 
     def modules(self) -> list[int]:
         """Hash each parameter and buffer of the modules that are alive, in no particular order."""
@@ -139,6 +146,15 @@ def peak_bytes() -> int:
         return host
     devices = range(torch.cuda.device_count())
     return host + sum(int(torch.cuda.max_memory_allocated(device)) for device in devices)
+
+
+def _sample(tensor: Any) -> bytes:
+    """Pack values of a tensor of real numbers, as many for each tensor: 0 where it has fewer."""
+    plain = tensor.detach().reshape(-1)
+    if not plain.is_floating_point():
+        return bytes(SAMPLE.size)
+    values = plain[:: max(1, -(-len(plain) // SAMPLED))].double().tolist()
+    return SAMPLE.pack(*values, *(SAMPLED - len(values)) * (0.0,))
 
 
 def _hashes(tensors: Iterable[Any]) -> list[int]:

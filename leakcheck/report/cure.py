@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from difflib import unified_diff
+from itertools import chain
 from typing import Any
 
 from leakcheck import __version__
 from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Revision, Trial
-from leakcheck.model import Report, Trend
+from leakcheck.model import Report, Suspect, Trend
 from leakcheck.report.json import reason_as_json
 from leakcheck.report.reasons import said
 from leakcheck.report.terminal import failure_text, what_text
@@ -31,7 +32,8 @@ _SHOWN = ("graph.nodes", "tensors", "host.heap", "host.rss")
 
 def render(cure: Cure) -> str:
     """Write the diff and the proof of the chosen edit, the other edits in a line each."""
-    return "\n".join([*_head(cure), *_chosen(cure), *_others(cure), *_choices(cure)])
+    parts = (_head, _chosen, _alone, _others, _choices)
+    return "\n".join(chain.from_iterable(part(cure) for part in parts))
 
 
 def render_json(cure: Cure) -> str:
@@ -44,6 +46,7 @@ def render_json(cure: Cure) -> str:
         "chosen": cure.attempts.index(cure.chosen) if cure.chosen else None,
         "proved": _proved_json(cure),
         "attempts": [_attempt_json(each) for each in cure.attempts],
+        "alone": [_attempt_json(each) for each in cure.alone],
         "choices": [
             {"title": each.title, "asks": each.asks, "diff": patch(each.revisions)}
             for each in cure.choices
@@ -73,18 +76,23 @@ def _proved_json(cure: Cure) -> list[dict[str, Any]]:
     chosen, report = cure.chosen, cure.before.report
     if chosen is None or chosen.outcome != "proved" or report is None:
         return []
-    places = {(at.path, at.line) for leak in report.suspects for at in leak.locations}
-    return [
-        {
-            "path": each.path,
-            "sha256": each.sha256,
-            "title": chosen.title,
-            "lines": sorted(line for path, line in places if path == each.path),
-            "edits": [asdict(edit) for edit in each.edits],
-        }
-        for each in chosen.revisions
-        if len(chosen.revisions) == 1  # one file alone is not what was proved
-    ]
+    if len(chosen.revisions) == 1:
+        return [_edit_json(chosen, report.suspects)]
+    # an editor takes one file at a time: of each leak, what was shown without the others' edits
+    shown = (each for each in cure.alone if each.outcome in ("proved", "helps") and each.leak)
+    return [_edit_json(each, [each.leak]) for each in shown if each.leak]
+
+
+def _edit_json(attempt: Attempt, leaks: Sequence[Suspect]) -> dict[str, Any]:
+    (revision,) = attempt.revisions
+    places = {(at.path, at.line) for leak in leaks for at in leak.locations}
+    return {
+        "path": revision.path,
+        "sha256": revision.sha256,
+        "title": attempt.title,
+        "lines": sorted(line for path, line in places if path == revision.path),
+        "edits": [asdict(edit) for edit in revision.edits],
+    }
 
 
 def _head(cure: Cure) -> Iterator[str]:
@@ -97,7 +105,9 @@ def _head(cure: Cure) -> Iterator[str]:
         told = said(report.reason) if report.verdict != "steady" else "there is nothing to fix"
         yield f"{report.verdict}: {cure.command}: {told}"
     elif cure.chosen is None:
-        yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried"
+        unclear = sum(each.outcome == "unclear" for each in cure.attempts)
+        told = f", of which {unclear} could not be judged" if unclear else ""
+        yield f"no edit is proved: {cure.command} still leaks; {len(cure.attempts)} tried{told}"
         yield from (f"  leak     {what_text(each)}" for each in report.suspects)
     elif cure.chosen.outcome == "helps":
         left = said(cure.chosen.reason) if cure.chosen.reason else "another leak is left"
@@ -111,6 +121,16 @@ def _chosen(cure: Cure) -> Iterator[str]:
         return
     yield f"\n{patch(cure.chosen.revisions)}"
     yield from _proof(cure.before, cure.chosen)
+    if cure.chosen.policy:
+        yield f"\nyours to decide: {cure.chosen.policy}"
+
+
+def _alone(cure: Cure) -> Iterator[str]:
+    if cure.alone:
+        yield "\neach alone:"
+    for each in cure.alone:
+        yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
+        yield from (f"    {line}" for line in _added(each.revisions))
 
 
 def measures(before: Trial, attempt: Attempt) -> Iterator[tuple[str, str, str]]:
@@ -167,27 +187,42 @@ def _difference(each: Difference, count: int) -> str:
             first = f"line {each.at}: {each.before!r} -> {each.after!r}"
             return f"{told} in {each.count} of {count} lines; first at {first}"
         case "losses":
-            return f"differ in {each.count}, first at {each.at}: {each.before} -> {each.after}"
+            first = f"first at {each.at}: {each.before} -> {each.after}"
+            return f"differ in {each.count}{_by(each)}, {first}"
         case "modules":
             return f"{each.count} of {each.before} parameters and buffers are other ones"
         case "gradients":
             return f"{each.count} of {each.before} accumulated gradients are other ones"
+        case "files" if each.varies:
+            return "the same but for names that are others in each run"
         case "files":
             return f"differ in {each.count} of {count}, first: {each.before} -> {each.after}"
-    return f"differ in {each.count} of {each.before}, first in number {each.at}"
+    return f"differ in {each.count} of {each.before}{_by(each)}, first in number {each.at}"
+
+
+def _by(each: Difference) -> str:
+    return f" by up to {each.most:.2g}" if each.most else ""
 
 
 def _others(cure: Cure) -> Iterator[str]:
-    others = [each for each in cure.attempts if each is not cure.chosen]
+    told = [cure.chosen, *cure.alone]
+    others = [each for each in cure.attempts if all(each is not one for one in told)]
     if others:
         yield "\nalso tried:"
     for each in others:
         yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
         yield from (f"    {line}" for line in _added(each.revisions))
+        if each.outcome == "proved":
+            yield f"    {_measured(each.trial)}"
         if each.reason:
             yield f"    {said(each.reason)}"
         if each.outcome == "changes":
             yield from (f"  {line}" for line in _results(each))
+
+
+def _measured(trial: Trial) -> str:
+    """Say what a trial cost, by which proved edits are ranked."""
+    return f"peak memory {format_bytes(trial.peak_bytes)}, time a step {trial.step_s * 1e3:.3g} ms"
 
 
 def _added(revisions: tuple[Revision, ...]) -> list[str]:
@@ -196,7 +231,8 @@ def _added(revisions: tuple[Revision, ...]) -> list[str]:
 
 
 def _choices(cure: Cure) -> Iterator[str]:
-    if cure.choices and not (cure.chosen and cure.chosen.outcome == "proved"):
+    chosen = cure.chosen
+    if cure.choices and (chosen is None or chosen.outcome != "proved" or chosen.policy):
         yield "\nyours to choose (--size N tries it):"
         for each in cure.choices:
             yield f"  {each.title}: {each.asks}"
@@ -244,6 +280,7 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
         "outcome": attempt.outcome,
         "reason": reason_as_json(attempt.reason),
         "diff": patch(attempt.revisions),
+        "policy": attempt.policy,
         "differences": [asdict(each) for each in attempt.differences],
         "after": _trial_json(attempt.trial),
     }

@@ -74,10 +74,14 @@ def test_in_an_average_the_number_is_what_is_added_and_the_old_value_stays():
     ]
 
 
-def test_of_a_record_each_part_is_cut_alone():
+def test_of_a_record_each_part_is_cut_alone_then_all_of_them():
     found = [lines for name, lines in changed("log.append((step, loss))") if name == "item"]
 
-    assert found == [["log.append((step.item(), loss))"], ["log.append((step, loss.item()))"]]
+    assert found == [
+        ["log.append((step.item(), loss))"],
+        ["log.append((step, loss.item()))"],
+        ["log.append((step.item(), loss.item()))"],
+    ]
 
 
 def test_a_carried_state_is_cut_as_a_step_begins():
@@ -127,6 +131,25 @@ def test_a_container_is_emptied_as_the_loop_around_the_steps_turns():
     found = dict(edits("log.append(loss)"))
 
     assert found["clear"].endswith("        log.append(loss)\n    log.clear()\n")
+
+
+def test_a_function_may_make_no_graph_at_all():
+    text = "import torch as th\n\n\n@timed\ndef evaluate(model, x):\n    log.append(model(x))\n"
+
+    decorated = text.replace("@timed\n", "@timed\n@th.no_grad()\n")
+    assert edited(text, 6, "graph", "log")["no-grad-function"] == decorated
+    assert "no-grad-function" not in dict(edits("log.append(loss)"))
+
+
+def test_an_entry_may_go_with_its_key_where_keys_are_objects():
+    text = "seen = {}\nfor batch in batches:\n    seen[batch] = model(batch)\n"
+
+    weak = edited(text, 3, "tensor", "seen")["weak-keys"]
+
+    assert weak == "import weakref\n" + text.replace("{}", "weakref.WeakKeyDictionary()")
+    for key in ("'a'", "7", "id(batch)", "(batch, 1)", "batch + 1"):
+        plain = text.replace("[batch]", f"[{key}]")
+        assert "weak-keys" not in edited(plain, 3, "tensor", "seen")
 
 
 def test_no_grad_needs_torch_by_the_name_that_the_file_gives_it():
@@ -260,17 +283,34 @@ def test_of_a_dict_the_oldest_entry_goes_when_the_owner_has_said_how_many_stay()
         ("open(path)", "file.close()"),
         ("os.open(path, os.O_RDONLY)", "os.close(file)"),
         ("plt.figure()", "plt.close(file)"),
+        ("plt.subplots()", "plt.close(file)"),
         ("Pool(2)", "file.terminate()"),
         ("SummaryWriter()", "file.close()"),
     ],
 )
 def test_what_is_opened_is_ended_as_its_block_is_left(maker, end):
-    text = f"def load(path):\n    file = {maker}\n    return read(file)\n"
+    text = f"import os\ndef load(path):\n    file = {maker}\n    return read(file)\n"
     tail = f"    try:\n        return read(file)\n    finally:\n        {end}\n"
 
-    closed = edited(text, 2, "descriptors", "")["close"]
+    closed = edited(text, 3, "descriptors", "")["close"]
 
     assert closed == text.replace("    return read(file)\n", tail)
+
+
+@pytest.mark.parametrize(
+    ("maker", "end", "imports"),
+    [("plt.subplots()", "plt.close(made)", ""), ("mkstemp()", "os.close(made)", "import os\n")],
+)
+def test_of_a_pair_the_one_that_has_to_be_ended_is(maker, end, imports):
+    text = f"for step in range(9):\n    made, other = {maker}\n    other.plot(step)\n"
+
+    found = edited(text, 2, "object", "Gcf.figs")
+
+    assert found["close"] == imports + text.replace(
+        "    other.plot(step)\n",
+        f"    try:\n        other.plot(step)\n    finally:\n        {end}\n",
+    )
+    assert "close" not in edited(text.replace(maker, "load(step)"), 2, "object", "Gcf.figs")
 
 
 def test_what_is_of_no_step_is_made_before_the_loop_and_what_is_of_one_is_not():

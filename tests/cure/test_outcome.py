@@ -12,12 +12,12 @@ from leakcheck.model import Holder, Reason, Report, Run, Suspect, Trend
 
 SUSPECT = Suspect("graph", "a loss", holder=Holder("global", "total"))
 OTHER = Suspect("tensor", "an input", holder=Holder("global", "inputs"))
-SOME = Results("1.0\n", losses=((7, 1.0),), weights=(3,))
+SOME = Results("1.0\n", losses=((7, 1.0),), weights=((3, (0.5,)),))
 results = st.builds(
     Results,
     st.text(),
     losses=st.lists(st.tuples(st.integers(0, 9), st.floats(allow_nan=False))).map(tuple),
-    weights=st.lists(st.integers(0, 9)).map(tuple),
+    weights=st.lists(st.tuples(st.integers(0, 9), st.just((0.5,)))).map(tuple),
     files=st.dictionaries(st.text(), st.integers(0, 9)).map(lambda one: tuple(sorted(one.items()))),
 )
 
@@ -59,11 +59,18 @@ def test_a_number_where_a_tensor_was_printed_is_the_same_number():
     assert not compared(Results("61.6508\n"), Results("61.65080001\n"))[0].written
 
 
+def test_weights_that_differ_are_told_by_how_much():
+    before = Results(weights=((1, (0.5, 2.0)), (2, (1.0, 1.0)), (3, (0.0, 0.0))))
+    after = Results(weights=((1, (0.5, 2.0)), (8, (1.0, 1.25)), (9, (0.0, float("nan")))))
+
+    assert compared(before, after) == (Difference("weights", 2, "3", "3", 2, most=0.25),)
+
+
 def test_the_first_loss_that_differs_is_named_with_both_values():
     before = Results(losses=((1, 0.5), (2, 0.25)))
     after = Results(losses=((1, 0.5), (9, 0.75)))
 
-    assert compared(before, after) == (Difference("losses", 2, "0.25", "0.75", 1),)
+    assert compared(before, after) == (Difference("losses", 2, "0.25", "0.75", 1, most=0.5),)
 
 
 def test_a_file_that_differs_or_is_not_written_is_named():

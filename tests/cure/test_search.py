@@ -9,7 +9,7 @@ import pytest
 
 from leakcheck.cure.search import CureSearch
 from leakcheck.experiments import Results, Trial
-from leakcheck.model import Holder, Location, Reason, Report, Run, Suspect, Trend
+from leakcheck.model import Holder, Location, Place, Reason, Report, Run, Suspect, Trend
 
 SOURCE = "total = 0\nfor step in range(400):\n    total += loss\nprint(total)\n"
 PLACE = Location("train.py", 3, 1, 3, 1)
@@ -143,3 +143,33 @@ def tried(stopped: bool) -> set[str]:
 def test_what_a_whole_run_never_reads_may_go_and_what_a_stopped_one_did_not_may_not():
     assert {"drop", "place"} <= tried(stopped=False)
     assert tried(stopped=True).isdisjoint({"drop", "place"})
+
+
+TWO = {
+    "train.py": "total = 0\nfor step in range(400):\n    total += loss\n",
+    "log.py": "rows = []\ndef log(out):\n    rows.append(out)\n",
+}
+KEPT = Suspect(
+    "graph", "an output", locations=(Place("log.py", 3, ""),), holder=Holder("global", "rows")
+)
+
+
+def test_each_edit_of_several_leaks_is_tried_without_the_others_too():
+    runs = []
+
+    def run(texts, stop_at, leak, at_once):
+        runs.append(tuple(sorted(texts)))
+        left = tuple(each for each in (LEAK, KEPT) if each.locations[0].path not in texts)
+        trial = made("growing" if left else "steady", 60)
+        slower = tuple(replace(each, high=len(left), low=len(left)) for each in trial.report.trends)
+        return replace(trial, report=replace(trial.report, suspects=left, trends=slower))
+
+    answer = CureSearch(run, TWO.get, tries=1).follow("train.py")
+
+    assert runs == [(), ("train.py",), ("log.py", "train.py"), ("log.py",)]
+    assert [each.path for each in answer.chosen.revisions] == ["log.py", "train.py"]
+    assert answer.chosen.outcome == "proved"
+    assert [(each.outcome, [one.path for one in each.revisions]) for each in answer.alone] == [
+        ("helps", ["train.py"]),
+        ("helps", ["log.py"]),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.cure.varying import logged, says_less, varying, without
+from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
 
 ONE = "step 10 loss 0.53 in 1.2 s\nstep 20 loss 0.50 in 1.4 s\n"
 OTHER = "step 10 loss 0.53 in 1.3 s\nstep 20 loss 0.50 in 1.4 s\n"
@@ -55,3 +55,13 @@ def test_a_warning_is_no_line_of_a_log():
 @given(st.text(), st.text())
 def test_a_log_says_no_less_than_itself(one, other):
     assert not says_less(one, other, one)
+
+
+def test_files_of_other_names_in_each_run_are_the_same_by_what_is_in_them():
+    one, other = (("log", 1), ("/tmp/a/x", 7)), (("/tmp/b/x", 7), ("log", 1))
+
+    assert renamed_alike(one, other, (("/tmp/c/x", 7), ("log", 1)))
+    assert not renamed_alike(one, other, (("/tmp/c/x", 8), ("log", 1)))
+    assert not renamed_alike(one, other, (("/tmp/c/x", 7), ("log", 2)))
+    assert not renamed_alike(one, other, (("log", 1),))
+    assert not renamed_alike(one, one, (("/tmp/c/x", 7), ("log", 1)))
