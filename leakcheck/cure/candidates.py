@@ -36,6 +36,7 @@ class Candidate:
     policy: str = ""  # what a trial decides for the owner
     loses: Lost = ""
     to_end: bool = False  # what is kept for later is seen only where the program comes to its end
+    on_device: bool = False  # of use only where a device's memory grows; no size answers it
 
 
 def proposals(site: LeakSite, size: int | None = None) -> Iterator[tuple[int, Candidate, str]]:
@@ -147,4 +148,12 @@ TABLE = (
         "trim", "drop the oldest entry", _ANY, limited.trimmed, "how many to keep", loses="value"
     ),
     Candidate("memo", "limit the cache", _ANY, limited.memo_limited, "how many results to keep"),
+    Candidate(
+        "host",
+        "keep it in the host's memory, where it grows as fast",
+        _ANY,
+        unkept.on_host,
+        "whether the host has room for all of it",
+        on_device=True,
+    ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
-from leakcheck.cure.outcome import best, compared, outcome, stays
+from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
@@ -16,6 +16,7 @@ from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
 from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Report, Suspect
+from leakcheck.runtime.readings.meters import is_of_device
 
 MOST_LEAKS = 5
 _OUTPUTS = ("stdout", "stderr")
@@ -121,9 +122,9 @@ class CureSearch:
         for path, site in self._sites(suspect, texts):
             for row, candidate, after in proposals(site, self.size):
                 changed = {**texts, path: after}
-                if after in found or (candidate.to_end and not self._came_to_its_end):
+                if after in found or not self._may_help(candidate):
                     continue
-                if candidate.choice and self.size is None:
+                if candidate.choice and (self.size is None or candidate.on_device):
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
@@ -146,6 +147,13 @@ class CureSearch:
         for path, source in sources.items():
             for line in added_at(source, suspect.holder.named):
                 yield path, LeakSite(source, line, suspect)
+
+    def _may_help(self, candidate: Candidate) -> bool:
+        """Say whether a row is of use, by how the run as it is ended and where memory grew."""
+        if candidate.to_end and not self._came_to_its_end:
+            return False
+        grew = (each.resource for each in growing(self._base.report))
+        return not candidate.on_device or any(map(is_of_device, grew))
 
     @property
     def _came_to_its_end(self) -> bool:

@@ -57,6 +57,16 @@ def copied(site: LeakSite, size: str) -> Iterator[str]:
                 yield site.source.replaced(value, cst.Call(cst.Attribute(value, cst.Name("clone"))))
 
 
+def on_host(site: LeakSite, size: str) -> Iterator[str]:
+    """Keep a copy in the host's memory, without a graph, which would keep the device's."""
+    for value in _values(site):
+        match value:
+            case cst.Name() | cst.Attribute() | cst.Subscript() | cst.Call():
+                detached = cst.Call(cst.Attribute(value, cst.Name("detach")))
+                moved = cst.Call(cst.Attribute(detached, cst.Name("cpu")))
+                yield site.source.replaced(value, moved)
+
+
 def weakly(site: LeakSite, size: str) -> Iterator[str]:
     """Keep weak references: an object in use is kept by whoever uses it."""
     weakref = site.source.name_of("weakref") or "weakref"

@@ -233,7 +233,7 @@ def _added(revisions: tuple[Revision, ...]) -> list[str]:
 def _choices(cure: Cure) -> Iterator[str]:
     chosen = cure.chosen
     if cure.choices and (chosen is None or chosen.outcome != "proved" or chosen.policy):
-        yield "\nyours to choose (--size N tries it):"
+        yield "\nyours to choose (--size N tries it with N for ...):"
         for each in cure.choices:
             yield f"  {each.title}: {each.asks}"
             yield from (f"    {line}" for line in _added(each.revisions))

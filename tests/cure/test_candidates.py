@@ -124,6 +124,7 @@ def test_a_size_is_the_owners_choice_and_not_guessed():
         "slice",
         "trim",
         "memo",
+        "host",
     ]
 
 

@@ -173,3 +173,22 @@ def test_each_edit_of_several_leaks_is_tried_without_the_others_too():
         ("helps", ["train.py"]),
         ("helps", ["log.py"]),
     ]
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize("resource", ["cuda:0.allocated", "host.heap"])
+def test_what_is_kept_on_a_device_may_be_kept_on_the_host_and_the_owner_decides(size, resource):
+    def run(texts, stop_at, leak, at_once):
+        report = made("growing", 60).report
+        trends = tuple(replace(each, resource=resource) for each in report.trends)
+        return Trial(replace(report, trends=trends, suspects=(replace(KEPT, kind="tensor"),)))
+
+    answer = CureSearch(run, TWO.get, tries=2, size=size).follow("train.py")
+
+    moved = [
+        each.asks
+        for each in answer.choices
+        if "    rows.append(out.detach().cpu())\n" in each.revisions[0].after
+    ]
+    expected = ["whether the host has room for all of it"]
+    assert moved == (expected if resource.startswith("cuda") else [])
