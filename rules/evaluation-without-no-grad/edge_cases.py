@@ -421,3 +421,54 @@ def soft_loss(model: QModel, target_model: QModel, batch):
     chosen = model.get_q_values(batch.state, batch.action)
     following = target_model.get_q_values(batch.next, batch.action)
     return (chosen - following).pow(2).mean()  # with its graph
+
+
+class Unanswered:
+    def generate(self, rows):
+        while len(rows) < 9:
+            rows = self(rows)[0]  # nobody can call it: a method that nobody calls, either
+        return rows
+
+
+class Answered:
+    def generate(self, rows):
+        while len(rows) < 9:
+            rows = self(rows)[0].argmax(-1)  # leak: evaluation-without-no-grad
+        return rows
+
+    def __call__(self, rows):
+        return self.model(rows)
+
+
+class MixedIn:
+    def generate(self, rows):
+        while len(rows) < 9:
+            rows = self(rows)[0].argmax(-1)  # leak: evaluation-without-no-grad
+        return rows
+
+
+class Mixed(MixedIn, torch.nn.Module):
+    def forward(self, rows):
+        return self.layers(rows)
+
+
+class Quantizer:
+    def _swap_one_layer(self, owner, name, layer):
+        if layer in self.left_out:
+            raise NotImplementedError(name)
+        setattr(owner, name, self.made_of(layer))
+        return True
+
+    def quantize_children(self, model):
+        model.eval()
+        for name, layer in model.named_children():
+            found = self._swap_one_layer(model, name, layer)
+            print(name, bool(found))
+
+
+class ConesTrainer:
+    def train_step(self, batches):
+        self.model.eval()  # the text encoder learns
+        for batch in batches:
+            out = self.model(batch)
+            self.outputs = {"loss": float(out.mean())}

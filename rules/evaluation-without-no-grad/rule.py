@@ -63,6 +63,8 @@ class EvaluationWithoutNoGrad(Rule):
                 continue
             if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
+            if passes.is_differentiated(function):
+                continue
             found = _forward_pass(known, linked, index, function)
             found = found or _looked_at(module, known, index)
             found = found or _in_eval_mode(module, known, evaluated, index)

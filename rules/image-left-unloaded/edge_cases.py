@@ -25,3 +25,13 @@ def converted(path):
 def local(path):
     image = Image.open(path)
     return image.size
+
+
+class Handed:
+    def set_file(self, path):
+        self.image = Image.open(path)
+        return self.pipeline(self.image)
+
+    def keep_file(self, path):
+        self.image = Image.open(path)  # leak: image-left-unloaded
+        self.images.append(self.image)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leakcheck.static.facts.model import Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import words
 
 _IN_MEMORY = re.compile(r"bytes|buf|stream|^io$|^fp?$|^fh$|raw", re.IGNORECASE)
 
@@ -43,10 +44,17 @@ def _leaves(facts: FileFacts, call: Call) -> bool:
     """Whether it is bound on self or returned, and no method of it is called in between."""
     if call.fate != "bound" or not call.bound:
         return False
-    if any(_reads(other, call.bound) for other in facts.calls_in(call.function)):
+    calls = facts.calls_in(call.function)
+    if any(_reads(other, call.bound) or _is_handed_to(other, call.bound) for other in calls):
         return False
     returned = any(value.text == call.bound for value in facts.functions[call.function].returns)
     return call.bound.startswith("self.") or returned
+
+
+def _is_handed_to(call: Call, name: str) -> bool:
+    """Whether a call is given the image, and may read it: not where it is merely kept."""
+    given = any(a.value.kind == "name" and a.value.text == name for a in call.arguments)
+    return given and call.method not in words("methods", "grow")
 
 
 def _reads(call: Call, name: str) -> bool:

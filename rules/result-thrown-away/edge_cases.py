@@ -21,3 +21,12 @@ def placed(rows, width, device):
     new_embedding = torch.nn.Embedding(rows, width)
     new_embedding.to(device)  # of a module, it changes the very one
     return new_embedding
+
+
+def restored(build_network, weights, device):
+    image_feats = build_network()
+    image_feats.load(weights)
+    image_feats.to(device)  # made of nothing: no tensor
+    hidden = build_network(weights)
+    hidden.to(device)  # leak: result-thrown-away
+    return image_feats, hidden

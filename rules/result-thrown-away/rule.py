@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import Call
+from leakcheck.static.facts.model import Call, Span
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import is_learnable_module
 
+_DOTS = ("...", "")  # with arguments, without
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
 _TENSOR = re.compile(
     r"(^|_)(tensors?|input_ids|embeddings?|embeds|hidden|hidden_states|logits|labels|targets?|"
@@ -33,9 +34,11 @@ class ResultThrownAway(Rule):
         linked = module.facts
         for call in linked.facts.calls:
             if call.fate == "dropped" and call.receiver is not None and _is_lost(linked, call):
-                what = call.receiver.text
+                what, method = call.receiver.text, call.method
                 yield self.hit(
-                    call.at, f"`{what}.{call.method}` changes nothing: its result is dropped"
+                    call.at,
+                    f"`{what}.{method}` changes nothing: its result is dropped",
+                    help=f"bind the result: {what} = {what}.{method}({_DOTS[not call.arguments]})",
                 )
 
 
@@ -61,6 +64,8 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
         return True
     if any(b.value.kind == "call" and is_learnable_module(b.value.text) for b in here):
         return False  # of modules, to() changes the very one
+    if any(_is_made_of_nothing(linked, b.at) for b in here):
+        return False  # a tensor is made of data
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
     return (
@@ -69,6 +74,12 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
         and call.receiver.kind == "name"
         and _TENSOR.search(plain) is not None
     )
+
+
+def _is_made_of_nothing(linked: Linked, at: Span) -> bool:
+    """Whether what is bound there comes from a call without arguments: `net = build()`."""
+    calls = (c for c in linked.facts.calls if at.line <= c.at.line <= at.end_line)
+    return any(c.fate == "bound" and not c.arguments and c.receiver is None for c in calls)
 
 
 _MAKERS = (

@@ -168,3 +168,33 @@ class Closed(Service):
 
     def close(self):
         self.closed = True
+
+
+class DrainedWorker(threading.Thread):
+    def __init__(self, rows, found):
+        super().__init__()
+        self.rows, self.found = rows, found
+
+    def run(self):
+        for row in self.rows:
+            self.found.put(row)
+
+
+class DrainingLoader:
+    def __init__(self, rows):
+        self.found = queue.Queue(8)
+        self.worker = DrainedWorker(rows, self.found)
+
+    def stop(self):
+        while not self.found.empty():
+            self.found.get()
+        self.worker.join()
+
+
+class FullLoader:
+    def __init__(self, rows):
+        self.found = queue.Queue(8)
+        self.worker = DrainedWorker(rows, self.found)  # leak: thread-without-end
+
+    def stop(self):
+        self.worker.join()

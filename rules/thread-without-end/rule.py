@@ -41,7 +41,7 @@ class ThreadWithoutEnd(Rule):
             if loop.endless and (_can_be_closed(linked, method) or _is_first(call, method)):
                 told = f"`{loop.name}` has no way out, so closing its owner does not end it"
                 yield self.hit(call.at, told, confidence="medium")
-            elif _blocks(linked.facts, loop):
+            elif _blocks(linked.facts, loop) and not _is_drained(linked.facts, method):
                 told = f"`{loop.name}` waits for room in a full queue once nobody reads from it"
                 yield self.hit(call.at, told, confidence="medium")
 
@@ -97,6 +97,15 @@ def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
     asked = [call.spelled for call in calls]
     asked += [use.name for use in facts.uses if use.function == index]
     return bool(puts) and limited and patient and not any(map(_STOPS.search, asked))
+
+
+def _is_drained(facts: FileFacts, method: FunctionFacts) -> bool:
+    """Whether a method of its owner takes what is left in a queue and waits for the thread."""
+    owner = facts.class_named(method.owner)
+    own = set(owner.methods.values()) if owner is not None else set()
+    joins = {c.function for c in facts.calls_by_name.get("join", ()) if c.function in own}
+    takes = (c for name in ("get", "get_nowait") for c in facts.calls_by_name.get(name, ()))
+    return any(call.loops and call.function in joins for call in takes)
 
 
 _STOPS = re.compile(r"is_set|stop|exit|clos|done|finish|running|alive|event|shut|cancel")

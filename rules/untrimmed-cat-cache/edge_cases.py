@@ -58,3 +58,13 @@ class JoinedBehindTheStore:
             rows = self.by_name[name]
         rows = torch.cat([rows, self.background])
         return rows
+
+
+class Doubled:
+    def __init__(self):
+        self.rows_with_room = torch.zeros(8)
+
+    def make_room(self):
+        self.rows_with_room = torch.cat(
+            [self.rows_with_room, torch.zeros_like(self.rows_with_room)]
+        )

@@ -136,12 +136,17 @@ def _joins(module: Module, value: cst.BaseExpression, word: str, function: cst.F
     if not isinstance(parts, (cst.List, cst.Tuple)):
         return False
     old = _old_names(function, word)
-    if any(_cut_to_size(e.value) for e in parts.elements):
+    if any(_cut_to_size(e.value) or _is_blank(module, e.value) for e in parts.elements):
         return False
     return any(
         _reads(e.value, word) or (isinstance(e.value, cst.Name) and e.value.value in old)
         for e in parts.elements
     )
+
+
+def _is_blank(module: Module, part: cst.BaseExpression) -> bool:
+    """`torch.zeros_like(self.x)`: more room, of its own size, and no data."""
+    return isinstance(part, cst.Call) and module.qualified(part.func) in shape.api("blanks")
 
 
 def _cut_to_size(part: cst.BaseExpression) -> bool:

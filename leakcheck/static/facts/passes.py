@@ -70,12 +70,30 @@ def is_forward(file: Linked, call: Call) -> bool:
     """Tell whether a call is a model's own, by its name: not that of a function."""
     if not _FORWARD.match(call.spelled) and not _is_treated_as_module(file.facts, call):
         return False
+    if call.spelled == "self" and not _can_be_called(file, call):
+        return False
     head, _, name = call.spelled.rpartition(".")
     if head and head != "self":  # a method of the project's, `graph.add_layer`, is no model
         return name.startswith("forward") or next(file.definers(name), None) is None
     if head:
         return name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
+
+
+def _can_be_called(file: Linked, call: Call) -> bool:
+    """Whether the class around, or one derived from it, may have a `__call__`."""
+    around = file.class_around(call)
+    if around is None or file.foreign_bases(around) - {"object"}:
+        return True
+    name = around.facts.name
+    classes = (each for facts in file.everywhere(name) for each in facts.classes)
+    derived = any(base.rpartition(".")[2] == name for each in classes for base in each.bases)
+    return derived or any("__call__" in member.facts.methods for member in file.lineage(around))
+
+
+def is_differentiated(function: FunctionFacts) -> bool:
+    """Tell whether, by its name, somebody differentiates what a function returns or leaves."""
+    return _DIFFERENTIATED.match(function.name) is not None
 
 
 def _is_treated_as_module(facts: FileFacts, call: Call) -> bool:
@@ -247,7 +265,7 @@ class Passes:
             if call.function >= 0 and (
                 switches(facts, call.function)
                 or is_called_by_framework(facts.functions[call.function])
-                or _DIFFERENTIATED.match(facts.functions[call.function].name)
+                or is_differentiated(facts.functions[call.function])
             ):
                 return True
             if call.function < 0 or depth == DEEPEST_CALLER:
@@ -303,7 +321,8 @@ def _asked_module(home: Linked, index: int) -> Pass | None:
 
 
 def _raises_only(function: FunctionFacts) -> bool:
-    return any("NotImplemented" in value.text for value, _ in function.raises)
+    raises = any("NotImplemented" in value.text for value, _ in function.raises)
+    return raises and not function.returns
 
 
 def _targets(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
