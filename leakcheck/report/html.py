@@ -88,7 +88,7 @@ def _facts(report: Report) -> str:
         return ""
     facts = {
         "steps": format_count(run.steps),
-        "warm-up": format_count(run.warmup_steps),
+        "not judged": format_count(run.warmup_steps),
         "time": format_duration(run.seconds),
         "clock": run.clock,
         "rank": _rank_fact(report),

@@ -264,8 +264,9 @@ def _amount(value: float, unit: str) -> str:
 def _footer(report: Report, width: int) -> Iterator[str]:
     assert report.run is not None
     run = report.run
-    warmup = f"{format_count(run.warmup_steps)} of warm-up" if run.warmup_steps else ""
-    details = ", ".join(filter(None, (warmup, run.clock)))
+    judged = max(0, run.steps - run.warmup_steps)
+    told = f"the last {format_count(judged)} judged" if judged and run.warmup_steps else ""
+    details = ", ".join(filter(None, (told, run.clock)))
     text = f"watched {format_count(run.steps)} steps"
     text += f" ({details})" if details else ""
     yield text

@@ -129,10 +129,10 @@ def timings(*names: str) -> None:
         done = subprocess.run(timed, capture_output=True, text=True)
         spent = re.search(r"SPENT ([\d.]+) ([\d.]+)", done.stdout)
         window, written = map(float, spent.groups()) if spent else (0.0, 0.0)
-        seen = re.search(r"watched ([\d,]+) steps \(([\d,]+) of warm-up", done.stderr + done.stdout)
-        steps, warmup = (int(each.replace(",", "")) for each in seen.groups()) if seen else (0, 0)
+        seen = re.search(r"steps \(the last ([\d,]+) judged", done.stderr + done.stdout)
+        steps = int(seen[1].replace(",", "")) if seen else 0
         told = f"window {window:.2f} s  report {written:.2f} s"
-        print(f"{program.stem:24} {steps - warmup:5} steps  {told}", flush=True)
+        print(f"{program.stem:24} {steps:5} steps  {told}", flush=True)
 
 
 def fingerprints(runs: int = 10) -> None:

@@ -26,7 +26,7 @@ graph.nodes  growing  +11 a step (95 %: 11 to 11) over 960 steps, 39,600/h
 tensors      steady   34 all the way
 note: reference cycles wait for the garbage collector, which freed 3.5 MiB (3.6
       KiB a step): not a leak
-watched 1,000 steps (40 of warm-up, optimizer step)
+watched 1,000 steps (the last 960 judged, optimizer step)
   cost     9 us a step
   ended    stopped: the verdict is certain"""
 
