@@ -326,7 +326,7 @@ def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
     if suspect.holder.kind != "attribute" or suspect.kind not in ("tensor", "object"):
         return suspect
     never = (use for use in uses if use.reach == "never called" and use.role in RELIEVES)
-    methods = (method.name for use in never if (method := sources.method_at(use)) is not None)
+    methods = filter(None, map(sources.called_from_outside, never))
     fixes = (Reason.of("call-what-empties", method=name) for name in methods)
     return replace(suspect, fix=next(fixes, suspect.fix))
 

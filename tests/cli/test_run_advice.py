@@ -31,6 +31,14 @@ def test_a_method_that_would_empty_it_and_that_nobody_calls_is_to_be_called(judg
     assert f"fix {ADVICE} id" in " ".join(done.stderr.split())
 
 
+def test_of_a_private_one_the_public_method_that_calls_it_is_named(judged):
+    private = "    def _empty(self):\n        self.kept.clear()\n    def reset(self):\n        self._empty()\n"
+    made = PROGRAM.replace("        self.reset()\n    def reset(self):\n", "")
+    done = judged(made.replace("    def add", f"{private}    def add"))
+
+    assert f"fix {ADVICE} id" in " ".join(done.stderr.split())
+
+
 def test_one_that_another_function_may_call_is_waited_for(judged):
     done = judged(f"{PROGRAM}def finish(meter):\n    meter.reset()\n")
 

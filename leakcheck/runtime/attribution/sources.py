@@ -102,6 +102,17 @@ class Sources:
         node = file.innermost_at(use.line)
         return None if node is None else file.function(node)
 
+    def called_from_outside(self, use: Use) -> str:
+        """Return the method that a use is in, or a public one that calls it if it is private."""
+        method = self.method_at(use)
+        if method is None or not method.name.startswith("_"):
+            return "" if method is None else method.name
+        file = self._with(self._unknown([use.path])).file(use.path)
+        owner = file.above.get(method)
+        others = owner.body if isinstance(owner, ast.ClassDef) else ()
+        public = (f for f in others if isinstance(f, FUNCTIONS) and not f.name.startswith("_"))
+        return next((f.name for f in public if _calls_own(f, method.name)), method.name)
+
     def joins_more(self, path: str, line: int) -> bool:
         """Say whether a line joins more to what there is: a tensor that is longer keeps the old."""
         program = self._with(self._unknown([path]))
@@ -305,3 +316,9 @@ def _is_own(module: str) -> bool:
     folders = spec.submodule_search_locations if spec is not None else None
     at = spec.origin or next(iter(folders or ()), None) if spec is not None else None
     return at is not None and frames.is_own(at)
+
+
+def _calls_own(function: Function, name: str) -> bool:
+    """Say whether a method calls another of its object."""
+    calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return any(ast.unparse(called) == f"self.{name}" for called in calls)
