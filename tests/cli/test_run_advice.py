@@ -32,7 +32,10 @@ def test_a_method_that_would_empty_it_and_that_nobody_calls_is_to_be_called(judg
 
 
 def test_of_a_private_one_the_public_method_that_calls_it_is_named(judged):
-    private = "    def _empty(self):\n        self.kept.clear()\n    def reset(self):\n        self._empty()\n"
+    private = (
+        "    def _empty(self):\n        self.kept.clear()\n"
+        "    def reset(self):\n        self._empty()\n"
+    )
     made = PROGRAM.replace("        self.reset()\n    def reset(self):\n", "")
     done = judged(made.replace("    def add", f"{private}    def add"))
 
