@@ -6,7 +6,6 @@ owner alone can choose (a size), a row has a choice to make, and is tried when i
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +20,7 @@ _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
 _OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes", "shared-memory")
 Make = Callable[[LeakSite, str], Iterator[str]]
-Lost = Literal["", "graph", "value"]  # what a later statement may miss
+Lost = Literal["", "graph", "number", "value"]  # what a later statement may miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +56,16 @@ def proposals(site: LeakSite, size: int | None = None) -> Iterator[tuple[int, Ca
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text)
+        compile(text, "edited", "exec", dont_inherit=True)  # `ast.parse` takes a late __future__
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True
 
 
 TABLE = (
-    Candidate("item", TITLES["item"], _GRAPH, graphs.as_number, loses="graph"),
+    Candidate("item", TITLES["item"], _GRAPH, graphs.as_number, loses="number"),
     Candidate("detach", TITLES["detach"], _ANY, graphs.detached, loses="graph"),
-    Candidate("float", "keep the number: float()", _ANY, graphs.as_float, loses="graph"),
+    Candidate("float", "keep the number: float()", _ANY, graphs.as_float, loses="number"),
     Candidate(
         "carried",
         "detach what is carried over as a step begins",

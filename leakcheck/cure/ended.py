@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.cure.reads import added_to, last_part
+from leakcheck.cure.reads import ADDS, added_to, last_part, within
 from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
 from leakcheck.runtime.readings.meters import COUNTED
@@ -28,6 +28,7 @@ _ENDS = {
     "SharedMemory": "{name}.unlink()",
 }
 _FIRST_OF_PAIR = ("subplots", "mkstemp")  # each returns it with something else
+_TAKE_OVER = ("fdopen",)  # what is given to these is ended with what they make
 _OS_OPEN = "os.close({name})"
 
 
@@ -44,6 +45,8 @@ def closed(site: LeakSite, size: str) -> Iterator[str]:
                     targets=[cst.AssignTarget(target=target)], value=cst.Call(func=func)
                 ) if site.suspect.kind in COUNTED or _is_ended(site.text(func)):
                     for name in _ended_name(target, site.text(func)):
+                        if _is_handed_on(site, name, line):
+                            continue
                         end = _end_of(site.text(func), name)
                         text = _closed(site, line, end)
                         yield with_import(text, "os") if end.startswith("os.") else text
@@ -57,6 +60,23 @@ def _ended_name(target: cst.BaseAssignTargetExpression, maker: str) -> Iterator[
         case cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), _]):
             if last_part(maker) in _FIRST_OF_PAIR:
                 yield name
+
+
+def _is_handed_on(site: LeakSite, name: str, line: cst.SimpleStatementLine) -> bool:
+    """Say whether somebody else has what a line makes, and may use it behind its block."""
+    block = site.source.parents[line]
+    for each in site.source.all(cst.Name):
+        if each.value != name or not within(site, each, block) or within(site, each, line):
+            continue
+        match site.source.parents[each]:
+            case cst.Return() | cst.Yield() | cst.Assign() | cst.Element() | cst.DictElement():
+                return True
+            case cst.Arg() as arg:
+                call = site.source.parents[arg]
+                made = last_part(site.text(call.func)) if isinstance(call, cst.Call) else ""
+                if made in (*ADDS, *_TAKE_OVER):
+                    return True
+    return False
 
 
 def _is_ended(maker: str) -> bool:
@@ -128,5 +148,9 @@ def _is_bound(site: LeakSite, name: cst.Name) -> bool:
     if isinstance(parent, cst.Element):
         parent = site.source.parents[site.source.parents[parent]]
     return isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr)) or (
-        isinstance(parent, (cst.For, cst.CompFor)) and parent.target is name
+        isinstance(parent, (cst.For, cst.CompFor)) and _is_target(site, parent.target, name)
     )
+
+
+def _is_target(site: LeakSite, target: cst.CSTNode, name: cst.Name) -> bool:
+    return target is name or within(site, name, target)

@@ -46,6 +46,8 @@ def without_grad(site: LeakSite, size: str) -> Iterator[str]:
     """Make no graph in the statement."""
     torch = site.source.name_of("torch")
     for line in site.lines() if torch else ():
+        if _is_suspended_in(site, line):
+            continue
         item = cst.WithItem(cst.parse_expression(f"{torch}.no_grad()"))
         inside = cst.IndentedBlock([line.with_changes(leading_lines=[])])
         yield site.source.replaced(line, cst.With([item], inside, leading_lines=line.leading_lines))
@@ -54,10 +56,18 @@ def without_grad(site: LeakSite, size: str) -> Iterator[str]:
 def function_without_grad(site: LeakSite, size: str) -> Iterator[str]:
     """Make no graph in the function that the line is in."""
     torch, function = site.source.name_of("torch"), site.function()
-    if torch and function is not None:
+    if torch and function is not None and not _is_suspended_in(site, function):
         mode = cst.Decorator(cst.parse_expression(f"{torch}.no_grad()"))
         decorators = [*function.decorators, mode]
         yield site.source.replaced(function, function.with_changes(decorators=decorators))
+
+
+def _is_suspended_in(site: LeakSite, node: cst.CSTNode) -> bool:
+    """Say whether other code may run in between, of the same thread and so without gradients."""
+    if isinstance(node, cst.FunctionDef) and node.asynchronous is not None:
+        return True
+    waits = [*site.source.all(cst.Await), *site.source.all(cst.Yield)]
+    return any(within(site, each, node) for each in waits)
 
 
 def carried_cut(site: LeakSite, size: str) -> Iterator[str]:
@@ -73,22 +83,19 @@ def carried_cut(site: LeakSite, size: str) -> Iterator[str]:
 
 
 def graph_let_go(site: LeakSite, size: str) -> Iterator[str]:
-    """Let backward free the graph: without `retain_graph` and `create_graph`."""
+    """Let one call free its graph: without `retain_graph` and `create_graph`.
 
-    def without(node: cst.CSTNode) -> cst.CSTNode | None:
-        if not isinstance(node, cst.Call):
-            return None
-        args = [
-            arg
-            for arg in node.args
-            if arg.keyword is None or arg.keyword.value not in GRAPH_ARGUMENTS
-        ]
-        if len(args) == len(node.args):
-            return None
-        last = [args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)] if args else []
-        return node.with_changes(args=[*args[:-1], *last])
+    Others may be of a branch that the run did not come by, and need theirs.
+    """
+    for call in site.source.all(cst.Call):
+        args = [arg for arg in call.args if not _keeps_graph(arg)]
+        if len(args) < len(call.args):
+            last = [args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)] if args else []
+            yield site.source.replaced(call, call.with_changes(args=[*args[:-1], *last]))
 
-    yield site.source.mapped(without, site.source.module)
+
+def _keeps_graph(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value in GRAPH_ARGUMENTS
 
 
 def gradients_dropped(site: LeakSite, size: str) -> Iterator[str]:
@@ -183,8 +190,8 @@ def _called(value: cst.BaseExpression, method: str) -> cst.Call:
 
 def _is_learned_from(site: LeakSite) -> bool:
     """Say whether the line makes what backward is called on."""
-    code = _code(site)
-    return any(f"{name}.backward(" in code for name in targets(site))
+    learned = {site.text(each.func) for each in site.source.all(cst.Call)}
+    return any(f"{name}.backward" in learned for name in targets(site))
 
 
 def _is_detached(value: cst.BaseExpression) -> bool:

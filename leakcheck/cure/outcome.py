@@ -47,7 +47,9 @@ def outcome(
     report = after.report
     if after.goes_on or (report is not None and stays(report, suspect)):
         return "stays", None  # it is not run to the end
-    if report is None or (after.status and after.status != before.status):
+    # a program that the leak itself brought down may end well without it
+    recovers = before.failure is not None and not after.status
+    if report is None or not (after.status == before.status or recovers):
         return "fails", after.failure or Reason.of("exit-status", status=after.status)
     if _did_less(before, after):
         return "fails", Reason.of("fewer-steps", steps=after.steps, before=before.steps)

@@ -45,12 +45,13 @@ def with_import(text: str, module: str) -> str:
         for each in imports
         if not (isinstance(each, ast.ImportFrom) and each.module == "__future__")
     ]
-    before = plain[0].lineno - 1 if plain else _first_statement(tree)
+    before = plain[0].lineno - 1 if plain else _last_before(tree, imports)
     lines = text.splitlines(keepends=True)
     end = "\r\n" if "\r\n" in text else "\n"
     return "".join([*lines[:before], f"import {module}{end}", *lines[before:]])
 
 
-def _first_statement(tree: ast.Module) -> int:
-    docstring = ast.get_docstring(tree, clean=False) is not None
-    return (tree.body[0].end_lineno or 0) if docstring else 0
+def _last_before(tree: ast.Module, futures: Sequence[ast.stmt]) -> int:
+    """Return the line after which a file's first import of a module may stand."""
+    docstring = tree.body[:1] if ast.get_docstring(tree, clean=False) is not None else []
+    return max((each.end_lineno or 0 for each in (*docstring, *futures)), default=0)

@@ -12,7 +12,12 @@ from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
-from leakcheck.cure.unreached_reads import unreached_backward, unreached_read
+from leakcheck.cure.unreached_reads import (
+    named_later,
+    unreached_backward,
+    unreached_read,
+    unreached_tensor,
+)
 from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Report, Suspect
@@ -31,6 +36,7 @@ RunTexts = Callable[[Texts, "int | None", str, bool], Trial]
 _LATER: Mapping[Lost, Callable[[LeakSite, str], Reason | None]] = {
     "": lambda site, path: None,
     "graph": unreached_backward,
+    "number": unreached_tensor,
     "value": unreached_read,
 }
 
@@ -128,7 +134,7 @@ class CureSearch:
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
-                    later = None if self._came_to_its_end else _LATER[candidate.loses](site, path)
+                    later = self._later(candidate.loses, site, path)
                     turn = made_by[row] // PER_TURN
                     made_by[row] += 1
                     found[after] = turn, row, _Proposal(candidate, changed, later)
@@ -147,6 +153,21 @@ class CureSearch:
         for path, source in sources.items():
             for line in added_at(source, suspect.holder.named):
                 yield path, LeakSite(source, line, suspect)
+
+    def _later(self, lost: Lost, site: LeakSite, path: str) -> Reason | None:
+        """Return what a program that was stopped may still do with what an edit takes from it."""
+        if self._came_to_its_end or not lost:
+            return None
+        if (found := _LATER[lost](site, path)) is not None:
+            return found
+        for other in sorted(self._paths(site.suspect) - {path}):
+            text = self._text(other, {})
+            source = read(text) if text is not None else None
+            if source is not None:
+                found = named_later(LeakSite(source, 0, site.suspect), other)
+            if found is not None:
+                return found
+        return None
 
     def _may_help(self, candidate: Candidate) -> bool:
         """Say whether a row is of use, by how the run as it is ended and where memory grew."""

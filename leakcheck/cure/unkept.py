@@ -5,27 +5,35 @@ What is kept may go, or leave its place empty, only where the file never reads i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from leakcheck.cure.reads import ADDS, is_length, last_part, makings, names, reads, within
 from leakcheck.cure.rewriting import beside, body_of, with_import
 from leakcheck.cure.sites import LeakSite
+from leakcheck.static.torch_api import words
 
 _EMPTY = ("[]", "list()", "set()")
 _EMPTY_TABLES = ("{}", "dict()")
 _FILES = ("io.BytesIO", "BytesIO", "io.StringIO", "StringIO")
+_PURE = frozenset({"len", "float", "int", "str", "bool", "list", "dict", "tuple", "set", "sum"})
+_MAKE = frozenset({*ADDS, *words("methods", "cut"), *words("methods", "reshape")})
 _PARTS = ("view", "narrow", "select", "reshape", "split", "chunk", "unbind", "squeeze")
 
 
 def dropped(site: LeakSite, size: str) -> Iterator[str]:
-    """Do not keep it: nothing reads what holds it."""
+    """Do not keep it: nothing reads what holds it. What makes it is called as before."""
+    values = [*_values(site)]
+    made = [site.text(each) for each in values if _acts(site, each)]
     for line in site.lines():
         mentioned = any(within(site, each, line) for each in names(site))
+        if _acts(site, line, but=values):
+            continue
         if len(line.body) == 1 and mentioned and not any(reads(site)):
             left = [each for each in body_of(site.source.parents[line]) if each is not line]
-            yield beside(site.source, line, [] if left else [site.source.statement("pass")])
+            stay = made or ([] if left else ["pass"])
+            yield beside(site.source, line, [site.source.statement(each) for each in stay])
 
 
 def emptied(site: LeakSite, size: str) -> Iterator[str]:
@@ -33,7 +41,36 @@ def emptied(site: LeakSite, size: str) -> Iterator[str]:
     if any(not is_length(site, each) for each in reads(site)):
         return
     for value in _values(site):
-        yield site.source.replaced(value, cst.Name("None"))
+        if not _acts(site, value):
+            yield site.source.replaced(value, cst.Name("None"))
+            continue
+        for line in site.lines():
+            emptied_line = line.deep_replace(value, cst.Name("None"))
+            called = site.source.statement(site.text(value))
+            assert isinstance(emptied_line, cst.SimpleStatementLine)
+            yield beside(site.source, line, [called, emptied_line.with_changes(leading_lines=[])])
+
+
+def _acts(site: LeakSite, node: cst.CSTNode, but: Sequence[cst.CSTNode] = ()) -> bool:
+    """Say whether a call in a part of the source may do more than make a value.
+
+    What is known to do nothing else: functions of torch, methods of a tensor, a few builtins, and
+    what adds to the holder. `but`: parts in it that are not asked about.
+    """
+    torch = site.source.name_of("torch") or "torch"
+    for call in site.source.all(cst.Call):
+        around = (call, *site.source.around(call))
+        if not any(each is node for each in around) or any(
+            each is one for each in around for one in but
+        ):
+            continue
+        function = site.text(call.func)
+        plain = function.startswith(f"{torch}.") or function in _PURE
+        if not plain and not (
+            isinstance(call.func, cst.Attribute) and last_part(function) in _MAKE
+        ):
+            return True
+    return False
 
 
 def as_text(site: LeakSite, size: str) -> Iterator[str]:

@@ -13,6 +13,9 @@ from leakcheck.cure.sites import LeakSite
 from leakcheck.model import Reason
 
 _LEARNS = ("backward", "grad", "vjp", "jvp")
+_TAKES_NUMBERS = frozenset(
+    {"print", "float", "int", "str", "bool", "len", "sum", "min", "max", "round"}
+)
 
 
 def unreached_backward(site: LeakSite, path: str) -> Reason | None:
@@ -30,6 +33,42 @@ def unreached_read(site: LeakSite, path: str) -> Reason | None:
         if _may_come_later(site, name):
             return _reason("read-later", site, path, name)
     return None
+
+
+def unreached_tensor(site: LeakSite, path: str) -> Reason | None:
+    """Return where what is kept may be used as a tensor, which a number is not."""
+    for name in reads(site):
+        if _may_come_later(site, name) and not _does_with_a_number(site, name):
+            return _reason("read-later", site, path, name)
+    return unreached_backward(site, path)
+
+
+def named_later(site: LeakSite, path: str) -> Reason | None:
+    """Return where another file names what is kept outside of all loops, so perhaps after them."""
+    for name in names(site):
+        around = site.source.around(name)
+        if not any(isinstance(each, (cst.For, cst.While)) for each in around):
+            return _reason("read-later", site, path, name)
+    return None
+
+
+def _does_with_a_number(site: LeakSite, name: cst.Name) -> bool:
+    """Whether a value is printed or computed with, and asked for nothing that a tensor has."""
+    value: cst.CSTNode = name
+    for outer in site.source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case cst.BinaryOperation() | cst.UnaryOperation() | cst.Comparison() | cst.Subscript():
+                value = outer
+            case cst.FormattedStringExpression() | cst.Expr() | cst.If():
+                return True
+            case cst.Arg():
+                call = site.source.parents[outer]
+                return isinstance(call, cst.Call) and site.text(call.func) in _TAKES_NUMBERS
+            case _:
+                return False
+    return False
 
 
 def _may_come_later(site: LeakSite, node: cst.CSTNode) -> bool:

@@ -1,8 +1,8 @@
 """Which files a program wrote, and what is in them when it has ended.
 
-What Python's functions open is noted; what C++ opens, as torch.save does, is found by its time in
-the working directory. An audit hook would see a little more, and is called at each `id()`: with one
-a look at the heap takes five times as long.
+What Python's functions open is noted, and what torch.save is given, which C++ opens; what else C++
+opens is found by its time in the working directory. An audit hook would see a little more, and is
+called at each `id()`: with one a look at the heap takes five times as long.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import functools
 import io
 import os
 import stat
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from leakcheck.runtime.clock.imports import when_loaded
+
 MOST_LOOKED_AT = 20_000  # files below the working directory: a data set may lie there
 _WRITES = {"w", "a", "x", "+"}  # in a mode
 _CHUNK_BYTES = 1 << 20
+_PATHS = ("file", "path", "f")  # what `open`, `os.open` and `torch.save` call theirs
 
 
 class Written:
@@ -32,7 +36,9 @@ class Written:
         self._began_ns = time.time_ns() - 10_000_000  # file times are of the newest tick
         self._paths: dict[str, None] = {}
         self._pid = os.getpid()
-        builtins.open = io.open = _Open(io.open, self._note)
+        builtins.open = io.open = _Open(io.open, self._note, _opens_to_write)
+        os.open = _Open(os.open, self._note, _is_flagged_to_write)
+        when_loaded("torch.serialization", self._wrap_save)
 
     def hashes(self) -> dict[str, int]:
         """Return a hash of each file's bytes by its path, relative to the working directory."""
@@ -45,6 +51,13 @@ class Written:
         if os.getpid() == self._pid:
             self._paths[os.path.realpath(path)] = None
 
+    def _wrap_save(self, serialization: Any) -> None:
+        plain = serialization.save
+        serialization.save = wrapped = _Open(plain, self._note, _is_saved, at=1)
+        torch: Any = sys.modules.get("torch")
+        if getattr(torch, "save", None) is plain:  # it has the name already
+            torch.save = wrapped
+
     def _touched(self) -> Iterator[str]:
         for path in islice(_files_below(self._folder), MOST_LOOKED_AT):
             if _changed_ns(path) >= self._began_ns:
@@ -52,19 +65,41 @@ class Written:
 
 
 class _Open:
-    """The function `open`, which notes what it opens to write; no method of a class that has it."""
+    """A function that opens, which notes what it writes; no method of a class that has it.
 
-    def __init__(self, plain: Callable[..., Any], note: Callable[[str], None]) -> None:
-        self._plain, self._note = plain, note
+    `writes` says so by the arguments behind the path, which is the argument number `at`.
+    """
+
+    def __init__(
+        self,
+        plain: Callable[..., Any],
+        note: Callable[[str], None],
+        writes: Callable[..., bool],
+        at: int = 0,
+    ) -> None:
+        self._plain, self._note, self._writes, self._at = plain, note, writes, at
         functools.update_wrapper(self, plain)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         opened = self._plain(*args, **kwargs)
-        path = args[0] if args else kwargs["file"]
-        mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
-        if isinstance(path, (str, os.PathLike)) and set(mode) & _WRITES:
+        named = (kwargs[name] for name in _PATHS if name in kwargs)
+        path = args[self._at] if len(args) > self._at else next(named, None)
+        if isinstance(path, (str, os.PathLike)) and self._writes(*args[self._at + 1 :], **kwargs):
             self._note(os.fsdecode(path))
         return opened
+
+
+def _opens_to_write(mode: str = "r", *_: Any, **__: Any) -> bool:
+    return bool(set(mode) & _WRITES)
+
+
+def _is_flagged_to_write(flags: int = os.O_RDONLY, *_: Any, **others: Any) -> bool:
+    """Whether a path is opened to write, and is not of a directory that is open."""
+    return bool(flags & (os.O_WRONLY | os.O_RDWR)) and others.get("dir_fd") is None
+
+
+def _is_saved(*_: Any, **__: Any) -> bool:
+    return True
 
 
 def _files_below(folder: str) -> Iterator[str]:

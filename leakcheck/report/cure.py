@@ -27,6 +27,10 @@ _OUTCOMES: dict[AttemptOutcome, str] = {
     "unclear": "not proved: could not tell",
 }
 _NO_END = "\n\\ No newline at end of file\n"
+_SAME = {
+    "stderr": "the same but for times and warnings",
+    "gradients": "none is another one",  # an edit may drop some
+}
 _SHOWN = ("graph.nodes", "tensors", "host.heap", "host.rss")
 
 
@@ -173,7 +177,7 @@ def _results(attempt: Attempt) -> Iterator[str]:
         if what in unlike:
             yield f"  {what:<15}{_difference(unlike[what], count)}"
         elif count:
-            yield f"  {what:<15}bit-identical ({count} {unit})"
+            yield f"  {what:<15}{_SAME.get(what, 'bit-identical')} ({count} {unit})"
         else:
             yield f"  {what:<15}none to compare"
 

@@ -111,6 +111,64 @@ def test_a_hook_is_removed_as_the_step_ends_or_registered_before_the_loop():
     )
 
 
+def test_each_call_lets_its_own_graph_go_and_no_other():
+    text = (
+        "for step in range(9):\n    loss.backward(create_graph=True)\n"
+        "def penalty(x, y):\n    return grad(y, x, create_graph=True)\n"
+    )
+    source = read(text)
+    assert source is not None
+    site = LeakSite(source, 2, Suspect("graph", "", holder=Holder("global", "log")))
+
+    found = [after for _, c, after in proposals(site) if c.name == "graph"]
+
+    assert found == [
+        text.replace("backward(create_graph=True)", "backward()"),
+        text.replace("grad(y, x, create_graph=True)", "grad(y, x)"),
+    ]
+
+
+def test_nothing_is_without_gradients_while_other_code_may_run():
+    text = "import torch\nasync def watch(x):\n    log.append(await model(x))\n"
+    rows = "import torch\ndef watch(x):\n    log.append(model(x))\n    yield x\n"
+
+    assert {"no-grad", "no-grad-function"}.isdisjoint(edited(text, 3, "graph", "log"))
+    assert "no-grad-function" not in edited(rows, 3, "graph", "log")
+    assert "no-grad" in edited(rows, 3, "graph", "log")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "out = os.fdopen(made)",
+        "kept.append(made)",
+        "return made",
+        "self.made = made",
+        "rows = [made]",
+    ],
+)
+def test_what_somebody_else_has_is_not_ended(use):
+    text = f"def load(path):\n    made = open(path)\n    {use}\n"
+
+    assert "close" not in edited(text, 2, "descriptors", "")
+    assert "close" in edited(text.replace(use, "rows = parse(made)"), 2, "descriptors", "")
+
+
+def test_a_module_is_imported_behind_those_of_the_future():
+    text = '"""Trains."""\nfrom __future__ import annotations\nlog = []\nlog.append(loss)\n'
+
+    assert edited(text, 4, "tensor", "log", size=7)["deque"] == text.replace(
+        "log = []", "import collections\nlog = collections.deque(maxlen=7)"
+    )
+
+
+def test_a_longer_name_that_backward_is_called_on_is_another():
+    assert "item" in dict(changed("total_loss += loss"))
+    learned = LOOP.format(line="loss += total") + "        total_loss.backward()\n"
+
+    assert "item" in edited(learned, 8, "graph", "loss")
+
+
 def test_a_size_is_the_owners_choice_and_not_guessed():
     assert ("deque", ["import collections", "log = collections.deque(maxlen=...)  # kept"]) in (
         changed("log.append(loss)", "tensor")
@@ -213,15 +271,26 @@ KEPT = """\
 kept = []
 for step in range(9):
     train(step)
-    kept.append(rows(step))
+    kept.append(rows[step])
 """
 
 
 def test_what_nothing_reads_need_not_be_kept():
     found = edited(KEPT, 4, "tensor", "kept")
 
-    assert found["drop"] == KEPT.replace("    kept.append(rows(step))\n", "")
-    assert found["place"] == KEPT.replace("rows(step)", "None")
+    assert found["drop"] == KEPT.replace("    kept.append(rows[step])\n", "")
+    assert found["place"] == KEPT.replace("rows[step]", "None")
+
+
+def test_what_makes_a_value_that_is_not_kept_is_called_as_before():
+    text = KEPT.replace("rows[step]", "send(rows, step)")
+    pure = KEPT.replace("rows[step]", "float(rows[step].detach())")
+
+    found = edited(text, 4, "tensor", "kept")
+
+    assert found["drop"] == text.replace("kept.append(send(rows, step))", "send(rows, step)")
+    assert found["place"].endswith("    send(rows, step)\n    kept.append(None)\n")
+    assert edited(pure, 4, "tensor", "kept")["drop"].endswith("    train(step)\n")
 
 
 def test_where_its_length_is_read_its_place_is_kept_and_where_more_is_the_value():
@@ -233,7 +302,7 @@ def test_where_its_length_is_read_its_place_is_kept_and_where_more_is_the_value(
 
 
 def test_a_line_that_is_alone_in_its_block_leaves_pass():
-    text = "kept = {}\nfor step in range(9):\n    kept[step] = rows(step)\n"
+    text = "kept = {}\nfor step in range(9):\n    kept[step] = rows[step]\n"
 
     assert edited(text, 3, "tensor", "kept")["drop"].endswith(":\n    pass\n")
 

@@ -183,3 +183,12 @@ def test_what_grows_as_fast_as_before_goes_on_and_what_slows_down_does_not():
 
 def test_a_difference_in_how_much_is_kept_alone_is_no_other_result():
     assert told(trial("steady"), Difference("stdout", 1, "9", "3", sizes=True)) == "proved"
+
+
+def test_another_exit_status_is_another_program_unless_the_leak_brought_it_down():
+    ended = trial("growing", SUSPECT, rate=5.0, status=3)
+    raised = replace(ended, failure=Reason.of("raised", error="OSError: too many open files"))
+
+    assert outcome(ended, trial("steady"), SUSPECT, ())[0] == "fails"
+    assert outcome(ended, trial("steady", status=3), SUSPECT, ())[0] == "proved"
+    assert outcome(raised, trial("steady"), SUSPECT, ())[0] == "proved"

@@ -65,3 +65,19 @@ def test_files_of_the_trial_itself_are_apart(tmp_path):
     (tmp_path / "trial").mkdir()
 
     assert written(tmp_path, "open('trial/losses', 'w').close()") == {}
+
+
+def test_what_torch_and_the_system_write_elsewhere_is_found_too(tmp_path):
+    (tmp_path / "work").mkdir()
+    code = f"""
+    import os, torch
+    from torch import save
+    handle = os.open({str(tmp_path / "a.txt")!r}, os.O_WRONLY | os.O_CREAT)
+    os.write(handle, b"a")
+    os.open({sys.executable!r}, os.O_RDONLY)
+    save([1], {str(tmp_path / "b.pt")!r})
+    torch.save(obj=[1], f={str(tmp_path / "c.pt")!r})
+    """
+    found = written(tmp_path / "work", code)
+
+    assert [os.path.basename(path) for path in found] == ["a.txt", "b.pt", "c.pt"]
