@@ -82,10 +82,11 @@ def _is_handed_on(site: LeakSite, name: str, line: cst.SimpleStatementLine) -> b
 def _is_ended(maker: str) -> bool:
     """Say whether what a call makes has to be ended, as far as the last part of its name tells."""
     made = last_part(maker)
-    return made in makers("ends", "owned") or made in _ENDS or _gives_handle(made)
+    return made in makers("ends", "owned") or made in _ENDS or gives_handle(made)
 
 
-def _gives_handle(made: str) -> bool:
+def gives_handle(made: str) -> bool:
+    """Say whether what is called by this name registers a hook, and returns its handle."""
     return made.startswith("register_") and made.endswith("hook")
 
 
@@ -93,7 +94,7 @@ def _end_of(maker: str, name: str) -> str:
     module, _, made = maker.rpartition(".")
     if maker == "os.open":
         return _OS_OPEN.format(name=name)
-    if _gives_handle(made):
+    if gives_handle(made):
         return f"{name}.remove()"
     return _ENDS.get(made, "{name}.close()").format(name=name, module=module)
 
@@ -144,13 +145,11 @@ def _is_of(site: LeakSite, loop: LoopNode, line: cst.SimpleStatementLine) -> boo
 
 
 def _is_bound(site: LeakSite, name: cst.Name) -> bool:
-    parent = site.source.parents[name]
+    target: cst.CSTNode = name
+    parent = site.source.parents[target]
     if isinstance(parent, cst.Element):
-        parent = site.source.parents[site.source.parents[parent]]
+        target = site.source.parents[parent]
+        parent = site.source.parents[target]
     return isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr)) or (
-        isinstance(parent, (cst.For, cst.CompFor)) and _is_target(site, parent.target, name)
+        isinstance(parent, (cst.For, cst.CompFor)) and parent.target is target
     )
-
-
-def _is_target(site: LeakSite, target: cst.CSTNode, name: cst.Name) -> bool:
-    return target is name or within(site, name, target)

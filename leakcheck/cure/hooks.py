@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.cure.ended import before_loop, closed
+from leakcheck.cure.ended import before_loop, closed, gives_handle
 from leakcheck.cure.reads import binds, last_part, targets
 from leakcheck.cure.rewriting import body_of, with_body, with_import
 from leakcheck.cure.sites import LeakSite
@@ -77,8 +77,7 @@ def _hook(part: cst.BaseSmallStatement, site: LeakSite) -> bool:
 
 
 def _is_registering(call: cst.Call, site: LeakSite) -> bool:
-    name = last_part(site.text(call.func))
-    return name.startswith("register_") and name.endswith("hook")
+    return gives_handle(last_part(site.text(call.func)))
 
 
 def _partials(name: str, site: LeakSite) -> Iterator[cst.BaseExpression]:

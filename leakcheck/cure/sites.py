@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
@@ -135,6 +136,7 @@ class LeakSite:
         return place.start.line <= self.line <= place.end.line
 
 
+@lru_cache(maxsize=8)  # the script and the files of a leak, each asked about for every edit
 def read(text: str) -> SourceTree | None:
     """Parse a file; None when it cannot be."""
     try:

@@ -169,6 +169,14 @@ def test_a_longer_name_that_backward_is_called_on_is_another():
     assert "item" in edited(learned, 8, "graph", "loss")
 
 
+def test_what_reads_a_name_of_the_loop_is_not_made_before_it():
+    text = "for at, x in rows:\n    made = open({name})\n    print(made)\n"
+
+    assert "made-once" in edited(text.format(name="path"), 2, "descriptors", "files")
+    assert "made-once" not in edited(text.format(name="at"), 2, "descriptors", "files")
+    assert "made-once" in edited(text.format(name="rows"), 2, "descriptors", "files")
+
+
 def test_a_size_is_the_owners_choice_and_not_guessed():
     assert ("deque", ["import collections", "log = collections.deque(maxlen=...)  # kept"]) in (
         changed("log.append(loss)", "tensor")
