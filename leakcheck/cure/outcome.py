@@ -50,7 +50,8 @@ def outcome(
     # a program that the leak itself brought down may end well without it
     recovers = before.failure is not None and not after.status
     if report is None or not (after.status == before.status or recovers):
-        return "fails", after.failure or Reason.of("exit-status", status=after.status)
+        statuses = {"status": after.status, "before": before.status}
+        return "fails", after.failure or Reason.of("exit-status", **statuses)
     if _did_less(before, after):
         return "fails", Reason.of("fewer-steps", steps=after.steps, before=before.steps)
     if report.verdict == "growing" and not _is_gone(before, after, suspect):

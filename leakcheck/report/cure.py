@@ -23,7 +23,7 @@ _OUTCOMES: dict[AttemptOutcome, str] = {
     "helps": "this leak is gone; something else is left",
     "changes": "not proved: the leak is gone, but the results differ",
     "stays": "not proved: it still grows",
-    "fails": "not proved: the program fails with it",
+    "fails": "not proved: the program fails with it, or ends otherwise",
     "unclear": "not proved: could not tell",
 }
 _NO_END = "\n\\ No newline at end of file\n"

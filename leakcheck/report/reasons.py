@@ -135,7 +135,7 @@ _OF_EVIDENCE = {
 # why a run that is compared shows nothing, or less
 _OF_TRIALS = {
     "raised": "{error}",
-    "exit-status": "exit status {status}",
+    "exit-status": "exit status {status}, and {before} without the edit",
     "timed-out": "stopped after {timeout_s:s} (--timeout)",
     "killed": "the program was killed by {signal}",
     "left-early": "the program left with status {status} before it could be judged",
