@@ -133,8 +133,7 @@ def _alone(cure: Cure) -> Iterator[str]:
     if cure.alone:
         yield "\neach alone:"
     for each in cure.alone:
-        yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
-        yield from (f"    {line}" for line in _added(each.revisions))
+        yield from _tried(each)
 
 
 def measures(before: Trial, attempt: Attempt) -> Iterator[tuple[str, str, str]]:
@@ -214,14 +213,18 @@ def _others(cure: Cure) -> Iterator[str]:
     if others:
         yield "\nalso tried:"
     for each in others:
-        yield f"  {each.title}: {_OUTCOMES[each.outcome]}"
-        yield from (f"    {line}" for line in _added(each.revisions))
+        yield from _tried(each)
         if each.outcome == "proved":
             yield f"    {_measured(each.trial)}"
         if each.reason:
             yield f"    {said(each.reason)}"
         if each.outcome == "changes":
             yield from (f"  {line}" for line in _results(each))
+
+
+def _tried(attempt: Attempt) -> Iterator[str]:
+    yield f"  {attempt.title}: {_OUTCOMES[attempt.outcome]}"
+    yield from _added(attempt.revisions)
 
 
 def _measured(trial: Trial) -> str:
@@ -231,7 +234,8 @@ def _measured(trial: Trial) -> str:
 
 def _added(revisions: tuple[Revision, ...]) -> list[str]:
     lines = patch(revisions).splitlines()
-    return [line for line in lines if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+    changed = (line for line in lines if line[:1] in ("+", "-"))
+    return [f"    {line}" for line in changed if line[:3] not in ("+++", "---")]
 
 
 def _choices(cure: Cure) -> Iterator[str]:
@@ -240,7 +244,7 @@ def _choices(cure: Cure) -> Iterator[str]:
         yield "\nyours to choose (--size N tries it with N for ...):"
         for each in cure.choices:
             yield f"  {each.title}: {each.asks}"
-            yield from (f"    {line}" for line in _added(each.revisions))
+            yield from _added(each.revisions)
 
 
 def _trend(report: Report | None, resource: str) -> Trend | None:

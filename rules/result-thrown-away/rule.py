@@ -11,7 +11,6 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import is_learnable_module
 
-_DOTS = ("...", "")  # with arguments, without
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
 _TENSOR = re.compile(
     r"(^|_)(tensors?|input_ids|embeddings?|embeds|hidden|hidden_states|logits|labels|targets?|"
@@ -35,10 +34,11 @@ class ResultThrownAway(Rule):
         for call in linked.facts.calls:
             if call.fate == "dropped" and call.receiver is not None and _is_lost(linked, call):
                 what, method = call.receiver.text, call.method
+                given = "..." if call.arguments else ""
                 yield self.hit(
                     call.at,
                     f"`{what}.{method}` changes nothing: its result is dropped",
-                    help=f"bind the result: {what} = {what}.{method}({_DOTS[not call.arguments]})",
+                    help=f"bind the result: {what} = {what}.{method}({given})",
                 )
 
 
