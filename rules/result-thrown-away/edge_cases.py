@@ -23,10 +23,19 @@ def placed(rows, width, device):
     return new_embedding
 
 
-def restored(build_network, weights, device):
+class Backbone(torch.nn.Module):
+    pass
+
+
+def build_network():
+    net = Backbone()
+    return net
+
+
+def restored(make_rows, weights, device):
     image_feats = build_network()
     image_feats.load(weights)
-    image_feats.to(device)  # made of nothing: no tensor
-    hidden = build_network(weights)
+    image_feats.to(device)  # a module, as the function tells
+    hidden = make_rows()
     hidden.to(device)  # leak: result-thrown-away
     return image_feats, hidden

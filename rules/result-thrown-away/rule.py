@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import Call, Span
+from leakcheck.static.facts.model import MODULE, Call
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import is_learnable_module
@@ -62,10 +63,9 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     here = [b for b in linked.facts.bindings if b.function == call.function and b.name == name]
     if any(b.value.text.startswith(_MAKERS) for b in here):
         return True
-    if any(b.value.kind == "call" and is_learnable_module(b.value.text) for b in here):
+    made = (c for c in linked.facts.calls_in(call.function) if c.bound == name)
+    if any(_is_module(linked, each) for each in made):
         return False  # of modules, to() changes the very one
-    if any(_is_made_of_nothing(linked, b.at) for b in here):
-        return False  # a tensor is made of data
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
     return (
@@ -76,10 +76,28 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     )
 
 
-def _is_made_of_nothing(linked: Linked, at: Span) -> bool:
-    """Whether what is bound there comes from a call without arguments: `net = build()`."""
-    calls = (c for c in linked.facts.calls if at.line <= c.at.line <= at.end_line)
-    return any(c.fate == "bound" and not c.arguments and c.receiver is None for c in calls)
+def _is_module(linked: Linked, call: Call) -> bool:
+    """Whether a call makes a module, itself or as a function of the project that returns one."""
+    if _makes_module(linked, call):
+        return True
+    home, index = callee(linked, call) or (linked, MODULE)
+    if index == MODULE:
+        return False
+    returned = {value.text for value in home.facts.functions[index].returns}
+    inner = home.facts.calls_in(index)
+    return any(
+        _makes_module(home, each) and not returned.isdisjoint((each.bound, _name(each)))
+        for each in inner
+    )
+
+
+def _makes_module(linked: Linked, call: Call) -> bool:
+    made = linked.class_called(_name(call))
+    return is_learnable_module(_name(call)) or (made is not None and made.file.is_module(made))
+
+
+def _name(call: Call) -> str:
+    return call.qualified or call.spelled
 
 
 _MAKERS = (
