@@ -89,7 +89,8 @@ class Trial:
 
     `goes_on`: it was ended, as all that grows without the edit grew as fast with it; `turns`: of
     the loop that makes the steps, also those before it was recognised, 0 if an optimizer does;
-    `counted`: the steps, also those before the loop that is judged began.
+    `counted`: the steps, also those before the loop that is judged began; `unreached`: of the lines
+    that were asked for, by path and number; `loaded`: files of the program's own.
     """
 
     report: Report | None
@@ -101,6 +102,8 @@ class Trial:
     goes_on: bool = False
     turns: int = 0
     counted: int = 0
+    unreached: frozenset[tuple[str, int]] = frozenset()
+    loaded: tuple[str, ...] = ()
 
     @property
     def steps(self) -> int:

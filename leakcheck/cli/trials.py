@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -13,6 +14,7 @@ from leakcheck.cli.isolate_stages import cut_short
 from leakcheck.cli.processes import Processes
 from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.outcome import goes_on
+from leakcheck.cure.reached import Lines
 from leakcheck.cure.witness import LOSS, SAMPLE
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial
@@ -46,28 +48,36 @@ class Trials:
         stop_at: int | None,
         leak: str = "",
         at_once: bool = False,
+        asked: Lines = MappingProxyType({}),
     ) -> Trial:
         """Run the program with these texts, up to a step, or until the verdict is certain.
 
         `leak`: the fingerprint of what the texts are to end, `at_once` if from the first step on;
         when that is certain to go on, the rest is not run. A look at what grows begins anew with
-        all that is alive in sight.
+        all that is alive in sight. `asked`: the lines of which to note whether they run.
         """
         self._count += 1
         self.begin(self._count)
         frozen = stop_at is not None and self.processes.forks
-        trial, notes = self._run(texts, stop_at, leak, str(self._count), frozen=frozen)
+        trial, notes = self._run(texts, stop_at, leak, asked, str(self._count), frozen=frozen)
         if self._before is None:
             self._before, self._threads_fail = trial.report, notes.threads_fail
         if leak and notes.doubtful:
             if at_once and self._before and trial.report and goes_on(self._before, trial.report):
                 return replace(trial, goes_on=True)
             name = f"{self._count}-whole"
-            trial, _ = self._run(texts, stop_at, leak, name, frozen=False)
+            trial, _ = self._run(texts, stop_at, leak, asked, name, frozen=False)
         return trial
 
     def _run(
-        self, texts: Mapping[str, str], stop_at: int | None, leak: str, name: str, *, frozen: bool
+        self,
+        texts: Mapping[str, str],
+        stop_at: int | None,
+        leak: str,
+        asked: Lines,
+        name: str,
+        *,
+        frozen: bool,
     ) -> tuple[Trial, TrialNotes]:
         folder = self.folder / name
         folder.mkdir()
@@ -85,9 +95,10 @@ class Trials:
             frozen,
             self.grace_s,
             self._threads_fail,
+            {os.path.realpath(path): sorted(lines) for path, lines in asked.items()},
         )
         status = self.processes.run(order, folder, self.timeout_s)
-        return _read_back(folder, status, self.timeout_s)
+        return _read_back(folder, status, self.timeout_s, asked)
 
 
 def _written(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -99,7 +110,9 @@ def _written(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
     return names
 
 
-def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Trial, TrialNotes]:
+def _read_back(
+    folder: Path, status: int | None, timeout_s: float, asked: Lines
+) -> tuple[Trial, TrialNotes]:
     try:
         notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=TrialNotes)
     except (OSError, msgspec.MsgspecError):
@@ -116,7 +129,17 @@ def _read_back(folder: Path, status: int | None, timeout_s: float) -> tuple[Tria
     raised = Reason.of("raised", error=notes.error) if notes.error else None
     measured = (notes.peak_bytes, notes.step_s)
     trial = Trial(report, results, notes.status, raised, *measured)
-    return replace(trial, turns=notes.turns, counted=notes.counted), notes
+    called = {os.path.realpath(path): path for path in asked}
+    unreached = frozenset((called[path], line) for path, line in notes.unreached)
+    loaded = tuple(map(_as_named, notes.loaded))
+    trial = replace(trial, turns=notes.turns, counted=notes.counted)
+    return replace(trial, unreached=unreached, loaded=loaded), notes
+
+
+def _as_named(path: str) -> str:
+    """Return the path of a file as a report names it: relative, where it is below this folder."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _text(path: Path) -> str:

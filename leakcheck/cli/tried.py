@@ -18,6 +18,7 @@ import msgspec
 
 from leakcheck.cli.session import RunSettings, others_run
 from leakcheck.cli.silent_session import SilentSession
+from leakcheck.cure.reached import Reached
 from leakcheck.cure.witness import Witness, peak_bytes
 from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
@@ -42,6 +43,7 @@ class TrialOrder(msgspec.Struct, frozen=True):
     frozen: bool = False  # the collector need not look at what was imported before the fork
     grace_s: float = 0.0  # for the program to end by itself once it is judged
     threads_fail: bool = False  # also without an edit
+    asked: dict[str, list[int]] = {}  # real path -> lines of which to note whether they run
 
 
 class TrialNotes(msgspec.Struct, frozen=True):
@@ -59,19 +61,23 @@ class TrialNotes(msgspec.Struct, frozen=True):
     turns: int = 0  # of the loop that makes the steps, if it is one
     counted: int = 0  # steps, also those before the loop that is judged began
     threads_fail: bool = False
+    unreached: list[tuple[str, int]] = []  # of the lines that were asked for
+    loaded: tuple[str, ...] = ()  # files of the program's own
 
 
 class TrialSession(SilentSession):
     """A session that stops where it is told to, and notes what the program made."""
 
-    def __init__(self, program: Program, order: TrialOrder, witness: Witness) -> None:
+    def __init__(
+        self, program: Program, order: TrialOrder, witness: Witness, reached: Reached
+    ) -> None:
         self._folder = Path(order.folder).absolute()
         settings = RunSettings(
             order.steps, order.tolerance, to_end=True, record_folder=self._folder
         )
         super().__init__(program, settings)
         self._order = order
-        self._witness = witness
+        self._witness, self._reached = witness, reached
         witness.begin(self._folder / "losses")
         self._written = Written(order.folder)
         self._certain_s = 0.0
@@ -142,6 +148,8 @@ class TrialSession(SilentSession):
             self._clock.turns if self._clock is not None else 0,
             self._sentinel.state[0],
             self._threads_fail,
+            self._reached.unreached(),
+            self._reached.loaded(),
         )
         (self._folder / "notes.json").write_bytes(msgspec.json.encode(notes))
         return outcome.status
@@ -163,12 +171,13 @@ def run(order: TrialOrder, witness: Witness) -> NoReturn:
     """Run a trial in this process, which exits as the program does."""
     for path, text in order.texts.items():
         ticks.edited[path] = Path(text).read_bytes().decode()
+    reached = Reached(order.asked)
     try:
         if order.module is not None:
             program = find_module(order.module, order.args)
         else:
             program = find_script(order.args[0], order.args[1:])
-        session = TrialSession(program, order, witness)
+        session = TrialSession(program, order, witness, reached)
     except LeakcheckError as error:
         notes = TrialNotes(error.exit_code, str(error))
         Path(order.folder, "notes.json").write_bytes(msgspec.json.encode(notes))

@@ -106,7 +106,9 @@ TABLE = (
     Candidate(
         "made-once", "make it once, before the loop", _OPENED, ended.made_once, loses="value"
     ),
-    Candidate("drop", "do not keep it: nothing reads it", _ANY, unkept.dropped, to_end=True),
+    Candidate(
+        "drop", "do not keep it: nothing reads it", _ANY, unkept.dropped, loses="value", to_end=True
+    ),
     Candidate("weak", "keep a weak reference", _ANY, unkept.weakly, loses="value"),
     Candidate(
         "weak-keys", "keep it while its key is in use", _ANY, unkept.keyed_weakly, loses="value"
@@ -123,7 +125,14 @@ TABLE = (
     Candidate(
         "coalesce", "add up what a sparse tensor has of one place", _MEMORY, unkept.coalesced
     ),
-    Candidate("place", "keep its place alone: nothing reads it", _ANY, unkept.emptied, to_end=True),
+    Candidate(
+        "place",
+        "keep its place alone: nothing reads it",
+        _ANY,
+        unkept.emptied,
+        loses="value",
+        to_end=True,
+    ),
     Candidate(
         "deque",
         "keep the last ones only",

@@ -96,22 +96,22 @@ def targets(site: LeakSite) -> list[str]:
             found.append(site.text(part.target))
         elif isinstance(part, cst.Assign):
             for target in part.targets:
-                found.extend(bound_names(target.target, site))
+                found.extend(bound_names(target.target, site.source))
     return found
 
 
-def bound_names(target: cst.BaseExpression, site: LeakSite) -> Iterator[str]:
+def bound_names(target: cst.BaseExpression, source: SourceTree) -> Iterator[str]:
     """Yield the names that a target binds: several of a tuple."""
     if isinstance(target, (cst.Tuple, cst.List)):
         for each in target.elements:
-            yield from bound_names(each.value, site)
+            yield from bound_names(each.value, source)
     elif isinstance(target, (cst.Name, cst.Attribute)):
-        yield site.text(target)
+        yield source.text(target)
 
 
 def binds(assign: cst.Assign, name: str, site: LeakSite) -> bool:
     """Say whether an assignment binds a name."""
-    return any(name in bound_names(each.target, site) for each in assign.targets)
+    return any(name in bound_names(each.target, site.source) for each in assign.targets)
 
 
 def last_part(text: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
@@ -12,12 +13,7 @@ from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
-from leakcheck.cure.unreached_reads import (
-    named_later,
-    unreached_backward,
-    unreached_read,
-    unreached_tensor,
-)
+from leakcheck.cure.unreached_reads import Taken
 from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Report, Suspect
@@ -29,25 +25,25 @@ ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 PER_TURN = 3  # edits of one row, before those of the next: each of a pair, and both
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
+MOST_FILES = 32  # of the program's own, that are searched for what may miss something: 0.1 s each
 Texts = Mapping[str, str]
-RunTexts = Callable[[Texts, "int | None", str, bool], Trial]
+Asked = Mapping[str, Collection[int]]  # lines by file, of which a run notes whether they ran
+RunTexts = Callable[[Texts, "int | None", str, bool, Asked], Trial]
 
-
-_LATER: Mapping[Lost, Callable[[LeakSite, str], Reason | None]] = {
-    "": lambda site, path: None,
-    "graph": unreached_backward,
-    "number": unreached_tensor,
-    "value": unreached_read,
+_MISSED: Mapping[Lost, Callable[[Taken, Collection[int]], Reason | None]] = {
+    "": lambda taken, unreached: None,
+    "graph": Taken.missed_graph,
+    "number": Taken.missed_tensor,
+    "value": Taken.missed_value,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """Texts to run, their row of the table, and what may later need what they drop."""
+    """Texts to run, and their row of the table."""
 
     candidate: Candidate
     texts: Texts
-    later: Reason | None
 
 
 @dataclass(slots=True)
@@ -55,7 +51,7 @@ class CureSearch:
     """Looks for the edits that cure one program.
 
     `run` runs it with texts in place of its files, up to a step, to end the leak with this id, at
-    once or later;
+    once or later, and notes which of some lines it comes to;
     `text_of` reads a file of the user's, None for one that is not; `size` is what the owner chose,
     `script` the path of the program's own file.
     """
@@ -76,7 +72,7 @@ class CureSearch:
 
     def follow(self, command: str) -> Cure:
         """Run the program as it is, then with edits, one leak after another."""
-        before = self.run({}, None, "", False)
+        before = self.run({}, None, "", False, {})
         self._base, self._stop_at = before, self.stops_at(before)
         state, given_up = before, set[str]()
         ended: list[Attempt] = []  # one leak after another, each on top of those before
@@ -134,10 +130,9 @@ class CureSearch:
                     made = self._revisions(changed)
                     self._choices[after] = OpenChoice(candidate.title, candidate.choice, made)
                 else:
-                    later = self._later(candidate.loses, site, path)
                     turn = made_by[row] // PER_TURN
                     made_by[row] += 1
-                    found[after] = turn, row, _Proposal(candidate, changed, later)
+                    found[after] = turn, row, _Proposal(candidate, changed)
         ranked = sorted(found.values(), key=lambda each: each[:2])
         return [proposal for *_, proposal in ranked][: self.tries]
 
@@ -154,18 +149,23 @@ class CureSearch:
             for line in added_at(source, suspect.holder.named):
                 yield path, LeakSite(source, line, suspect)
 
-    def _later(self, lost: Lost, site: LeakSite, path: str) -> Reason | None:
-        """Return what a program that was stopped may still do with what an edit takes from it."""
-        if self._came_to_its_end or not lost:
-            return None
-        if (found := _LATER[lost](site, path)) is not None:
-            return found
-        for other in sorted(self._paths(site.suspect) - {path}):
-            text = self._text(other, {})
+    def _taken(self, proposal: _Proposal, suspect: Suspect) -> Iterator[Taken]:
+        """Yield the files of the edited program, in which something may miss what an edit takes."""
+        if not proposal.candidate.loses:
+            return
+        for path in sorted(self._paths(suspect) | {*self._base.loaded[:MOST_FILES]}):
+            text = self._text(path, proposal.texts)
             source = read(text) if text is not None else None
             if source is not None:
-                found = named_later(LeakSite(source, 0, site.suspect), other)
-            if found is not None:
+                edited = _changed_lines(self._originals[path], text or "")
+                yield Taken(source, path, suspect.holder.named, edited)
+
+    @staticmethod
+    def _missed(taken: Sequence[Taken], lost: Lost, after: Trial) -> Reason | None:
+        """Return what the edited program may still do with what an edit takes from it."""
+        for each in taken:
+            unreached = {line for path, line in after.unreached if path == each.path}
+            if (found := _MISSED[lost](each, unreached)) is not None:
                 return found
         return None
 
@@ -195,10 +195,12 @@ class CureSearch:
     def _try(self, proposal: _Proposal, suspect: Suspect) -> Attempt:
         candidate, texts = proposal.candidate, proposal.texts
         at_once = candidate.loses == "graph"  # what is limited or emptied grows for a while
-        after = self.run(texts, self._stop_at, suspect.fingerprint, at_once)
+        taken = [*self._taken(proposal, suspect)]
+        asked = {each.path: each.asked() for each in taken}
+        after = self.run(texts, self._stop_at, suspect.fingerprint, at_once, asked)
         if self._is_ended_by_clock(after, suspect):
             self._stop_earlier(after)
-            after = self.run(texts, self._stop_at, suspect.fingerprint, at_once)
+            after = self.run(texts, self._stop_at, suspect.fingerprint, at_once, asked)
         base = self._base
         found = compared(base.results, after.results)
         told, reason = outcome(base, after, suspect, found)
@@ -214,8 +216,9 @@ class CureSearch:
             if told in ("proved", "helps"):
                 told = "unclear"
                 reason = Reason.of("differs-without-the-edit", results=tuple(sorted(unsteady)))
-        if proposal.later is not None and told in ("proved", "helps"):
-            told, reason = "unclear", proposal.later
+        missed = self._missed(taken, candidate.loses, after)
+        if missed is not None and told in ("proved", "helps"):
+            told, reason = "unclear", missed
         made, policy = self._revisions(texts), candidate.policy
         edit = candidate.name, candidate.title, made
         return Attempt(*edit, after, base, told, found, reason, suspect, policy)
@@ -239,7 +242,7 @@ class CureSearch:
     def _run_plain(self, texts: Texts) -> Trial:
         key = tuple(sorted(texts.items())), self._stop_at
         if key not in self._plain:
-            self._plain[key] = self.run(texts, self._stop_at, "", False)
+            self._plain[key] = self.run(texts, self._stop_at, "", False, {})
         return self._plain[key]
 
     def _paths(self, suspect: Suspect) -> set[str]:
@@ -260,7 +263,7 @@ class CureSearch:
         """Compare, from now on, what is made up to a step that every run comes to."""
         fewest = min(each.counted for each in (self._base, after, self._run_again()))
         self._stop_at = max(1, round(SHORTER * fewest))
-        self._base, self._again = self.run({}, self._stop_at, "", False), None
+        self._base, self._again = self.run({}, self._stop_at, "", False, {}), None
 
     def _varying_alike(self, after: Trial) -> set[str]:
         """Return the outputs that are the same but for what differs between two runs as it is."""
@@ -282,12 +285,20 @@ class CureSearch:
 
     def _run_again(self) -> Trial:
         if self._again is None:
-            self._again = self.run({}, self._stop_at, "", False)
+            self._again = self.run({}, self._stop_at, "", False, {})
         return self._again
 
 
 def _texts(attempt: Attempt) -> Texts:
     return {each.path: each.after for each in attempt.revisions}
+
+
+def _changed_lines(before: str, after: str) -> frozenset[int]:
+    """Return the lines of an edited text that are not as they were."""
+    lines = before.splitlines(), after.splitlines()
+    found = SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
+    changed = (range(at, max(end, at + 1)) for tag, _, _, at, end in found if tag != "equal")
+    return frozenset(each + 1 for lines in changed for each in lines)
 
 
 def _new_lines(before: Texts, after: Texts, originals: Texts) -> set[str]:

@@ -42,6 +42,10 @@ class SourceTree:
         place = self.ranges[node].start
         return place.line, place.column
 
+    def text(self, node: cst.CSTNode) -> str:
+        """Return a node as it is written."""
+        return self.module.code_for_node(node)
+
     def replaced(self, old: cst.CSTNode, new: cst.CSTNode) -> str:
         """Return the text with one node in another's place; all else stays as it is written."""
         changed = self.module.deep_replace(old, new)
@@ -129,7 +133,7 @@ class LeakSite:
 
     def text(self, node: cst.CSTNode) -> str:
         """Return a node as it is written."""
-        return self.source.module.code_for_node(node)
+        return self.source.text(node)
 
     def _is_on_line(self, node: cst.CSTNode) -> bool:
         place = self.source.ranges[node]

@@ -141,8 +141,8 @@ _OF_TRIALS = {
     "left-early": "the program left with status {status} before it could be judged",
     "fewer-steps": "{steps} steps of {before}",
     "nothing-to-compare": "the program has no output, losses, weights or files to compare",
-    "backward-later": "`{code}` ({path}:{line}) may need the graph, and the run was stopped before",
-    "read-later": "`{code}` ({path}:{line}) may read what is gone, and the run was stopped before",
+    "backward-later": "`{code}` ({path}:{line}) may need the graph, and the run did not come there",
+    "read-later": "`{code}` ({path}:{line}) may read what is gone, and the run did not come there",
     "differs-without-the-edit": "{results}: differs without the edit",
 }
 # what the sentences above have in common

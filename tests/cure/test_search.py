@@ -35,13 +35,15 @@ def edits(answer):
 
 
 def test_of_two_edits_that_are_proved_no_third_is_run():
-    found = course(lambda texts, stop_at, leak, at_once: made("steady" if texts else "growing", 60))
+    found = course(
+        lambda texts, stop_at, leak, at_once, asked: made("steady" if texts else "growing", 60)
+    )
 
     assert edits(found.follow("train.py")) == [("item", "proved"), ("detach", "proved")]
 
 
 def test_with_one_proved_no_more_than_twice_the_steps_are_run():
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         text = texts.get("train.py", "")
         return made("steady" if texts else "growing", 60, shift="item" in text)
 
@@ -49,7 +51,7 @@ def test_with_one_proved_no_more_than_twice_the_steps_are_run():
 
 
 def test_a_leak_that_stays_is_no_longer_run_and_needs_no_results():
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         assert leak == (LEAK.fingerprint if texts else "")
         return made("growing", 40 if texts else 60)
 
@@ -60,7 +62,7 @@ def test_a_leak_that_stays_is_no_longer_run_and_needs_no_results():
 def test_a_time_that_is_printed_is_no_result_and_a_loss_beside_it_is(loss, shown):
     seconds = count()
 
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         trial = made("steady" if texts else "growing", 60)
         stdout = f"loss {loss if texts else 0.25} after {next(seconds)} s\n"
         return replace(trial, results=replace(trial.results, stdout=stdout))
@@ -69,7 +71,7 @@ def test_a_time_that_is_printed_is_no_result_and_a_loss_beside_it_is(loss, shown
 
 
 def test_an_edit_that_ends_the_leak_in_part_is_no_reason_to_try_no_other():
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         if "item" not in texts.get("train.py", ""):
             return made("steady" if texts else "growing", 60)
         trial = made("unclear", 60)
@@ -89,7 +91,7 @@ class Timed:
     def __init__(self, shift: int = 0) -> None:
         self.count, self.shift, self.stops = 0, shift, []
 
-    def __call__(self, texts, stop_at, leak, at_once):
+    def __call__(self, texts, stop_at, leak, at_once, asked):
         self.count += 1
         self.stops.append(stop_at)
         own = 400 - 10 * self.count
@@ -115,7 +117,7 @@ def test_results_that_differ_before_that_step_are_no_proof():
 
 
 def test_fewer_steps_by_the_edit_alone_are_a_failure():
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         return made("steady", 50) if texts else made("growing", 60)
 
     answer = course(run).follow("train.py")
@@ -131,8 +133,28 @@ LINE = Location("train.py", 4, 1, 4, 1)
 GATHERED = Suspect("tensor", "rows", locations=(LINE,), holder=Holder("global", "kept"))
 
 
+def stacked(text: str, asked) -> Trial:
+    """A run that comes to every line that is asked for but the last one of the text."""
+    last = len(text.splitlines())
+    left = {("train.py", last)} if last in asked.get("train.py", ()) else set()
+    return replace(made("steady", 60), unreached=frozenset(left))
+
+
+def test_what_a_line_that_did_not_run_may_need_is_no_proof():
+    text = SOURCE.replace("print(total)", "if late:\n    curve = torch.stack([total])")
+
+    def run(texts, stop_at, leak, at_once, asked):
+        return stacked(texts["train.py"], asked) if texts else made("growing", 60)
+
+    answer = CureSearch(run, lambda path: text, tries=2).follow("train.py")
+
+    missed = Reason.of("read-later", code="curve = torch.stack([total])", path="train.py", line=5)
+    shown = [(each.candidate, each.outcome, each.reason) for each in answer.attempts]
+    assert shown == [("item", "unclear", missed), ("detach", "proved", None)]
+
+
 def tried(stopped: bool) -> set[str]:
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         trial = made("growing", 60, stopped=stopped)
         return replace(trial, report=replace(trial.report, suspects=(GATHERED,)))
 
@@ -157,7 +179,7 @@ KEPT = Suspect(
 def test_each_edit_of_several_leaks_is_tried_without_the_others_too():
     runs = []
 
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         runs.append(tuple(sorted(texts)))
         left = tuple(each for each in (LEAK, KEPT) if each.locations[0].path not in texts)
         trial = made("growing" if left else "steady", 60)
@@ -178,7 +200,7 @@ def test_each_edit_of_several_leaks_is_tried_without_the_others_too():
 @pytest.mark.parametrize("size", [None, 8])
 @pytest.mark.parametrize("resource", ["cuda:0.allocated", "host.heap"])
 def test_what_is_kept_on_a_device_may_be_kept_on_the_host_and_the_owner_decides(size, resource):
-    def run(texts, stop_at, leak, at_once):
+    def run(texts, stop_at, leak, at_once, asked):
         report = made("growing", 60).report
         trends = tuple(replace(each, resource=resource) for each in report.trends)
         return Trial(replace(report, trends=trends, suspects=(replace(KEPT, kind="tensor"),)))

@@ -3,16 +3,18 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("libcst")
-from leakcheck.cure.sites import LeakSite, read
-from leakcheck.cure.unreached_reads import (
-    named_later,
-    unreached_backward,
-    unreached_read,
-    unreached_tensor,
-)
-from leakcheck.model import Holder, Reason, Suspect
+from leakcheck.cure.sites import read
+from leakcheck.cure.unreached_reads import Taken
+from leakcheck.model import Holder, Reason
 
-LOOP = "total = 0\nfor step in range(9):\n    loss.backward()\n    total += loss\n{after}\n"
+LOOP = """\
+total = 0
+for step in range(9):
+    loss.backward()
+    total += loss
+    if step > 7:
+        {late}
+"""
 METER = """\
 class Meter:
     def update(self, loss):
@@ -21,61 +23,108 @@ class Meter:
     def learn(self):
         {learn}
 """
+OWN, ATTRIBUTE = Holder("global", "total"), Holder("attribute", "total", "Meter")
 
 
-def site(text: str, line: int, name: str = "total") -> LeakSite:
+def taken(text: str, holder: Holder = OWN, edited: int = 4) -> Taken:
     source = read(text)
     assert source is not None
-    return LeakSite(source, line, Suspect("graph", "", holder=Holder("global", name)))
+    return Taken(source, "train.py", holder, frozenset([edited]))
 
 
-def test_a_backward_after_the_loop_may_need_the_graph():
-    found = unreached_backward(site(LOOP.format(after="(total + 1).backward()"), 4), "train.py")
-
-    assert found == Reason.of(
-        "backward-later", code="(total + 1).backward()", path="train.py", line=5
-    )
+def late(code: str) -> Taken:
+    return taken(LOOP.format(late=code))
 
 
-def test_a_backward_in_the_loop_was_run_and_compared():
-    assert unreached_backward(site(LOOP.format(after="print(total)"), 4), "train.py") is None
+def backward(code: str, line: int = 6) -> Reason:
+    return Reason.of("backward-later", code=code, path="train.py", line=line)
 
 
-def test_a_backward_in_another_function_counts_if_it_names_what_holds_the_leak():
-    learns = METER.format(learn="self.total.backward()")
-    other = METER.format(learn="self.loss.backward()")
-
-    assert unreached_backward(site(learns, 3), "train.py") == Reason.of(
-        "backward-later", code="self.total.backward()", path="train.py", line=6
-    )
-    assert unreached_backward(site(other, 3), "train.py") is None
+def missed(code: str, line: int = 6) -> Reason:
+    return Reason.of("read-later", code=code, path="train.py", line=line)
 
 
-def test_a_value_that_is_read_after_the_loop_may_be_missed():
-    found = unreached_read(site(LOOP.format(after="print(total)"), 4), "train.py")
+def test_a_run_is_asked_for_the_lines_that_may_miss_it_and_whether_their_functions_ran():
+    assert late("print(total)").asked() == {3, 6}
+    assert taken(METER.format(learn="return self.total"), ATTRIBUTE, 3).asked() == {6}
 
-    assert found == Reason.of("read-later", code="print(total)", path="train.py", line=5)
-    assert unreached_read(site(LOOP.format(after="print(loss)"), 4), "train.py") is None
+
+def test_a_backward_that_the_run_did_not_come_to_may_need_the_graph():
+    assert late("(total + 1).backward()").missed_graph({6}) == backward("(total + 1).backward()")
+    assert late("(total + 1).backward()").missed_graph(set()) is None
+
+
+def test_a_backward_from_what_was_learned_from_elsewhere_was_compared_there():
+    assert late("scaler.scale(loss).backward()").missed_graph({6}) is None
+
+
+def test_what_another_loss_is_made_of_may_need_the_graph():
+    code = "loss = loss + 0.5 * total"
+
+    assert late(code).missed_graph({6}) == backward(code)
+    assert late("mean = total / 9").missed_graph({6}) is None
+
+
+def test_a_backward_in_a_function_that_never_ran_counts_if_it_names_what_holds_the_leak():
+    learns = taken(METER.format(learn="self.total.backward()"), ATTRIBUTE, 3)
+    other = taken(METER.format(learn="self.loss.backward()"), ATTRIBUTE, 3)
+
+    assert learns.missed_graph({6}) == backward("self.total.backward()")
+    assert other.missed_graph({6}) is None
+
+
+def test_a_value_that_is_read_in_a_line_that_did_not_run_may_be_missed():
+    assert late("print(total)").missed_value({6}) == missed("print(total)")
+    assert late("print(total)").missed_value(set()) is None
+    assert late("print(loss)").missed_value({6}) is None
+
+
+@pytest.mark.parametrize("code", ["total = 0", "total.append(loss)", "del total[0]", "total += 1"])
+def test_what_only_fills_or_begins_anew_reads_nothing(code):
+    assert late(code).missed_value({6}) is None
 
 
 def test_a_value_that_another_method_reads_may_be_missed():
-    read_there = METER.format(learn="return self.total")
+    read_there = taken(METER.format(learn="return self.total"), ATTRIBUTE, 3)
 
-    assert unreached_read(site(read_there, 3), "train.py") == Reason.of(
-        "read-later", code="return self.total", path="train.py", line=6
+    assert read_there.missed_value({6}) == missed("return self.total")
+    assert taken(METER.format(learn="total = 9"), ATTRIBUTE, 3).missed_value({6}) is None
+
+
+@pytest.mark.parametrize("code", ["vars(self)", "getattr(self, name)", "getattr(self, 'total')"])
+def test_an_attribute_may_be_read_without_its_name(code):
+    assert taken(METER.format(learn=code), ATTRIBUTE, 3).missed_value({6}) == missed(code)
+    assert (
+        taken(METER.format(learn="getattr(self, 'mean')"), ATTRIBUTE, 3).missed_value({6}) is None
     )
-    assert unreached_read(site(METER.format(learn="pass"), 3), "train.py") is None
+
+
+def test_a_local_is_one_of_its_own_function():
+    text = "def train():\n    total = []\n    total.append(1)\n\ndef other():\n    return total\n"
+    local = Holder("local", "total", function="train")
+
+    assert taken(text, local, 3).missed_value({6}) is None
+    assert taken(text, Holder("global", "total"), 3).missed_value({6}) == missed("return total")
+
+
+@pytest.mark.parametrize("made", ["{'losses': total}", "[total]", "dict(losses=total)", "total"])
+def test_what_it_was_handed_on_to_reads_it_too(made):
+    text = "total = []\nrecord = {made}\ntotal.append(1)\nprint(record)\n"
+    computed = text.format(made="len(total)")
+
+    assert taken(text.format(made=made), edited=3).missed_value({4}) == missed("print(record)", 4)
+    assert taken(computed, edited=3).missed_value({4}) is None
 
 
 @pytest.mark.parametrize(
-    "after", ["print(total)", "print(f'{total / 9:.2f}')", "total + 1", "print(float(total) / 9)"]
+    "code", ["print(total)", "print(f'{total / 9:.2f}')", "total + 1", "print(float(total) / 9)"]
 )
-def test_a_number_may_be_printed_and_computed_with(after):
-    assert unreached_tensor(site(LOOP.format(after=after), 4), "train.py") is None
+def test_a_number_may_be_printed_and_computed_with(code):
+    assert late(code).missed_tensor({6}) is None
 
 
 @pytest.mark.parametrize(
-    "after",
+    "code",
     [
         "print(total.item())",
         "print((total / 9).item())",
@@ -83,16 +132,5 @@ def test_a_number_may_be_printed_and_computed_with(after):
         "mean = total / 9",
     ],
 )
-def test_what_may_be_used_as_a_tensor_is_not_to_be_a_number(after):
-    found = unreached_tensor(site(LOOP.format(after=after), 4), "train.py")
-
-    assert found == Reason.of("read-later", code=after, path="train.py", line=5)
-
-
-def test_another_file_may_use_what_is_kept_after_its_loops():
-    text = "for step in range(9):\n    print(meter.total)\n{after}\n"
-
-    assert named_later(site(text.format(after="print(7)"), 0), "train.py") is None
-    assert named_later(site(text.format(after="x = sum(meter.total)"), 0), "train.py") == Reason.of(
-        "read-later", code="x = sum(meter.total)", path="train.py", line=3
-    )
+def test_what_may_be_used_as_a_tensor_is_not_to_be_a_number(code):
+    assert late(code).missed_tensor({6}) == missed(code)

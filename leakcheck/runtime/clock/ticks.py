@@ -115,6 +115,16 @@ def is_own(path: str, folder: Path) -> bool:
     return Path(path).is_relative_to(folder) and _NOT_THE_USERS.search(path) is None
 
 
+def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Say whether something else compiles a function, by its decorators."""
+    return any(map(compiles, function.decorator_list))
+
+
+def compiles(called: ast.expr) -> bool:
+    """Say whether a function is one that compiles others: torch.jit, numba, triton."""
+    return _COMPILED.search(ast.unparse(called)) is not None
+
+
 def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
     """Compile `source`, each loop of it ticking; SyntaxError as compile() raises it."""
     tree = ast.parse(_as_edited(source, path), path)
@@ -220,8 +230,7 @@ class _Ticking(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-        if any(_COMPILED.search(decorator) for decorator in decorators):
+        if is_compiled(node):
             return node
         if self._in_module_class and not _MODULE_LOOPS.search(node.name):
             return node

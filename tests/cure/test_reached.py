@@ -1,0 +1,80 @@
+"""Which lines of a file ran is noted where it was asked for, and changes nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakcheck.cure.reached import Reached
+from leakcheck.runtime.clock import ticks
+
+TEXT = """\
+\'\'\'The file.\'\'\'
+from __future__ import annotations
+
+def mean(values):
+    if not values:
+        return 0
+    elif len(values) == 1:
+        return values[0]
+    else:
+        total = sum(values)
+    for each in values:
+        if each < 0:
+            total -= each
+    return total
+
+@staticmethod
+def unused():
+    return 1
+"""
+
+
+@pytest.fixture
+def noted(monkeypatch, tmp_path):
+    def run(text: str, lines: list[int], call: str = "") -> tuple[list[int], Reached]:
+        monkeypatch.setattr(ticks, "rewrites", [])
+        path = str(tmp_path / "file.py")
+        reached = Reached({path: lines})
+        names: dict[str, object] = {}
+        ticks.give_names(names)
+        exec(ticks.compile_with_ticks(text, path), names)
+        exec(call, names)
+        assert reached.loaded() == (path,)
+        return [line for _, line in reached.unreached()], reached
+
+    return run
+
+
+def test_the_lines_that_did_not_run_are_told(noted):
+    every = list(range(1, 19))
+
+    left, _ = noted(TEXT, [5, 6, 7, 8, 10, 12, 13, 14, 16, 18], "assert mean([1, 2]) == 3")
+
+    assert left == [6, 8, 13, 18]
+    assert noted(TEXT, every)[0][-1] == 18
+
+
+def test_of_a_file_that_was_never_loaded_no_line_ran(noted):
+    _, reached = noted(TEXT, [5])
+
+    assert Reached({"/elsewhere.py": [3, 1]}).unreached() == [
+        ("/elsewhere.py", 1),
+        ("/elsewhere.py", 3),
+    ]
+    assert len(reached.unreached()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "compile = list\n@compile\ndef f(x): pass\n",
+        "def f(x): pass\nif 0:\n    torch.compile(f)\n",
+        "class M(list):\n    def f(self): pass\nif 0:\n    torch.jit.script(M())\n",
+    ],
+)
+def test_of_what_is_compiled_otherwise_nothing_is_said(noted, text):
+    inside = [at for at, line in enumerate(text.splitlines(), 1) if "pass" in line]
+    text = text.replace(" pass", "\n        pass")
+
+    assert noted(text, [inside[0] + 1])[0] == []
+    assert noted("def f(x):\n    pass\n", [2])[0] == [2]
