@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,23 +151,38 @@ def _tell(cure: Cure, patch_path: Path | None, json_path: Path | None, *, write:
     proved = cure.chosen is not None and cure.chosen.outcome == "proved"
     revisions = cure.chosen.revisions if cure.chosen is not None and proved else ()
     if patch_path is not None and proved:
-        replace_file(patch_path, report.patch(revisions))
-    for each in revisions if write else ():
-        _write(each)
+        replace_file(patch_path, b"".join(map(_patch, revisions)))
+    if write:
+        for path, raw in [(each.path, _edited(each)) for each in revisions]:
+            replace_file(path, raw)  # none before each was found to be as it was
     if (write or patch_path is not None) and not proved:
         click.echo("leakcheck: no edit is proved: nothing was written", err=True)
 
 
-def _write(revision: Revision) -> None:
-    """Write an edit to its file, as that is encoded; UsageError when it has changed meanwhile."""
+def _edited(revision: Revision) -> bytes:
+    """Return an edited file as it is encoded; UsageError when it has changed meanwhile."""
     from leakcheck.static.files import decode
-    from leakcheck.writing import replace_file
 
-    raw = Path(revision.path).read_bytes()
-    source = decode(raw)
+    source = decode(Path(revision.path).read_bytes())
     if source.text != revision.before:
-        raise UsageError(f"{revision.path}: changed while it was tried; nothing was written to it")
-    replace_file(revision.path, source.encode(revision.after))
+        raise UsageError(f"{revision.path}: changed while it was tried; nothing was written")
+    return source.encode(revision.after)
+
+
+def _patch(revision: Revision) -> bytes:
+    """Return a patch of one file in its encoding, of the file that a link leads to."""
+    from leakcheck.report.cure import patch
+    from leakcheck.static.files import decode
+
+    encoding = decode(Path(revision.path).read_bytes()).encoding
+    is_marked = encoding == "utf-8-sig"
+    mark = "\ufeff" if is_marked else ""
+    path = os.path.relpath(os.path.realpath(revision.path), os.path.realpath(os.curdir))
+    told = replace(revision, path=path, before=mark + revision.before, after=mark + revision.after)
+    old, new, *lines = patch((told,)).split("\n")
+    names = (os.fsencode(each) for each in (old, new))
+    text = "\n".join(lines).encode("utf-8" if is_marked else encoding)
+    return b"\n".join((*names, text))
 
 
 def _begin(count: int) -> None:

@@ -14,7 +14,7 @@ from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import Taken
-from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
+from leakcheck.cure.varying import logged, renamed_alike, says_other, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Report, Suspect
 from leakcheck.runtime.readings.meters import is_of_device
@@ -274,8 +274,8 @@ class CureSearch:
         if renamed_alike(before.files, again.files, now.files):
             found |= {"files"}
         if logged(before.stderr) != logged(again.stderr):
-            lacks = says_less(before.stderr, again.stderr, now.stderr)
-            found |= set() if lacks else {"stderr"}
+            differs = says_other(before.stderr, again.stderr, now.stderr)
+            found |= set() if differs else {"stderr"}
         return found
 
     def _unsteady(self) -> set[str]:

@@ -1,8 +1,9 @@
 """Which files a program wrote, and what is in them when it has ended.
 
-What Python's functions open is noted, and what torch.save is given, which C++ opens; what else C++
-opens is found by its time in the working directory. An audit hook would see a little more, and is
-called at each `id()`: with one a look at the heap takes five times as long.
+What Python's functions open is noted, what it is called once it is moved, and what torch.save is
+given, which C++ opens; what else C++ opens is found by its time in the working directory. An audit
+hook would see a little more, and is called at each `id()`: with one a look at the heap takes five
+times as long.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from leakcheck.runtime.clock.imports import when_loaded
 MOST_LOOKED_AT = 20_000  # files below the working directory: a data set may lie there
 _WRITES = {"w", "a", "x", "+"}  # in a mode
 _CHUNK_BYTES = 1 << 20
-_PATHS = ("file", "path", "f")  # what `open`, `os.open` and `torch.save` call theirs
+_PATHS = ("file", "path", "f", "dst")  # what `open`, `os.open`, `torch.save` and moves call theirs
+_MOVES = ("replace", "rename", "link")  # shutil.move renames, or copies with `open`
 
 
 class Written:
@@ -38,14 +40,21 @@ class Written:
         self._pid = os.getpid()
         builtins.open = io.open = _Open(io.open, self._note, _opens_to_write)
         os.open = _Open(os.open, self._note, _is_flagged_to_write)
+        for name in _MOVES:
+            setattr(os, name, _Open(getattr(os, name), self._note, _is_moved, at=1))
         when_loaded("torch.serialization", self._wrap_save)
 
     def hashes(self) -> dict[str, int]:
         """Return a hash of each file's bytes by its path, relative to the working directory."""
-        paths = sorted({*self._paths, *self._touched()})
+        paths = sorted({*self._noted(), *self._touched()})
         hashed = ((path, _hash(path)) for path in paths if not path.startswith(self._apart))
         known = ((path, crc) for path, crc in hashed if crc is not None)
         return {path.removeprefix(self._folder + os.sep): crc for path, crc in known}
+
+    def _noted(self) -> Iterator[str]:
+        """Yield the files that were noted, and those in the folders that were moved."""
+        for path in self._paths:
+            yield from islice(_files_below(path), MOST_LOOKED_AT) if os.path.isdir(path) else [path]
 
     def _note(self, path: str) -> None:
         if os.getpid() == self._pid:
@@ -96,6 +105,11 @@ def _opens_to_write(mode: str = "r", *_: Any, **__: Any) -> bool:
 def _is_flagged_to_write(flags: int = os.O_RDONLY, *_: Any, **others: Any) -> bool:
     """Whether a path is opened to write, and is not of a directory that is open."""
     return bool(flags & (os.O_WRONLY | os.O_RDWR)) and others.get("dir_fd") is None
+
+
+def _is_moved(*_: Any, **others: Any) -> bool:
+    """Whether the new name is not of a directory that is open."""
+    return others.get("dst_dir_fd") is None
 
 
 def _is_saved(*_: Any, **__: Any) -> bool:

@@ -67,7 +67,7 @@ def test_of_a_file_that_was_never_loaded_no_line_ran(noted):
 @pytest.mark.parametrize(
     "text",
     [
-        "compile = list\n@compile\ndef f(x): pass\n",
+        "compile = id\n@compile\ndef f(x): pass\n",
         "def f(x): pass\nif 0:\n    torch.compile(f)\n",
         "class M(list):\n    def f(self): pass\nif 0:\n    torch.jit.script(M())\n",
     ],

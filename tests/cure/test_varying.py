@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakcheck.cure.varying import logged, renamed_alike, says_less, varying, without
+from leakcheck.cure.varying import logged, renamed_alike, says_other, varying, without
 
 ONE = "step 10 loss 0.53 in 1.2 s\nstep 20 loss 0.50 in 1.4 s\n"
 OTHER = "step 10 loss 0.53 in 1.3 s\nstep 20 loss 0.50 in 1.4 s\n"
@@ -41,8 +41,8 @@ def test_of_a_log_what_two_runs_have_in_common_is_compared():
     one = "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n"
     other = "12%|#  | 2.9it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n"
 
-    assert not says_less(one, other, "40%|## | 9it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n")
-    assert says_less(one, other, "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.6\n")
+    assert not says_other(one, other, "40%|## | 9it/s\repoch 1: mean 0.5\nepoch 2: mean 0.7\n")
+    assert says_other(one, other, "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.6\n")
 
 
 def test_a_warning_is_no_line_of_a_log():
@@ -52,9 +52,28 @@ def test_a_warning_is_no_line_of_a_log():
     assert logged("first\na.py:3: UserWarning: old\nsecond\n") == ["first", "second"]
 
 
+LOG = "epoch 1: {} s, mean 0.5\nepoch 2: {} s, mean {mean}\n"
+
+
+def test_of_a_log_a_number_beside_a_time_is_compared():
+    one, other = LOG.format(0.1, 0.2, mean=0.7), LOG.format(0.2, 0.2, mean=0.7)
+
+    assert not says_other(one, other, LOG.format(0.3, 0.4, mean=0.7))
+    assert says_other(one, other, LOG.format(0.3, 0.4, mean=0.6))
+    assert says_other(one, other, LOG.format(0.3, 0.4, mean=0.7) + "the mean is odd\n")
+
+
+def test_of_numbers_without_words_the_one_that_varies_is_left_out():
+    one, other = "0.5\n0.7\n1.31\n", "0.5\n0.7\n1.29\n"
+
+    assert without(one, varying(one, other)) == "0.5\n0.7\n#"
+    assert says_other(one, other, "0.5\n0.6\n1.30\n")
+    assert not says_other(one, other, "0.5\n0.7\n1.30\n")
+
+
 @given(st.text(), st.text())
-def test_a_log_says_no_less_than_itself(one, other):
-    assert not says_less(one, other, one)
+def test_a_log_says_nothing_other_than_itself(one, other):
+    assert not says_other(one, other, one)
 
 
 def test_files_of_other_names_in_each_run_are_the_same_by_what_is_in_them():

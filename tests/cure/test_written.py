@@ -81,3 +81,20 @@ def test_what_torch_and_the_system_write_elsewhere_is_found_too(tmp_path):
     found = written(tmp_path / "work", code)
 
     assert [os.path.basename(path) for path in found] == ["a.txt", "b.pt", "c.pt"]
+
+
+def test_what_is_moved_has_its_new_name(tmp_path):
+    (tmp_path / "work").mkdir()
+    code = """
+    import os, pathlib, shutil
+    open("../x.tmp", "w").close()
+    os.replace("../x.tmp", "../x.json")
+    pathlib.Path("../y.tmp").write_text("y")
+    pathlib.Path("../y.tmp").rename("../y.json")
+    os.mkdir("../saving")
+    open("../saving/z", "w").close()
+    shutil.move("../saving", "../saved")
+    """
+    found = written(tmp_path / "work", code)
+
+    assert [os.path.relpath(path, tmp_path) for path in found] == ["saved/z", "x.json", "y.json"]
