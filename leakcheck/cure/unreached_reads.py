@@ -13,15 +13,20 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.reads import ADDS, bound_names, last_part
+from leakcheck.cure.reads import bound_names, last_part
 from leakcheck.cure.sites import SourceTree
 from leakcheck.model import Holder, Reason
+from leakcheck.source.words import words
 
 _LEARNS = ("backward", "grad", "vjp", "jvp")
 _TAKES_NUMBERS = frozenset(
     {"print", "float", "int", "str", "bool", "len", "sum", "min", "max", "round"}
 )
 _ALL_OF_IT = ("vars", "getattr", "asdict")  # by which an attribute is read without its name
+# of which the result is not asked for: they put in or take out, and read nothing
+_CHANGES = frozenset[str]().union(
+    *(words("methods", each) for each in ("add", "take", "take_if_there", "clear"))
+)
 _DISPLAYS = (
     cst.Dict, cst.List, cst.Tuple, cst.Set, cst.Element, cst.DictElement, cst.StarredElement,
 )  # fmt: skip
@@ -146,7 +151,7 @@ class Taken:
         return self.source.start(node)[0] <= line <= self.source.ranges[node].end.line
 
     def _only_fills(self, name: cst.Name) -> bool:
-        """Whether a mention binds the name, or puts something in, and reads nothing."""
+        """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
         value: cst.CSTNode = name
         for outer in self.source.around(name):
             match outer:
@@ -158,7 +163,7 @@ class Taken:
                     return True
                 case cst.AnnAssign(target=target) | cst.AugAssign(target=target):
                     return target is value
-                case cst.Attribute(attr=cst.Name(value=method)) if method in ADDS:
+                case cst.Attribute(attr=cst.Name(value=method)) if method in _CHANGES:
                     call = self.source.parents[outer]
                     return isinstance(self.source.parents[call], cst.Expr)
                 case _:

@@ -79,8 +79,10 @@ def test_a_value_that_is_read_in_a_line_that_did_not_run_may_be_missed():
     assert late("print(loss)").missed_value({6}) is None
 
 
-@pytest.mark.parametrize("code", ["total = 0", "total.append(loss)", "del total[0]", "total += 1"])
-def test_what_only_fills_or_begins_anew_reads_nothing(code):
+@pytest.mark.parametrize(
+    "code", ["total = 0", "total.append(loss)", "total.clear()", "del total[0]", "total += 1"]
+)
+def test_what_only_fills_empties_or_begins_anew_reads_nothing(code):
     assert late(code).missed_value({6}) is None
 
 
