@@ -13,7 +13,7 @@ from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
-from leakcheck.cure.unreached_reads import Taken
+from leakcheck.cure.unreached_reads import Taken, may_miss
 from leakcheck.cure.varying import logged, renamed_alike, says_other, varying, without
 from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
 from leakcheck.model import Reason, Report, Suspect
@@ -25,7 +25,7 @@ ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 PER_TURN = 3  # edits of one row, before those of the next: each of a pair, and both
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
-MOST_FILES = 32  # of the program's own, that are searched for what may miss something: 0.1 s each
+MOST_FILES = 32  # of the program's own, in which a line may miss something: each may be parsed
 Texts = Mapping[str, str]
 Asked = Mapping[str, Collection[int]]  # lines by file, of which a run notes whether they ran
 RunTexts = Callable[[Texts, "int | None", str, bool, Asked], Trial]
@@ -153,12 +153,12 @@ class CureSearch:
         """Yield the files of the edited program, in which something may miss what an edit takes."""
         if not proposal.candidate.loses:
             return
+        holder = suspect.holder.named
         for path in sorted(self._paths(suspect) | {*self._base.loaded[:MOST_FILES]}):
             text = self._text(path, proposal.texts)
-            source = read(text) if text is not None else None
-            if source is not None:
-                edited = _changed_lines(self._originals[path], text or "")
-                yield Taken(source, path, suspect.holder.named, edited)
+            source = read(text) if text is not None and may_miss(text, holder) else None
+            if text is not None and source is not None:
+                yield Taken(source, path, holder, _changed_lines(self._originals[path], text))
 
     @staticmethod
     def _missed(taken: Sequence[Taken], lost: Lost, after: Trial) -> Reason | None:

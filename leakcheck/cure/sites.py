@@ -140,7 +140,7 @@ class LeakSite:
         return place.start.line <= self.line <= place.end.line
 
 
-@lru_cache(maxsize=8)  # the script and the files of a leak, each asked about for every edit
+@lru_cache(maxsize=40)  # the program's own files, each asked about for every edit
 def read(text: str) -> SourceTree | None:
     """Parse a file; None when it cannot be."""
     try:

@@ -34,6 +34,12 @@ _MAKE_RECORDS = ("dict", "SimpleNamespace", "types.SimpleNamespace")
 _STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 
 
+def may_miss(text: str, holder: Holder) -> bool:
+    """Say whether a file may have a line that misses what an edit takes, without parsing it."""
+    named = bool(holder.name) and holder.name in text
+    return named or any(f"{each}(" in text for each in (*_LEARNS, *_ALL_OF_IT))
+
+
 @dataclass(frozen=True, eq=False)
 class Taken:
     """One file of an edited program, and what the edit takes: what a holder of this name holds.

@@ -173,6 +173,19 @@ def test_how_much_is_kept_may_be_printed_and_is_no_result(fix):
     ) in ended.stdout
 
 
+def test_what_a_branch_that_did_not_run_may_need_is_not_proved_away(fix):
+    warm_up = "curve.append(loss)\n    if step > 500:\n        loss = loss + curve[-1]"
+
+    ended, answer = fix(training(before="curve = []", middle=warm_up), "--tries", "2")
+
+    assert ended.returncode == 2
+    assert outcomes(answer) == {"item": "unclear", "detach": "unclear"}
+    assert (
+        "`loss = loss + curve[-1]` (train.py:13) may need the graph, and the run did"
+        in ended.stdout
+    )
+
+
 def test_of_a_program_that_never_prints_the_same_it_cannot_tell(fix):
     source = training("import os; log = []", "log.append(loss)", "os.urandom(8).hex()")
 
