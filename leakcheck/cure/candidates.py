@@ -20,7 +20,8 @@ _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
 _OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes", "shared-memory")
 Make = Callable[[LeakSite, str], Iterator[str]]
-Lost = Literal["", "graph", "number", "value"]  # what a later statement may miss
+# what another statement may miss; "again": that a graph can be gone through once more
+Lost = Literal["", "graph", "again", "number", "value"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ TABLE = (
         graphs.function_without_grad,
         loses="graph",
     ),
-    Candidate("graph", TITLES["graph"], _ANY, graphs.graph_let_go, loses="graph"),
+    Candidate("graph", TITLES["graph"], _ANY, graphs.graph_let_go, loses="again"),
     Candidate("gradients", "drop the gradients as the step ends", _GRAPH, graphs.gradients_dropped),
     Candidate("weak-hook", "let the hook refer to its object weakly", _GRAPH, hooks.hooked_weakly),
     Candidate("handle", "remove the hook as the step ends", _ANY, hooks.handle_removed),

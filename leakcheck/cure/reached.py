@@ -18,11 +18,14 @@ from leakcheck.runtime.clock import ticks
 _UNREACHED, _REACHED = "__leakcheck_unreached__", "__leakcheck_reached__"
 _BLOCKS = ("body", "orelse", "finalbody")
 _SCRIPTS = frozenset({"script", "script_method"})
-Lines = Mapping[str, Collection[int]]  # of files, by their real paths
+Lines = Mapping[str, Collection[int]]  # of files by their paths
 
 
 class Reached:
-    """Notes which of the lines that are asked for are run, and which files are loaded."""
+    """Notes which of the lines that are asked for are run, and which files are loaded.
+
+    `asked`: by real paths.
+    """
 
     def __init__(self, asked: Lines) -> None:
         self._asked = asked

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from leakcheck.cure.candidates import Candidate, Lost, proposals
 from leakcheck.cure.outcome import best, compared, growing, outcome, stays
+from leakcheck.cure.reached import Lines
 from leakcheck.cure.reads import added_at, added_to
 from leakcheck.cure.sites import LeakSite, read
 from leakcheck.cure.sizes import names_of, without_sizes
@@ -27,12 +28,12 @@ PER_TURN = 3  # edits of one row, before those of the next: each of a pair, and 
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
 MOST_FILES = 32  # of the program's own, in which a line may miss something: each may be parsed
 Texts = Mapping[str, str]
-Asked = Mapping[str, Collection[int]]  # lines by file, of which a run notes whether they ran
-RunTexts = Callable[[Texts, "int | None", str, bool, Asked], Trial]
+RunTexts = Callable[[Texts, "int | None", str, bool, Lines], Trial]
 
 _MISSED: Mapping[Lost, Callable[[Taken, Collection[int]], Reason | None]] = {
     "": lambda taken, unreached: None,
     "graph": Taken.missed_graph,
+    "again": Taken.missed_again,
     "number": Taken.missed_tensor,
     "value": Taken.missed_value,
 }
@@ -194,7 +195,10 @@ class CureSearch:
 
     def _try(self, proposal: _Proposal, suspect: Suspect) -> Attempt:
         candidate, texts = proposal.candidate, proposal.texts
-        at_once = candidate.loses == "graph"  # what is limited or emptied grows for a while
+        at_once = candidate.loses in (
+            "graph",
+            "again",
+        )  # what is limited or emptied grows for a while
         taken = [*self._taken(proposal, suspect)]
         asked = {each.path: each.asked() for each in taken}
         after = self.run(texts, self._stop_at, suspect.fingerprint, at_once, asked)

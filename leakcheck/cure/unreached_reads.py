@@ -76,6 +76,13 @@ class Taken:
                 return self._reason("backward-later", read)
         return None
 
+    def missed_again(self, unreached: Collection[int]) -> Reason | None:
+        """Return where a graph may be gone through once more that the run did not come to."""
+        for call in self._learning:
+            if self._line(call) in unreached and self._ran(call, unreached):
+                return self._reason("backward-later", call)
+        return None
+
     def missed_value(self, unreached: Collection[int]) -> Reason | None:
         """Return where what is kept may be read that the run did not come to."""
         return next((self._reason("read-later", each) for each in self._missed(unreached)), None)

@@ -58,6 +58,11 @@ def test_a_backward_from_what_was_learned_from_elsewhere_was_compared_there():
     assert late("scaler.scale(loss).backward()").missed_graph({6}) is None
 
 
+def test_a_second_backward_needs_a_graph_that_is_retained_whatever_it_goes_through():
+    assert late("loss.backward()").missed_again({6}) == backward("loss.backward()")
+    assert late("loss.backward()").missed_again(set()) is None
+
+
 def test_what_another_loss_is_made_of_may_need_the_graph():
     code = "loss = loss + 0.5 * total"
 
