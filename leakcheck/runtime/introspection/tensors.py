@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from leakcheck.runtime.introspection.objects import tensor_type
 
 Answer = TypeVar("Answer")
+# up to 2.9 torch warns of an object that a thread lets go of in C++ while a look refers to it; from
+# 2.10 on the object stays (pytorch/pytorch#167564)
+_REFERRED_TO = r"Deallocating \w+ that still has live PyObject references"
+_STAYS_FROM = (2, 10)
+
+
+def warn_of_no_reference() -> None:
+    """Keep torch from warning of what looks at the heap refer to, where it would."""
+    version = str(getattr(sys.modules.get("torch"), "__version__", "")).split(".")
+    known = [int(each) for each in version[:2] if each.isdigit()]
+    if known and tuple(known) < _STAYS_FROM:
+        warnings.filterwarnings("ignore", message=_REFERRED_TO)
 
 
 def numel_of(tensor: Any) -> int:

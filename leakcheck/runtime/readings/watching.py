@@ -343,8 +343,10 @@ class Watch:
 
     def _census_once_torch_is_there(self) -> Census | None:
         if self._census is None and hasattr(sys.modules.get("torch"), "autograd"):
+            from leakcheck.runtime.introspection.tensors import warn_of_no_reference
             from leakcheck.runtime.readings.census import Census
 
+            warn_of_no_reference()
             self._census = Census()
         return self._census
 
