@@ -18,6 +18,7 @@ from leakcheck.runtime.clock import ticks
 _UNREACHED, _REACHED = "__leakcheck_unreached__", "__leakcheck_reached__"
 _BLOCKS = ("body", "orelse", "finalbody")
 _SCRIPTS = frozenset({"script", "script_method"})
+_COMPILERS = frozenset({"compile", "jit", "njit", "script", "trace", "vectorize"})
 Lines = Mapping[str, Collection[int]]  # of files by their paths
 
 
@@ -33,8 +34,10 @@ class Reached:
         self._left: list[bool] = []  # by number: no class of ours, as torch.compile reads it
         self._unknown: set[tuple[str, int]] = set()
         self._loaded: dict[str, None] = {}
-        setattr(builtins, _UNREACHED, self._left)
-        setattr(builtins, _REACHED, _noting(self._left))
+        names = {_UNREACHED: self._left, _REACHED: _noting(self._left)}
+        ticks.names.update(names)  # to torch.compile a list is no constant where it is a builtin
+        for name, value in names.items():
+            setattr(builtins, name, value)
         ticks.rewrites.append(self._rewrite)
 
     def loaded(self) -> tuple[str, ...]:
@@ -43,9 +46,13 @@ class Reached:
 
     def unreached(self) -> list[tuple[str, int]]:
         """Return the lines that were asked for and did not run."""
-        reached = {place for place, left in zip(self._places, self._left, strict=True) if not left}
+        marks = [*zip(self._places, self._left, strict=True)]
+        left = {
+            place for place, is_left in marks if is_left
+        }  # one part of `if late: f()` is enough
+        known = {place for place, _ in marks} | self._unknown
         asked = {(path, line) for path, lines in self._asked.items() for line in lines}
-        return sorted(asked - reached - self._unknown)
+        return sorted(left | (asked - known))
 
     def _rewrite(self, tree: ast.Module, path: str) -> None:
         self._loaded[path] = None
@@ -81,7 +88,10 @@ class _Marking(ast.NodeTransformer):
     ) -> None:
         self._reached, self._path, self._lines = reached, path, lines
         self._scripts = any(
-            isinstance(node, ast.Attribute) and node.attr in _SCRIPTS for node in ast.walk(tree)
+            isinstance(node, ast.Attribute)
+            and node.attr in _SCRIPTS
+            and ast.unparse(node.value).endswith("jit")
+            for node in ast.walk(tree)
         )
         self._compiled = frozenset(_handed_to_compilers(tree))
 
@@ -106,7 +116,7 @@ class _Marking(ast.NodeTransformer):
         return node
 
     def _marked(self, statement: ast.stmt) -> list[ast.stmt]:
-        line = _first_line(statement)
+        line = statement.lineno
         if line not in self._lines or _must_be_first(statement):
             return [statement]
         number = self._reached.number((self._path, line))
@@ -120,14 +130,8 @@ class _Marking(ast.NodeTransformer):
     def _left_alone(self, node: ast.AST) -> ast.AST:
         for part in ast.walk(node):
             if isinstance(part, ast.stmt):
-                self._reached.leave((self._path, _first_line(part)))
+                self._reached.leave((self._path, part.lineno))
         return node
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
-    first: int = min([statement.lineno, *(each.lineno for each in decorators)])
-    return first
 
 
 def _must_be_first(statement: ast.stmt) -> bool:
@@ -140,7 +144,7 @@ def _must_be_first(statement: ast.stmt) -> bool:
 def _handed_to_compilers(tree: ast.Module) -> list[str]:
     """Return the names of what is given to a function such as `torch.compile`."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    compiled = (call for call in calls if ticks.compiles(call.func))
+    compiled = (call for call in calls if _COMPILERS & {*ast.unparse(call.func).split(".")})
     return [
         part.id
         for call in compiled

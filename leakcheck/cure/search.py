@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -299,8 +300,8 @@ def _texts(attempt: Attempt) -> Texts:
 
 def _changed_lines(before: str, after: str) -> frozenset[int]:
     """Return the lines of an edited text that are not as they were."""
-    lines = before.splitlines(), after.splitlines()
-    found = SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
+    was, now = (re.split(r"\r\n|\r|\n", text) for text in (before, after))  # Python's lines
+    found = SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
     changed = (range(at, max(end, at + 1)) for tag, _, _, at, end in found if tag != "equal")
     return frozenset(each + 1 for lines in changed for each in lines)
 

@@ -27,11 +27,14 @@ _ALL_OF_IT = ("vars", "getattr", "asdict")  # by which an attribute is read with
 _CHANGES = frozenset[str]().union(
     *(words("methods", each) for each in ("add", "take", "take_if_there", "clear"))
 )
+_PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
 _DISPLAYS = (
     cst.Dict, cst.List, cst.Tuple, cst.Set, cst.Element, cst.DictElement, cst.StarredElement,
 )  # fmt: skip
+_CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Ellipsis)
+_NO_VALUES = frozenset({"torch", "autograd", "self", "True", "False", "None", *_LEARNS})
 _MAKE_RECORDS = ("dict", "SimpleNamespace", "types.SimpleNamespace")
-_STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+_STATEMENTS = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.BaseCompoundStatement)
 
 
 def may_miss(text: str, holder: Holder) -> bool:
@@ -55,26 +58,26 @@ class Taken:
     def asked(self) -> set[int]:
         """Return the lines that may miss it: the first of each statement, and of its function."""
         nodes = [*self._reads, *self._learning]
-        functions = (self._function(each) for each in nodes)
-        begins = (each.body for each in functions if each is not None)
-        firsts = [each.body[0] for each in begins if isinstance(each, cst.IndentedBlock)]
-        return {self._line(each) for each in (*nodes, *firsts)}
+        firsts = (self._first_line(self._function(each)) for each in nodes)
+        return {self._line(each) for each in nodes} | {line for line in firsts if line}
 
     def missed_graph(self, unreached: Collection[int]) -> Reason | None:
         """Return where a gradient may be asked for that the run did not come to."""
         left = [call for call in self._learning if self._line(call) in unreached]
         came_to = [call for call in self._learning if call not in left]
-        learned = set[str]().union(*map(self._names_in, came_to))
+        learned = set[str]().union(*map(self._values_in, came_to))
         for call in left:
-            names = self._names_in(call)
+            names = self._values_in(call)
             alone = self._ran(call, unreached) and names.isdisjoint(learned)
             if alone or names & self._names:
                 return self._reason("backward-later", call)
-        learned = learned.union(*map(self._names_in, left))
-        for read in self._missed(unreached):
-            if self._derived(self._bound_by(self._statement(read))) & learned:
-                return self._reason("backward-later", read)
-        return None
+        learned = learned.union(*map(self._values_in, left))
+        missed = self._missed(unreached)
+        bound = [(read, self._bound.get(self._statement(read), set())) for read in missed]
+        if not self._derived(set[str]().union(*(names for _, names in bound))) & learned:
+            return None
+        found = (read for read, names in bound if self._derived(names) & learned)
+        return next((self._reason("backward-later", read) for read in found), None)
 
     def missed_again(self, unreached: Collection[int]) -> Reason | None:
         """Return where a graph may be gone through once more that the run did not come to."""
@@ -103,29 +106,33 @@ class Taken:
         known = {self.holder.name} - {""}
         if not known:
             return known
-        assigned = [each for each in self.source.all(cst.Assign) if self._hands_on(each.value)]
+        handed = [each for each in self._flows if self._hands_on(each[0])]
+        pairs = [(self._mentions_in(node), bound) for node, _, bound in handed]
         while True:
-            more = (
-                last_part(name)
-                for each in assigned
-                if self._names_in(each.value) & known
-                for target in each.targets
-                for name in bound_names(target.target, self.source)
-            )
-            if known.issuperset(found := set(more)):
+            found = set[str]().union(*(bound for read, bound in pairs if read & known))
+            if known.issuperset(found):
                 return known
             known |= found
+
+    def _mentions_in(self, value: cst.CSTNode) -> set[str]:
+        """Return the names in a part of the source that may be those of the holder."""
+        found = _Names()
+        value.visit(found)
+        return {each.value for each in found.nodes if self._may_be_it(each)}
 
     @cached_property
     def _classes(self) -> frozenset[str]:
         return frozenset(each.name.value for each in self.source.all(cst.ClassDef))
 
-    def _hands_on(self, value: cst.BaseExpression) -> bool:
-        """Say whether a value is, or has in it as it is, what it names."""
+    def _hands_on(self, node: cst.CSTNode) -> bool:
+        """Say whether a statement binds what is, or has in it as it is, what it names."""
+        if not isinstance(node, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
+            return False
+        value = node.value
         if isinstance(value, cst.Call):
             made = self.source.text(value.func)
             return made in _MAKE_RECORDS or made in self._classes
-        return isinstance(value, (cst.Name, cst.Attribute, *_DISPLAYS))
+        return isinstance(value, (cst.Name, cst.Attribute, cst.NamedExpr, *_DISPLAYS))
 
     @cached_property
     def _reads(self) -> list[cst.CSTNode]:
@@ -186,12 +193,26 @@ class Taken:
     def _reads_any(self, call: cst.Call) -> bool:
         """`vars(model)`, and `getattr(model, name)`, where nothing says which name."""
         function = self.source.text(call.func)
-        if function not in _ALL_OF_IT:
+        if last_part(function) not in _ALL_OF_IT or self._is_of_none(call):
             return False
-        name = call.args[1].value if function == "getattr" and len(call.args) > 1 else None
+        name = (
+            call.args[1].value if last_part(function) == "getattr" and len(call.args) > 1 else None
+        )
         if isinstance(name, cst.SimpleString):
             return name.evaluated_value == self.holder.name
         return True
+
+    def _is_of_none(self, call: cst.Call) -> bool:
+        """Whether it asks a module, or the arguments of the program, which hold none of it."""
+        asked = self.source.text(call.args[0].value) if call.args else ""
+        parsed = (each for each in self.source.all(cst.Assign) if _parses(self.source, each.value))
+        bound = {name for each in parsed for name in self._flow(each)[1]}
+        return asked in bound or asked in self._imported
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        aliases = (each for each in self.source.all(cst.ImportAlias))
+        return frozenset(each.evaluated_alias or each.evaluated_name for each in aliases)
 
     def _does_with_a_number(self, name: cst.CSTNode) -> bool:
         """Whether a value is printed or computed with, and asked for nothing that a tensor has."""
@@ -223,38 +244,98 @@ class Taken:
         calls = self.source.all(cst.Call)
         return [call for call in calls if last_part(self.source.text(call.func)) in _LEARNS]
 
+    def _values_in(self, value: cst.BaseExpression) -> set[str]:
+        """Return the names of what a call goes back through: of `scaler.scale(loss)` the loss."""
+        match value:
+            case cst.Call(func=function, args=args):
+                given = set[str]().union(
+                    *(self._values_in(each.value) for each in args if each.keyword is None)
+                )
+                owner = function.value if isinstance(function, cst.Attribute) else None
+                return given or (self._values_in(owner) if owner is not None else given)
+            case cst.BinaryOperation(left=left, right=right):
+                return self._values_in(left) | self._values_in(right)
+        return self._names_in(value)
+
     def _ran(self, node: cst.CSTNode, unreached: Collection[int]) -> bool:
         """Whether the function around ran at all: of others nobody knows whether they belong."""
-        function = self._function(node)
-        if function is None or not isinstance(function.body, cst.IndentedBlock):
-            return True
-        return self._line(function.body.body[0]) not in unreached
+        return self._first_line(self._function(node)) not in unreached
+
+    def _first_line(self, function: cst.FunctionDef | None) -> int:
+        """Return the line of a function's first statement that is run and marked; 0 for none."""
+        for each in function.body.body if function is not None else ():
+            match each:
+                case cst.SimpleStatementLine(body=[cst.Expr(value=value)]) if isinstance(
+                    value, _CONSTANTS
+                ):
+                    continue
+            return self._line(each)
+        return 0
 
     def _derived(self, names: set[str]) -> set[str]:
         """Return names and those of what is computed from them, in this file."""
-        binding = (*self.source.all(cst.Assign), *self.source.all(cst.AugAssign))
-        pairs = [(self._names_in(each), self._bound_by(each)) for each in binding]
         while True:
-            found = set[str]().union(*(bound for read, bound in pairs if read & names))
+            found = set[str]().union(*(bound for _, read, bound in self._flows if read & names))
             if names.issuperset(found):
                 return names
             names = names | found
 
-    def _bound_by(self, node: cst.CSTNode) -> set[str]:
-        """Return the last words of the names that statements give a value."""
-        found: set[str] = set()
-        for part in node.body if isinstance(node, cst.SimpleStatementLine) else [node]:
-            if isinstance(part, (cst.Assign, cst.AugAssign)):
-                targets = part.targets if isinstance(part, cst.Assign) else [part]
-                bound = (bound_names(each.target, self.source) for each in targets)
-                found.update(last_part(name) for names in bound for name in names)
+    @cached_property
+    def _flows(self) -> list[tuple[cst.CSTNode, set[str], set[str]]]:
+        """What is computed from what: parts of the source with the names they read and bind."""
+        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)
+        nodes = [
+            each
+            for kind in (*kinds, cst.WithItem, cst.Return, cst.Call)
+            for each in self.source.all(kind)
+        ]
+        found = ((each, *self._flow(each)) for each in nodes)
+        return [(node, read, bound) for node, read, bound in found if bound]
+
+    def _flow(self, node: cst.CSTNode) -> tuple[set[str], set[str]]:
+        """Return the names that a part of the source reads, and those that get what it makes."""
+        match node:
+            case cst.Assign(targets=targets, value=value):
+                bound = set[str]().union(*(self._held_by(each.target) for each in targets))
+                return self._names_in(value), bound
+            case cst.AnnAssign(target=target, value=cst.CSTNode() as value):
+                return self._names_in(value), self._held_by(target)
+            case (
+                cst.AugAssign(target=target, value=value)
+                | cst.NamedExpr(target=target, value=value)
+            ):
+                return self._names_in(value), self._held_by(target)
+            case cst.For(target=target, iter=value) | cst.CompFor(target=target, iter=value):
+                return self._names_in(value), self._held_by(target)
+            case cst.WithItem(item=value, asname=cst.AsName(name=target)):
+                return self._names_in(value), self._held_by(target)
+            case cst.Return(value=cst.CSTNode() as value):
+                function = self._function(node)
+                return self._names_in(value), {function.name.value} if function else set()
+            case cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value=method)), args=args):
+                given = set[str]().union(*(self._names_in(each.value) for each in args))
+                return given, self._held_by(held) if method in _CHANGES else set()
+        return set(), set()
+
+    def _held_by(self, target: cst.BaseExpression) -> set[str]:
+        """Return the last words of the names that a target binds, or puts something into."""
+        if isinstance(target, cst.Subscript):
+            return self._held_by(target.value)
+        return {last_part(name) for name in bound_names(target, self.source)}
+
+    @cached_property
+    def _bound(self) -> dict[cst.CSTNode, set[str]]:
+        """The names that get what each statement makes, without those of the statements in it."""
+        found: dict[cst.CSTNode, set[str]] = {}
+        for node, _, bound in self._flows:
+            found.setdefault(self._statement(node), set()).update(bound)
         return found
 
     def _names_in(self, node: cst.CSTNode) -> set[str]:
         """Return the names in a part of the source, without the module torch."""
         found = _Names()
         node.visit(found)
-        return found.names - {"torch", "autograd", "self", *_LEARNS}
+        return {each.value for each in found.nodes} - _NO_VALUES
 
     def _function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         around = self.source.around(node)
@@ -273,10 +354,15 @@ class Taken:
         return Reason.of(code, code=told, path=self.path, line=self._line(node))
 
 
+def _parses(source: SourceTree, value: cst.BaseExpression) -> bool:
+    """Whether a value is what an ArgumentParser makes."""
+    return isinstance(value, cst.Call) and last_part(source.text(value.func)) in _PARSE
+
+
 class _Names(cst.CSTVisitor):
     def __init__(self) -> None:
         super().__init__()
-        self.names: set[str] = set()
+        self.nodes: list[cst.Name] = []
 
     def visit_Name(self, node: cst.Name) -> None:
-        self.names.add(node.value)
+        self.nodes.append(node)

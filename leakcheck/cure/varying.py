@@ -15,7 +15,10 @@ from itertools import count
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 # the time in front of a line of a log, and a warning, with the line of the source that it quotes
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d|\d\d?:\d\d(:\d\d([.,]\d+)?)?")
-_WARNING = re.compile(r"^.+:\d+: \w*Warning: (?:(?:.*\n){1,4}? {2}\S.*\n?|.*\n?)", re.MULTILINE)
+_WARNING = re.compile(
+    r"(?:^|(?<=[\]\r]))[^\]\r\n]+:\d+: \w*Warning: (?:(?:.*\n){1,4}? {2}\S.*\n?|.*\n?)",
+    re.MULTILINE,
+)
 Files = tuple[tuple[str, int], ...]  # each with a hash of what is in it
 Varying = frozenset[tuple[str | int, int]]  # a line by its words or place, and which number of it
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -55,9 +58,12 @@ def says_other(one: str, other: str, edited: str) -> bool:
         return True
     columns, others, now = map(_columns, (first, second, third))
     agreed = {at for at in columns.keys() & others.keys() if columns[at] == others[at]}
-    if any(columns[at] != now.get(at) for at in agreed):
-        return True
     numbers = frozenset((columns.keys() | others.keys() | now.keys()) - agreed)
+    drawn = {line for line, _ in numbers}  # as often as the clock says, if it is a bar
+    for at in agreed:
+        was, is_now = columns[at], now.get(at, [])
+        if set(was) != set(is_now) if at[0] in drawn else was != is_now:
+            return True
     whole = [
         Counter(line for place, line in enumerate(each) if _blanked(line, place, numbers) == line)
         for each in (first, second, third)
@@ -99,8 +105,8 @@ def _blanked(line: str, place: int, numbers: Varying) -> str:
 
 
 def _called(words: str, place: int) -> str | int:
-    """Return what a line is known by: its words, its place if it has none."""
-    return words if _WORDS.search(words) else place
+    """Return what a line is known by: its words, not how a bar is drawn; its place without any."""
+    return " ".join(_WORDS.findall(words)) or place
 
 
 def _words(line: str) -> str:

@@ -48,10 +48,17 @@ def noted(monkeypatch, tmp_path):
 def test_the_lines_that_did_not_run_are_told(noted):
     every = list(range(1, 19))
 
-    left, _ = noted(TEXT, [5, 6, 7, 8, 10, 12, 13, 14, 16, 18], "assert mean([1, 2]) == 3")
+    left, _ = noted(TEXT, [5, 6, 7, 8, 10, 12, 13, 14, 17, 18], "assert mean([1, 2]) == 3")
 
     assert left == [6, 8, 13, 18]
     assert noted(TEXT, every)[0][-1] == 18
+
+
+def test_a_line_ran_if_all_of_it_did(noted):
+    text = "def f(late):\n    if late: return 1\n    for each in 'ab': pass\n    return 0; 1\n"
+
+    assert noted(text, [2, 3], "f(False)")[0] == [2]
+    assert noted(text, [2, 3], "f(False), f(True)")[0] == []
 
 
 def test_of_a_file_that_was_never_loaded_no_line_ran(noted):

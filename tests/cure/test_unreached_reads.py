@@ -63,6 +63,38 @@ def test_a_second_backward_needs_a_graph_that_is_retained_whatever_it_goes_throu
     assert late("loss.backward()").missed_again(set()) is None
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "parts.append(total); loss = sum(parts)",
+        "losses['kl'] = total; loss = sum(losses.values())",
+        "loss: float = loss + total",
+        "for old in total: loss = loss + old",
+    ],
+)
+def test_what_a_loss_is_made_of_is_followed_through_lists_and_loops(code):
+    assert late(code).missed_graph({6}) is not None
+
+
+@pytest.mark.parametrize(
+    "code", ["other.backward()", "scaler.scale(other).backward()", "other.mean().backward()"]
+)
+def test_another_loss_is_no_loss_that_was_learned_from(code):
+    reached = "scaler.scale(loss).backward(retain_graph=True); loss.mean().backward()"
+    text = LOOP.replace("loss.backward()", reached)
+
+    assert taken(text.format(late=code)).missed_graph({6}) == backward(code)
+
+
+def test_a_function_with_a_docstring_ran_if_what_follows_did():
+    loop = LOOP.format(late="loss.backward()").replace("\n", "\n    ")
+    text = f"def train():\n    '''Train.'''\n    {loop}"
+
+    assert taken(text).asked() == {3, 5, 8}
+    assert taken(text).missed_again({8}) == backward("loss.backward()", 8)
+    assert taken(text).missed_again({3, 5, 8}) is None
+
+
 def test_what_another_loss_is_made_of_may_need_the_graph():
     code = "loss = loss + 0.5 * total"
 
@@ -98,12 +130,23 @@ def test_a_value_that_another_method_reads_may_be_missed():
     assert taken(METER.format(learn="total = 9"), ATTRIBUTE, 3).missed_value({6}) is None
 
 
-@pytest.mark.parametrize("code", ["vars(self)", "getattr(self, name)", "getattr(self, 'total')"])
+@pytest.mark.parametrize(
+    "code",
+    ["vars(self)", "dataclasses.asdict(self)", "getattr(self, name)", "getattr(self, 'total')"],
+)
 def test_an_attribute_may_be_read_without_its_name(code):
     assert taken(METER.format(learn=code), ATTRIBUTE, 3).missed_value({6}) == missed(code)
     assert (
         taken(METER.format(learn="getattr(self, 'mean')"), ATTRIBUTE, 3).missed_value({6}) is None
     )
+
+
+def test_arguments_and_modules_hold_nothing_of_it():
+    text = METER.format(learn="print(vars(args), getattr(models, arch))")
+    before = "import models\nargs = parser.parse_args()\n"
+
+    assert taken(before + text, ATTRIBUTE, 5).missed_value({8}) is None
+    assert taken(text, ATTRIBUTE, 3).missed_value({6}) is not None
 
 
 def test_a_local_is_one_of_its_own_function():
@@ -114,7 +157,9 @@ def test_a_local_is_one_of_its_own_function():
     assert taken(text, Holder("global", "total"), 3).missed_value({6}) == missed("return total")
 
 
-@pytest.mark.parametrize("made", ["{'losses': total}", "[total]", "dict(losses=total)", "total"])
+@pytest.mark.parametrize(
+    "made", ["{'losses': total}", "[total]", "dict(losses=total)", "total", "(last := total)"]
+)
 def test_what_it_was_handed_on_to_reads_it_too(made):
     text = "total = []\nrecord = {made}\ntotal.append(1)\nprint(record)\n"
     computed = text.format(made="len(total)")

@@ -45,6 +45,27 @@ def test_of_a_log_what_two_runs_have_in_common_is_compared():
     assert says_other(one, other, "10%|#  | 3.1it/s\repoch 1: mean 0.5\nepoch 2: mean 0.6\n")
 
 
+BAR = "\r {percent}%|{bar}| {at}/400 [00:01<00:0{left}, {rate}it/s]"
+
+
+def test_a_bar_may_be_drawn_at_other_steps():
+    first = BAR.format(percent=22, bar="██▏", at=88, left=3, rate="87.96")
+    bars = [
+        first + BAR.format(percent=44, bar="████▍", at=177, left=2, rate="88.01"),
+        first + BAR.format(percent=45, bar="████▌", at=180, left=2, rate="89.3"),
+        BAR.format(percent=21, bar="██", at=84, left=3, rate="84.1"),
+    ]
+
+    assert not says_other(*bars)
+    assert says_other(*(f"{bar}\nmean {mean}\n" for bar, mean in zip(bars, "112", strict=True)))
+
+
+def test_a_warning_beside_a_bar_leaves_the_bar():
+    warned = "\r  0%|   | 0/400 [00:00<?, ?it/s]train.py:21: UserWarning: odd\n  total += loss\n"
+
+    assert logged(warned) == ["  0%|   | 0/400 [#<?, ?it/s]"]
+
+
 def test_a_warning_is_no_line_of_a_log():
     quoted = "a.py:3: UserWarning: a tensor is converted.\nConsider detach().\n  total += loss\n"
 

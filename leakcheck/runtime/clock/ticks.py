@@ -27,6 +27,7 @@ from leakcheck.runtime.guard import is_of_program
 
 SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
 _COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
+_TEXT = re.compile(r"(['\"]).*?\1")  # as of an option `--compile`
 _NOT_THE_USERS = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python3[^\\/]*)[\\/]")
 _MODULE_LOOPS = re.compile(r"fit|train|run|main|loop|epoch|learn|optim|valid|eval|test")
 _ELSEWHERE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -50,6 +51,7 @@ class Loop:
 
 loops: list[Loop] = []
 rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the user's files, first
+names: dict[str, object] = {}  # that such a change makes use of
 edited: dict[str, str] = {}  # real path -> the text to load in place of what is in the file
 _on: list[bool] = []  # no class of ours: torch 2.4 compiles nothing that reads one
 _listener: Callable[[int], None] | None = None
@@ -122,7 +124,7 @@ def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def compiles(called: ast.expr) -> bool:
     """Say whether a function is one that compiles others: torch.jit, numba, triton."""
-    return _COMPILED.search(ast.unparse(called)) is not None
+    return _COMPILED.search(_TEXT.sub("", ast.unparse(called))) is not None
 
 
 def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
@@ -153,9 +155,10 @@ def install(folder: Path) -> None:
 
 
 def give_names(namespace: dict[str, object]) -> None:
-    """Put the two names into a module's globals."""
+    """Put the two names into a module's globals, and those that other changes make use of."""
     namespace[SWITCHES] = _on
     namespace[TICK] = tick
+    namespace.update(names)
 
 
 class OwnFiles(MetaPathFinder):
