@@ -162,10 +162,11 @@ def test_a_local_is_one_of_its_own_function():
 )
 def test_what_it_was_handed_on_to_reads_it_too(made):
     text = "total = []\nrecord = {made}\ntotal.append(1)\nprint(record)\n"
-    computed = text.format(made="len(total)")
+    computed, beside = text.format(made="len(total)"), "total, record = [], 3\n" + text[11:]
 
     assert taken(text.format(made=made), edited=3).missed_value({4}) == missed("print(record)", 4)
     assert taken(computed, edited=3).missed_value({4}) is None
+    assert taken(beside.format(made="4"), edited=3).missed_value({4}) is None
 
 
 @pytest.mark.parametrize(
