@@ -29,6 +29,7 @@ from leakcheck.errors import LeakcheckError, UsageError
 if TYPE_CHECKING:
     from leakcheck.cure.search import RunTexts
     from leakcheck.experiments import Cure, Revision, Trial
+    from leakcheck.static.files import Source
 
 
 @program_command("fix")
@@ -161,9 +162,7 @@ def _tell(cure: Cure, patch_path: Path | None, json_path: Path | None, *, write:
 
 def _edited(revision: Revision) -> bytes:
     """Return an edited file as it is encoded; UsageError when it has changed meanwhile."""
-    from leakcheck.static.files import decode
-
-    source = decode(Path(revision.path).read_bytes())
+    source = _source(revision)
     if source.text != revision.before:
         raise UsageError(f"{revision.path}: changed while it was tried; nothing was written")
     return source.encode(revision.after)
@@ -172,9 +171,8 @@ def _edited(revision: Revision) -> bytes:
 def _patch(revision: Revision) -> bytes:
     """Return a patch of one file in its encoding, of the file that a link leads to."""
     from leakcheck.report.cure import patch
-    from leakcheck.static.files import decode
 
-    encoding = decode(Path(revision.path).read_bytes()).encoding
+    encoding = _source(revision).encoding
     is_marked = encoding == "utf-8-sig"
     mark = "\ufeff" if is_marked else ""
     path = os.path.relpath(os.path.realpath(revision.path), os.path.realpath(os.curdir))
@@ -183,6 +181,12 @@ def _patch(revision: Revision) -> bytes:
     names = (os.fsencode(each) for each in (old, new))
     text = "\n".join(lines).encode("utf-8" if is_marked else encoding)
     return b"\n".join((*names, text))
+
+
+def _source(revision: Revision) -> Source:
+    from leakcheck.static.files import decode
+
+    return decode(Path(revision.path).read_bytes())
 
 
 def _begin(count: int) -> None:

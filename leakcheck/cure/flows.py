@@ -11,7 +11,7 @@ from leakcheck.cure.reads import bound_names, last_part
 from leakcheck.cure.sites import SourceTree
 from leakcheck.source.words import words
 
-LEARNS = ("backward", "grad", "vjp", "jvp")
+LEARNS = words("functions", "goes_back")
 # methods that put in or take out, and read nothing where their result is not asked for
 CHANGES = frozenset[str]().union(
     *(words("methods", each) for each in ("add", "take", "take_if_there", "clear"))

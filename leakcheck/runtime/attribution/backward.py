@@ -13,10 +13,11 @@ from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.names import ADDS, name_of
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.source.tree import FUNCTIONS
+from leakcheck.source.words import words
 
 CREATES = "create_graph"  # backward ties the parameters to their gradients, in C++
 Visits = Mapping[tuple[str, int], int]
-_CALLS = ("backward", "grad", "manual_backward")
+_CALLS = words("functions", "goes_back")
 
 
 def backward_at(suspects: Sequence[Suspect], visits: Visits) -> Place | None:
