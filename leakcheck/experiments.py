@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from leakcheck.errors import EXIT_CLEAN, EXIT_FOUND, EXIT_UNCLEAR
 from leakcheck.model import Edit, Reason, Report, Suspect, Trend, Verdict
@@ -83,14 +83,24 @@ class Difference:
         return not (self.written or self.sizes or self.varies)
 
 
+class Span(NamedTuple):
+    """A part of a file; columns count bytes of UTF-8 from 0, as `ast` counts them."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One watched run of a program, as it is or with edited text; `failure` says why it failed.
 
     `goes_on`: it was ended, as all that grows without the edit grew as fast with it; `turns`: of
     the loop that makes the steps, also those before it was recognised, 0 if an optimizer does;
-    `counted`: the steps, also those before the loop that is judged began; `unreached`: of the lines
-    that were asked for, by path and number; `loaded`: files of the program's own.
+    `counted`: the steps, also those before the loop that is judged began; `unreached`: of what was
+    asked for, statements and parts of them that are not always run; `loaded`: the program's files.
     """
 
     report: Report | None
@@ -102,7 +112,7 @@ class Trial:
     goes_on: bool = False
     turns: int = 0
     counted: int = 0
-    unreached: frozenset[tuple[str, int]] = frozenset()
+    unreached: frozenset[Span] = frozenset()
     loaded: tuple[str, ...] = ()
 
     @property

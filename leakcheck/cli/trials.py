@@ -130,7 +130,7 @@ def _read_back(
     measured = (notes.peak_bytes, notes.step_s)
     trial = Trial(report, results, notes.status, raised, *measured)
     called = {os.path.realpath(path): path for path in asked}
-    unreached = frozenset((called[path], line) for path, line in notes.unreached)
+    unreached = frozenset(each._replace(path=called[each.path]) for each in notes.unreached)
     loaded = tuple(map(_as_named, notes.loaded))
     trial = replace(trial, turns=notes.turns, counted=notes.counted)
     return replace(trial, unreached=unreached, loaded=loaded), notes

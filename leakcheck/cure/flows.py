@@ -1,133 +1,146 @@
-"""What is computed from what in one file, by the last words of names, and in which statement."""
+"""What is computed from what in the files of a program: within them, and through their calls."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.reads import bound_names, last_part
-from leakcheck.cure.sites import SourceTree
-from leakcheck.source.words import words
+from leakcheck.cure.file_flows import CALLS, FileFlows, Flow, Place, Places, last_word
 
-LEARNS = words("functions", "goes_back")
-# methods that put in or take out, and read nothing where their result is not asked for
-CHANGES = frozenset[str]().union(
-    *(words("methods", each) for each in ("add", "take", "take_if_there", "clear"))
-)
-_NO_VALUES = frozenset({"torch", "autograd", "self", "True", "False", "None", *LEARNS})
-_STATEMENTS = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.BaseCompoundStatement)
+_MAKES_OBJECTS = ("__init__", "__new__", "__post_init__")
 
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows of values of one file; a name stands for all of that name."""
+    """The flows of several files, by path, with what their calls hand to parameters."""
 
-    source: SourceTree
+    files: Mapping[str, FileFlows]
 
-    def derived(self, names: set[str]) -> set[str]:
-        """Return names and those of what is computed from them, in this file."""
+    def derived(self, places: Collection[Place]) -> Places:
+        """Return places and those of what is computed from them."""
+        known, left = set(places), [*places]
+        while left:
+            more = self._from.get(left.pop(), frozenset()) - known
+            known |= more
+            left += more
+        return frozenset(known)
+
+    def origins(self, places: Places) -> Places:
+        """Return places and those where the same objects come from: callers' and others' names."""
+        known = set(places)
         while True:
-            found = set[str]().union(*(bound for _, read, bound in self.flows if read & names))
-            if names.issuperset(found):
-                return names
-            names = names | found
+            found = {one for origin, bound in self._same if bound & known for one in origin}
+            if known.issuperset(found):
+                return frozenset(known)
+            known |= found
 
     @cached_property
-    def flows(self) -> list[tuple[cst.CSTNode, set[str], set[str]]]:
-        """What is computed from what: parts of the source with the names they read and bind."""
-        kinds = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)
-        nodes = [
-            each
-            for kind in (*kinds, cst.WithItem, cst.Return, cst.Call)
-            for each in self.source.all(kind)
-        ]
-        found = ((each, *self.flow(each)) for each in nodes)
-        return [(node, read, bound) for node, read, bound in found if bound]
-
-    def flow(self, node: cst.CSTNode) -> tuple[set[str], set[str]]:
-        """Return the names that a part of the source reads, and those that get what it makes."""
-        match node:
-            case cst.Assign(targets=targets, value=value):
-                bound = set[str]().union(*(self._held_by(each.target) for each in targets))
-                return self.names_in(value), bound
-            case cst.AnnAssign(target=target, value=cst.CSTNode() as value):
-                return self.names_in(value), self._held_by(target)
-            case (
-                cst.AugAssign(target=target, value=value)
-                | cst.NamedExpr(target=target, value=value)
-            ):
-                return self.names_in(value), self._held_by(target)
-            case cst.For(target=target, iter=value) | cst.CompFor(target=target, iter=value):
-                return self.names_in(value), self._held_by(target)
-            case cst.WithItem(item=value, asname=cst.AsName(name=target)):
-                return self.names_in(value), self._held_by(target)
-            case cst.Return(value=cst.CSTNode() as value):
-                function = self.function(node)
-                return self.names_in(value), {function.name.value} if function else set()
-            case cst.Call(func=cst.Attribute(value=held, attr=cst.Name(value=method)), args=args):
-                given = set[str]().union(*(self.names_in(each.value) for each in args))
-                return given, self._held_by(held) if method in CHANGES else set()
-        return set(), set()
-
-    def _held_by(self, target: cst.BaseExpression) -> set[str]:
-        """Return the last words of the names that a target binds, or puts something into."""
-        if isinstance(target, cst.Subscript):
-            return self._held_by(target.value)
-        return {last_part(name) for name in bound_names(target, self.source)}
-
-    @cached_property
-    def bound(self) -> dict[cst.CSTNode, set[str]]:
-        """The names that get what each statement makes, without those of the statements in it."""
-        found: dict[cst.CSTNode, set[str]] = {}
-        for node, _, bound in self.flows:
-            found.setdefault(self.statement(node), set()).update(bound)
+    def _same(self) -> list[tuple[Places, Places]]:
+        """Variables and attributes, and those that are bound to just their value."""
+        found = []
+        for file in self.files.values():
+            handed = (each for call in file.all(cst.Call) for each in self._arguments(file, call))
+            found += [(file.bound_by(argument.value), bound) for argument, bound in handed]
+            found += [
+                (file.bound_by(each.node.value), each.binds)
+                for each in file.flows
+                if isinstance(each.node, cst.Assign)
+            ]
         return found
 
-    def names_in(self, node: cst.CSTNode) -> set[str]:
-        """Return the names in a part of the source, without the module torch."""
-        return {each.value for each in mentions(node)} - _NO_VALUES
+    @cached_property
+    def _from(self) -> dict[Place, Places]:
+        found: dict[Place, set[Place]] = {}
+        for _, flow in self.all:
+            for place in flow.reads:
+                found.setdefault(place, set()).update(flow.binds)
+        return {place: frozenset(bound) for place, bound in found.items()}
 
-    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
-        """Return the innermost function around a node, None in the file's own code."""
-        around = self.source.around(node)
-        return next((each for each in around if isinstance(each, cst.FunctionDef)), None)
+    @cached_property
+    def all(self) -> list[tuple[str, Flow]]:
+        """Every flow, with the path of its file."""
+        found = []
+        for path, file in self.files.items():
+            handed = [flow for call in file.all(cst.Call) for flow in self._handed(file, call)]
+            flows = (each for each in (*file.flows, *handed) if each.binds and each.reads)
+            found += [(path, each) for each in flows]
+        return found
 
-    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
-        """Return the innermost statement that a node is in."""
-        around = (node, *self.source.around(node))
-        return next((each for each in around if isinstance(each, _STATEMENTS)), node)
-
-    def line(self, node: cst.CSTNode) -> int:
-        """Return the line on which the statement of a node begins."""
-        return self.source.start(self.statement(node))[0]
-
-    def values_in(self, value: cst.BaseExpression) -> set[str]:
-        """Return the names of what a call goes back through: of `scaler.scale(loss)` the loss."""
-        match value:
-            case cst.Call(func=function, args=args):
-                given = set[str]().union(
-                    *(self.values_in(each.value) for each in args if each.keyword is None)
+    @cached_property
+    def _functions(self) -> dict[str, list[_Parameters]]:
+        """The parameters of functions by what is called: a class for what makes its objects."""
+        found: dict[str, list[_Parameters]] = {}
+        for file in self.files.values():
+            for each in file.all(cst.FunctionDef):
+                name = each.name.value
+                owner = next(
+                    (o for o in file.source.around(each) if isinstance(o, cst.ClassDef)), None
                 )
-                owner = function.value if isinstance(function, cst.Attribute) else None
-                return given or (self.values_in(owner) if owner is not None else given)
-            case cst.BinaryOperation(left=left, right=right):
-                return self.values_in(left) | self.values_in(right)
-        return self.names_in(value)
+                if name in _MAKES_OBJECTS and owner is not None:
+                    found.setdefault(owner.name.value, []).append(_Parameters(file, each))
+                found.setdefault(name, []).append(_Parameters(file, each))
+        return found
+
+    def _handed(self, file: FileFlows, call: cst.Call) -> Iterator[Flow]:
+        """Yield what a call hands to the parameters of what may be called."""
+        for argument, taken in self._arguments(file, call):
+            yield Flow(call, file.read_by(argument.value), taken)
+        for argument in call.args:  # Thread(target=f, args=(kept,)), partial(f, kept)
+            for each in self._functions.get(last_word(argument.value), []):
+                given = frozenset[Place]().union(*(file.read_by(one.value) for one in call.args))
+                yield Flow(call, given, each.all)
+
+    def _arguments(self, file: FileFlows, call: cst.Call) -> Iterator[tuple[cst.Arg, Places]]:
+        """Yield the arguments of a call, and what may take each."""
+        called = self._functions.get(last_word(call.func), [])
+        if not called and file.is_of_object(call):
+            called = [each for name in CALLS for each in self._functions.get(name, [])]
+        for each in called:
+            for at, argument in enumerate(call.args):
+                yield argument, each.taking(argument, at)
 
 
-def mentions(node: cst.CSTNode) -> list[cst.Name]:
-    """Return the names in a part of the source."""
-    found = _Names()
-    node.visit(found)
-    return found.nodes
+@dataclass(frozen=True, eq=False)
+class _Parameters:
+    """The places of the parameters of one function."""
 
+    file: FileFlows
+    function: cst.FunctionDef
 
-class _Names(cst.CSTVisitor):
-    def __init__(self) -> None:
-        super().__init__()
-        self.nodes: list[cst.Name] = []
+    @cached_property
+    def _in_order(self) -> list[cst.Param]:
+        params = self.function.params
+        every = [*params.posonly_params, *params.params]
+        bound = bool(every) and every[0].name.value in ("self", "cls")
+        return every[1:] if bound else every
 
-    def visit_Name(self, node: cst.Name) -> None:
-        self.nodes.append(node)
+    @cached_property
+    def all(self) -> Places:
+        params = self.function.params
+        stars = (
+            each for each in (params.star_arg, params.star_kwarg) if isinstance(each, cst.Param)
+        )
+        every = (*self._in_order, *params.kwonly_params, *stars)
+        return frozenset(self.file.place(each.name) for each in every)
+
+    def taking(self, argument: cst.Arg, at: int) -> Places:
+        """Return the places that may take an argument of a call, the `at`-th."""
+        if argument.star:
+            return self.all
+        if argument.keyword is not None:
+            name = argument.keyword.value
+            named = frozenset(place for place in self.all if place[1] == name)
+            return named or self._rest(self.function.params.star_kwarg)
+        if at < len(self._in_order):
+            return frozenset({self.file.place(self._in_order[at].name)})
+        return self._rest(self.function.params.star_arg)
+
+    def _rest(self, param: object) -> Places:
+        return (
+            frozenset({self.file.place(param.name)})
+            if isinstance(param, cst.Param)
+            else frozenset()
+        )

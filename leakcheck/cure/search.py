@@ -13,11 +13,19 @@ from leakcheck.cure.candidates import Candidate, Lost, proposals
 from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reached import Lines
 from leakcheck.cure.reads import added_at, added_to
-from leakcheck.cure.sites import LeakSite, read
+from leakcheck.cure.sites import LeakSite, SourceTree, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import Taken, may_miss
 from leakcheck.cure.varying import logged, renamed_alike, says_other, varying, without
-from leakcheck.experiments import Attempt, Cure, Difference, OpenChoice, Revision, Trial
+from leakcheck.experiments import (
+    Attempt,
+    Cure,
+    Difference,
+    OpenChoice,
+    Revision,
+    Span,
+    Trial,
+)
 from leakcheck.model import Reason, Report, Suspect
 from leakcheck.runtime.readings.meters import is_of_device
 
@@ -31,7 +39,7 @@ MOST_FILES = 32  # of the program's own, in which a line may miss something: eac
 Texts = Mapping[str, str]
 RunTexts = Callable[[Texts, "int | None", str, bool, Lines], Trial]
 
-_MISSED: Mapping[Lost, Callable[[Taken, Collection[int]], Reason | None]] = {
+_MISSED: Mapping[Lost, Callable[[Taken, Collection[Span]], Reason | None]] = {
     "": lambda taken, unreached: None,
     "graph": Taken.missed_graph,
     "again": Taken.missed_again,
@@ -151,25 +159,33 @@ class CureSearch:
             for line in added_at(source, suspect.holder.named):
                 yield path, LeakSite(source, line, suspect)
 
-    def _taken(self, proposal: _Proposal, suspect: Suspect) -> Iterator[Taken]:
-        """Yield the files of the edited program, in which something may miss what an edit takes."""
+    def _taken(self, proposal: _Proposal, suspect: Suspect) -> Taken | None:
+        """Return what an edit takes, with the files of the program in which something may miss it.
+
+        None for an edit that takes nothing.
+        """
         if not proposal.candidate.loses:
-            return
-        holder = suspect.holder.named
-        for path in sorted(self._paths(suspect) | {*self._base.loaded[:MOST_FILES]}):
-            text = self._text(path, proposal.texts)
-            source = read(text) if text is not None and may_miss(text, holder) else None
-            if text is not None and source is not None:
-                yield Taken(source, path, holder, _changed_lines(self._originals[path], text))
+            return None
+        paths = sorted(self._paths(suspect) | {*self._base.loaded[:MOST_FILES]})
+        texts = {path: self._text(path, proposal.texts) for path in paths}
+        known = {path: text for path, text in texts.items() if text is not None}
+        edited = {path: _changed_lines(self._originals[path], known[path]) for path in known}
+        holder, files = suspect.holder.named, dict[str, SourceTree]()
+        names = {holder.name}
+        while True:
+            more = [
+                path for path in known if path in proposal.texts or may_miss(known[path], names)
+            ]
+            read_now = {path: source for path in more if (source := read(known.pop(path)))}
+            taken = Taken({**files, **read_now}, holder, edited)
+            if not read_now:
+                return taken
+            files, names = dict(taken.files), taken.names()
 
     @staticmethod
-    def _missed(taken: Sequence[Taken], lost: Lost, after: Trial) -> Reason | None:
+    def _missed(taken: Taken | None, lost: Lost, after: Trial) -> Reason | None:
         """Return what the edited program may still do with what an edit takes from it."""
-        for each in taken:
-            unreached = {line for path, line in after.unreached if path == each.path}
-            if (found := _MISSED[lost](each, unreached)) is not None:
-                return found
-        return None
+        return _MISSED[lost](taken, after.unreached) if taken is not None else None
 
     def _may_help(self, candidate: Candidate) -> bool:
         """Say whether a row is of use, by how the run as it is ended and where memory grew."""
@@ -196,12 +212,10 @@ class CureSearch:
 
     def _try(self, proposal: _Proposal, suspect: Suspect) -> Attempt:
         candidate, texts = proposal.candidate, proposal.texts
-        at_once = candidate.loses in (
-            "graph",
-            "again",
-        )  # what is limited or emptied grows for a while
-        taken = [*self._taken(proposal, suspect)]
-        asked = {each.path: each.asked() for each in taken}
+        # what is limited or emptied grows for a while
+        at_once = candidate.loses in ("graph", "again")
+        taken = self._taken(proposal, suspect)
+        asked: Lines = taken.asked() if taken is not None else {}
         after = self.run(texts, self._stop_at, suspect.fingerprint, at_once, asked)
         if self._is_ended_by_clock(after, suspect):
             self._stop_earlier(after)

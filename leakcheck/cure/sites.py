@@ -8,7 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import (
+    CodeRange,
+    MetadataWrapper,
+    ParentNodeProvider,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
 
 from leakcheck.model import Holder, Suspect
 
@@ -26,6 +33,12 @@ class SourceTree:
     module: cst.Module
     ranges: Mapping[cst.CSTNode, CodeRange]
     parents: Mapping[cst.CSTNode, cst.CSTNode]
+    wrapper: MetadataWrapper
+
+    @property
+    def scopes(self) -> Mapping[cst.CSTNode, Scope | None]:
+        """The scope of each node: computed once, when it is asked for."""
+        return self.wrapper.resolve(ScopeProvider)
 
     def all(self, kind: type[_Node]) -> list[_Node]:
         """Return the nodes of a kind, in the order of the text."""
@@ -149,7 +162,7 @@ def read(text: str) -> SourceTree | None:
         parents = wrapper.resolve(ParentNodeProvider)
     except (cst.ParserSyntaxError, RecursionError):
         return None
-    return SourceTree(wrapper.module, ranges, parents)
+    return SourceTree(wrapper.module, ranges, parents, wrapper)
 
 
 class _Exchange(cst.CSTTransformer):

@@ -7,262 +7,341 @@ text, and the trial notes which of them it comes to.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.flows import CHANGES, LEARNS, Flows, mentions
-from leakcheck.cure.reads import last_part
-from leakcheck.cure.sites import SourceTree
-from leakcheck.model import Holder, Reason
-
-_TAKES_NUMBERS = frozenset(
-    {"print", "float", "int", "str", "bool", "len", "sum", "min", "max", "round"}
-)
-_ALL_OF_IT = ("vars", "getattr", "asdict")  # by which an attribute is read without its name
-_PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
-_DISPLAYS = (
-    cst.Dict, cst.List, cst.Tuple, cst.Set, cst.Element, cst.DictElement, cst.StarredElement,
+from leakcheck.cure.file_flows import (
+    ATTRIBUTE,
+    CHANGES,
+    GLOBAL,
+    LEARNS,
+    FileFlows,
+    Flow,
+    Place,
+    Places,
+    last_word,
 )  # fmt: skip
+from leakcheck.cure.flows import Flows
+from leakcheck.cure.sites import SourceTree
+from leakcheck.experiments import Span
+from leakcheck.model import Holder, Reason
+from leakcheck.source.words import words
+
+_TAKES_NUMBERS = words("functions", "takes_numbers")
+_ALL_OF_IT = ("vars", "getattr", "asdict", "__dict__")  # by which it is read without its name
+_PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
 _CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Ellipsis)
-_MAKE_RECORDS = ("dict", "SimpleNamespace", "types.SimpleNamespace")
+_EDITED = (cst.BaseSmallStatement, cst.Call)
+_BINDS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.Return, cst.For, cst.CompFor)
+Unreached = Collection[Span]
 
 
-def may_miss(text: str, holder: Holder) -> bool:
+def may_miss(text: str, names: Collection[str]) -> bool:
     """Say whether a file may have a line that misses what an edit takes, without parsing it."""
-    named = bool(holder.name) and holder.name in text
-    return named or any(f"{each}(" in text for each in (*LEARNS, *_ALL_OF_IT))
+    words = {*re.findall(r"\w+", text)}
+    return not words.isdisjoint(names) or any(f"{each}(" in text for each in (*LEARNS, *_ALL_OF_IT))
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """One file of an edited program, and what the edit takes: what a holder of this name holds.
+    """What an edit takes from a program, and the files of it that may read it, as edited.
 
-    `edited`: the lines of this file that the edit changed, none where it is in another file.
+    `holder`: of what is taken; `edited`: the lines that the edit changed, by path.
     """
 
-    source: SourceTree
-    path: str
+    files: Mapping[str, SourceTree]
     holder: Holder
-    edited: frozenset[int] = frozenset()
+    edited: Mapping[str, Collection[int]]
 
     @cached_property
     def _flows(self) -> Flows:
-        return Flows(self.source)
+        return Flows({path: FileFlows(source) for path, source in self.files.items()})
 
-    def asked(self) -> set[int]:
+    def asked(self) -> dict[str, set[int]]:
         """Return the lines that may miss it: the first of each statement, and of its function."""
-        nodes = [*self._reads, *self._learning]
-        firsts = (self._first_line(self._flows.function(each)) for each in nodes)
-        return {self._flows.line(each) for each in nodes} | {line for line in firsts if line}
-
-    def missed_graph(self, unreached: Collection[int]) -> Reason | None:
-        """Return where a gradient may be asked for that the run did not come to."""
-        left = [call for call in self._learning if self._flows.line(call) in unreached]
-        came_to = [call for call in self._learning if call not in left]
-        learned = set[str]().union(*map(self._flows.values_in, came_to))
-        for call in left:
-            names = self._flows.values_in(call)
-            alone = self._ran(call, unreached) and names.isdisjoint(learned)
-            if alone or names & self._names:
-                return self._reason("backward-later", call)
-        learned = learned.union(*map(self._flows.values_in, left))
-        missed = self._missed(unreached)
-        bound = [
-            (read, self._flows.bound.get(self._flows.statement(read), set())) for read in missed
-        ]
-        if not self._flows.derived(set[str]().union(*(names for _, names in bound))) & learned:
-            return None
-        found = (read for read, names in bound if self._flows.derived(names) & learned)
-        return next((self._reason("backward-later", read) for read in found), None)
-
-    def missed_again(self, unreached: Collection[int]) -> Reason | None:
-        """Return where a graph may be gone through once more that the run did not come to."""
-        for call in self._learning:
-            if self._flows.line(call) in unreached and self._ran(call, unreached):
-                return self._reason("backward-later", call)
-        return None
-
-    def missed_value(self, unreached: Collection[int]) -> Reason | None:
-        """Return where what is kept may be read that the run did not come to."""
-        return next((self._reason("read-later", each) for each in self._missed(unreached)), None)
-
-    def missed_tensor(self, unreached: Collection[int]) -> Reason | None:
-        """Return where what is kept may be used as a tensor, which a number is not."""
-        for read in self._missed(unreached):
-            if not self._does_with_a_number(read):
-                return self._reason("read-later", read)
-        return self.missed_graph(unreached)
-
-    def _missed(self, unreached: Collection[int]) -> list[cst.CSTNode]:
-        return [each for each in self._reads if self._flows.line(each) in unreached]
-
-    @cached_property
-    def _names(self) -> set[str]:
-        """The names of what holds it: its own, and those that it was handed on to."""
-        known = {self.holder.name} - {""}
-        if not known:
-            return known
-        handed = [(self._handed_on(node), bound) for node, _, bound in self._flows.flows]
-        pairs = [(self._mentioned(value), bound) for value, bound in handed if value is not None]
-        while True:
-            found = set[str]().union(*(bound for read, bound in pairs if read & known))
-            if known.issuperset(found):
-                return known
-            known |= found
-
-    def _mentioned(self, value: cst.CSTNode) -> set[str]:
-        """Return the names in a value that may be those of the holder."""
-        return {each.value for each in mentions(value) if self._may_be_it(each)}
-
-    @cached_property
-    def _classes(self) -> frozenset[str]:
-        return frozenset(each.name.value for each in self.source.all(cst.ClassDef))
-
-    def _handed_on(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the value that a statement binds if it has what it names in it, as it is."""
-        if not isinstance(node, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
-            return None
-        value = node.value
-        if isinstance(value, cst.Call):
-            made = self.source.text(value.func)
-            return value if made in _MAKE_RECORDS or made in self._classes else None
-        is_one = isinstance(value, (cst.Name, cst.Attribute, cst.NamedExpr, *_DISPLAYS))
-        return value if is_one else None
-
-    @cached_property
-    def _reads(self) -> list[cst.CSTNode]:
-        """What reads it: each mention of a name, and what may read any attribute."""
-        names = self._names
-        found: list[cst.CSTNode] = [
-            each
-            for each in self.source.all(cst.Name)
-            if each.value in names and self._may_be_it(each) and not self._only_fills(each)
-        ]
-        if "attribute" in self.holder.kind:
-            found += (each for each in self.source.all(cst.Call) if self._reads_any(each))
+        found: dict[str, set[int]] = {path: set() for path in self.files}
+        for path, node in (*self._reads, *self._learning):
+            file = self._flows.files[path]
+            first = _first(file.function(node))
+            found[path] |= {file.line(node)} | ({file.line(first)} if first else set())
         return found
 
-    def _may_be_it(self, name: cst.Name) -> bool:
-        """A local is one of its own function; an attribute stands behind a dot."""
-        outer = self.source.parents[name]
-        behind = isinstance(outer, cst.Attribute) and outer.attr is name
-        if "attribute" in self.holder.kind:
-            return behind or name.value != self.holder.name
-        if self.holder.kind != "local":
-            return True
-        around = (*self.source.around(name),)
-        return not behind and any(each is one for each in around for one in self._edited_functions)
+    def missed_graph(self, unreached: Unreached) -> Reason | None:
+        """Return where a gradient may be asked for that the run did not come to."""
+        run = _Run(self._flows, unreached)
+        reached = (self._learned(*each) for each in self._learning if run.came_to(*each))
+        learned = frozenset[Place]().union(*reached)
+        for path, call in self._learning:
+            values = self._learned(path, call)
+            if run.came_to(path, call):
+                continue
+            others = values - learned
+            unknown = others - self._bound and run.began(path, call)
+            if others & self._derived or unknown:
+                return self._reason("backward-later", path, call)
+        every = learned.union(*(self._learned(*each) for each in self._learning))
+        for path, flow in self._flows.all:
+            missed = (flow.reads & self._derived) and not run.came_to(path, flow.node)
+            if missed and self._flows.derived(flow.binds) & every and not self._is_alike(flow, run):
+                return self._reason("backward-later", path, flow.node)
+        return None
 
-    @cached_property
-    def _edited_functions(self) -> list[cst.FunctionDef]:
-        """The functions around the edited lines."""
-        return [
-            each
-            for each in self.source.all(cst.FunctionDef)
-            if any(self._is_on(line, each) for line in self.edited)
-        ]
+    def missed_again(self, unreached: Unreached) -> Reason | None:
+        """Return where a graph may be gone through once more that the run did not come to."""
+        run = _Run(self._flows, unreached)
+        left = (each for each in self._learning if not run.came_to(*each) and run.began(*each))
+        return next((self._reason("backward-later", *each) for each in left), None)
 
-    def _is_on(self, line: int, node: cst.CSTNode) -> bool:
-        return self.source.start(node)[0] <= line <= self.source.ranges[node].end.line
+    def missed_value(self, unreached: Unreached) -> Reason | None:
+        """Return where what is kept may be read that the run did not come to."""
+        missed = self._missed(unreached)
+        return next((self._reason("read-later", *each) for each in missed), None)
 
-    def _only_fills(self, name: cst.Name) -> bool:
-        """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
-        value: cst.CSTNode = name
-        for outer in self.source.around(name):
-            match outer:
-                case cst.Attribute(attr=attr) if attr is value:
-                    value = outer
-                case cst.Subscript(value=held) if held is value:
-                    value = outer
-                case cst.AssignTarget() | cst.NameItem() | cst.Param() | cst.Del():
-                    return True
-                case cst.AnnAssign(target=target) | cst.AugAssign(target=target):
-                    return target is value
-                case cst.Attribute(attr=cst.Name(value=method)) if method in CHANGES:
-                    call = self.source.parents[outer]
-                    return isinstance(self.source.parents[call], cst.Expr)
-                case _:
-                    return False
-        return False
+    def missed_tensor(self, unreached: Unreached) -> Reason | None:
+        """Return where what is kept may be used as a tensor, which a number is not."""
+        for path, read in self._missed(unreached):
+            if not _does_with_a_number(self.files[path], read):
+                return self._reason("read-later", path, read)
+        return self.missed_graph(unreached)
 
-    def _reads_any(self, call: cst.Call) -> bool:
-        """`vars(model)`, and `getattr(model, name)`, where nothing says which name."""
-        function = self.source.text(call.func)
-        if last_part(function) not in _ALL_OF_IT or self._is_of_none(call):
-            return False
-        name = (
-            call.args[1].value if last_part(function) == "getattr" and len(call.args) > 1 else None
+    def _missed(self, unreached: Unreached) -> Iterator[tuple[str, cst.CSTNode]]:
+        run = _Run(self._flows, unreached)
+        return (each for each in self._reads if not run.came_to(*each))
+
+    def _is_alike(self, flow: Flow, run: _Run) -> bool:
+        """Whether a line that ran computes the same from the same: the trial compared that."""
+        alike = (
+            other.reads
+            for path, other in self._flows.all
+            if other.binds >= flow.binds and run.came_to(path, other.node)
         )
-        if isinstance(name, cst.SimpleString):
-            return name.evaluated_value == self.holder.name
-        return True
-
-    def _is_of_none(self, call: cst.Call) -> bool:
-        """Whether it asks a module, or the arguments of the program, which hold none of it."""
-        asked = self.source.text(call.args[0].value) if call.args else ""
-        parsed = (each for each in self.source.all(cst.Assign) if _parses(self.source, each.value))
-        bound = {name for each in parsed for name in self._flows.flow(each)[1]}
-        return asked in bound or asked in self._imported
+        return frozenset[Place]().union(*alike) >= flow.reads & self._derived
 
     @cached_property
-    def _imported(self) -> frozenset[str]:
-        aliases = (each for each in self.source.all(cst.ImportAlias))
-        return frozenset(each.evaluated_alias or each.evaluated_name for each in aliases)
+    def _bound(self) -> Places:
+        """The places of which these files say what their values are computed from."""
+        return frozenset[Place]().union(*(flow.binds for _, flow in self._flows.all))
 
-    def _does_with_a_number(self, name: cst.CSTNode) -> bool:
-        """Whether a value is printed or computed with, and asked for nothing that a tensor has."""
-        value = name
-        for outer in self.source.around(name):
-            match outer:
-                case cst.Attribute(attr=attr) if attr is value:
-                    value = outer
-                case (
-                    cst.BinaryOperation()
-                    | cst.UnaryOperation()
-                    | cst.Comparison()
-                    | cst.Subscript()
-                ):
-                    value = outer
-                case cst.FormattedStringExpression() | cst.Expr() | cst.If():
-                    return True
-                case cst.Arg():
-                    call = self.source.parents[outer]
-                    function = call.func if isinstance(call, cst.Call) else call
-                    return self.source.text(function) in _TAKES_NUMBERS
-                case _:
-                    return False
-        return False
+    def _learned(self, path: str, call: cst.CSTNode) -> Places:
+        assert isinstance(call, cst.Call)
+        return self._flows.files[path].learned_by(call)
 
     @cached_property
-    def _learning(self) -> list[cst.Call]:
+    def _learning(self) -> list[tuple[str, cst.CSTNode]]:
         """The calls that go back through a graph."""
-        calls = self.source.all(cst.Call)
-        return [call for call in calls if last_part(self.source.text(call.func)) in LEARNS]
+        every = self._flows.files.items()
+        calls = ((path, call) for path, file in every for call in file.all(cst.Call))
+        return [(path, call) for path, call in calls if last_word(call.func) in LEARNS]
 
-    def _ran(self, node: cst.CSTNode, unreached: Collection[int]) -> bool:
-        """Whether the function around ran at all: of others nobody knows whether they belong."""
-        return self._first_line(self._flows.function(node)) not in unreached
+    @cached_property
+    def _derived(self) -> Places:
+        """The places of what is taken, and of all that is computed from it."""
+        return self._flows.derived(self._flows.origins(self._held) | self._put_at_the_edit())
 
-    def _first_line(self, function: cst.FunctionDef | None) -> int:
-        """Return the line of a function's first statement that is run and marked; 0 for none."""
-        for each in function.body.body if function is not None else ():
-            match each:
-                case cst.SimpleStatementLine(body=[cst.Expr(value=value)]) if isinstance(
-                    value, _CONSTANTS
-                ):
-                    continue
-            return self._flows.line(each)
-        return 0
+    @cached_property
+    def _held(self) -> Places:
+        """The places that the holder's name may stand for."""
+        name, kind = self.holder.name, self.holder.kind
+        if not name:
+            return frozenset()
+        if "attribute" in kind:
+            return frozenset({(ATTRIBUTE, name)})
+        if kind == "global":
+            return frozenset({(ATTRIBUTE, name), (GLOBAL, name)})
+        found = set()
+        for path, file in self._flows.files.items():
+            for each in file.all(cst.Name):
+                is_it = each.value == name and (kind != "local" or self._is_edited(path, each))
+                found |= {file.place(each)} if is_it else set()
+        return frozenset(found)
 
-    def _reason(self, code: str, node: cst.CSTNode) -> Reason:
-        statement = self._flows.statement(node)
-        told = self.source.text(statement).strip().splitlines()[0]
-        return Reason.of(code, code=told, path=self.path, line=self._flows.line(node))
+    def _is_edited(self, path: str, node: cst.CSTNode) -> bool:
+        """Whether a node is in a function that the edit changed."""
+        source = self.files[path]
+        around = (each for each in source.around(node) if isinstance(each, cst.FunctionDef))
+        return any(self._has_edit(path, each) for each in around)
+
+    def _has_edit(self, path: str, node: cst.CSTNode) -> bool:
+        source = self.files[path]
+        lines = range(source.start(node)[0], source.ranges[node].end.line + 1)
+        return any(line in lines for line in self.edited.get(path, ()))
+
+    def _put_at_the_edit(self) -> Places:
+        """Return the places that the edited lines bind, and what they hand something to."""
+        found: set[Place] = set()
+        for path, flow in self._flows.all:
+            if isinstance(flow.node, _EDITED) and self._has_edit(path, flow.node):
+                found |= flow.binds
+        return frozenset(found)
+
+    def names(self) -> set[str]:
+        """Return the names by which other files may read it, and functions that it is handed to."""
+        found = {name for owner, name in self._derived if owner in (ATTRIBUTE, GLOBAL)}
+        around = (o for path, node in self._reads for o in self.files[path].around(node))
+        return found | {last_word(each.func) for each in around if isinstance(each, cst.Call)}
+
+    @cached_property
+    def _reads(self) -> list[tuple[str, cst.CSTNode]]:
+        """What reads it: each mention of a name, and what may read any attribute."""
+        found: list[tuple[str, cst.CSTNode]] = []
+        names = {name for _, name in self._derived}
+        for path, file in self._flows.files.items():
+            for each in file.mentions(file.source.module):
+                is_it = each.value in names and file.place(each) in self._derived
+                if is_it and not _only_fills(file.source, each):
+                    found.append((path, each))
+            if "attribute" in self.holder.kind:
+                every = (*file.all(cst.Call), *file.all(cst.Attribute))
+                found += ((path, each) for each in every if _reads_any(file, each, self.holder))
+        return found
+
+    def _reason(self, code: str, path: str, node: cst.CSTNode) -> Reason:
+        file = self._flows.files[path]
+        told = file.source.text(file.statement(node)).strip().splitlines()[0]
+        return Reason.of(code, code=told, path=path, line=file.line(node))
 
 
-def _parses(source: SourceTree, value: cst.BaseExpression) -> bool:
-    """Whether a value is what an ArgumentParser makes."""
-    return isinstance(value, cst.Call) and last_part(source.text(value.func)) in _PARSE
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What a trial came to."""
+
+    flows: Flows
+    unreached: Unreached
+
+    def came_to(self, path: str, node: cst.CSTNode) -> bool:
+        """Whether it came to a part of the source, as far as it was asked."""
+        spans = [each for each in self.unreached if each.path == path]
+        starts = self._starts(self.flows.files[path], node) if spans else ()
+        return not any(
+            (each.line, each.column) <= at < (each.end_line, each.end_column)
+            for each in spans
+            for at in starts
+        )
+
+    def began(self, path: str, node: cst.CSTNode) -> bool:
+        """Whether the function around was run: of others nobody knows whether they belong."""
+        first = _first(self.flows.files[path].function(node))
+        return first is None or self.came_to(path, first)
+
+    @staticmethod
+    def _starts(file: FileFlows, node: cst.CSTNode) -> tuple[tuple[int, int], ...]:
+        """Return where a node begins, and where its statement does, as `ast` counts columns."""
+        starts = (file.source.start(each) for each in (node, file.statement(node)))
+        return tuple((line, len(file.lines[line - 1][:at].encode())) for line, at in starts)
+
+
+def _first(function: cst.FunctionDef | None) -> cst.BaseStatement | cst.BaseSmallStatement | None:
+    """Return a function's first statement that is run and marked."""
+    for each in function.body.body if function is not None else ():
+        match each:
+            case cst.SimpleStatementLine(body=[cst.Expr(value=value)]) if isinstance(
+                value, _CONSTANTS
+            ):
+                continue
+        return each
+    return None
+
+
+def _only_fills(source: SourceTree, name: cst.Name) -> bool:
+    """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
+    value: cst.CSTNode = name
+    for outer in source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case cst.Subscript(value=held) if held is value:
+                value = outer
+            case cst.AssignTarget() | cst.NameItem() | cst.Param() | cst.Del() | cst.ImportAlias():
+                return True
+            case cst.FunctionDef(name=bound) | cst.ClassDef(name=bound):
+                return bound is value
+            case (
+                cst.AnnAssign(target=target)
+                | cst.AugAssign(target=target)
+                | cst.For(target=target)
+                | cst.CompFor(target=target)
+                | cst.NamedExpr(target=target)
+                | cst.AsName(name=target)
+            ):
+                return target is value
+            case cst.Tuple() | cst.List() | cst.Element() | cst.StarredElement():
+                value = outer
+            case cst.Attribute(attr=cst.Name(value=method)) if method in CHANGES:
+                call = source.parents[outer]
+                return isinstance(source.parents[call], cst.Expr)
+            case _:
+                return False
+    return False
+
+
+def _reads_any(file: FileFlows, node: cst.CSTNode, holder: Holder) -> bool:
+    """Whether it is `self.__dict__`, `vars(model)`, or `getattr(model, name)` of no known name."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in _ALL_OF_IT
+    if not isinstance(node, cst.Call) or last_word(node.func) not in _ALL_OF_IT:
+        return False
+    if _is_of_none(file, node):
+        return False
+    is_getattr = last_word(node.func) == "getattr" and len(node.args) > 1
+    name = node.args[1].value if is_getattr else None
+    if isinstance(name, cst.SimpleString):
+        return name.evaluated_value == holder.name
+    return True
+
+
+def _is_of_none(file: FileFlows, call: cst.Call) -> bool:
+    """Whether it asks a module, or the arguments of the program, which hold none of it."""
+    asked = call.args[0].value if call.args else None
+    if not isinstance(asked, cst.Name):
+        return False
+    parsed = (each for each in file.flows if _parses(each.node))
+    return asked.value in file.imported or any(file.place(asked) in each.binds for each in parsed)
+
+
+def _parses(node: cst.CSTNode) -> bool:
+    """Whether it binds what an ArgumentParser makes."""
+    value = node.value if isinstance(node, cst.Assign) else None
+    return isinstance(value, cst.Call) and last_word(value.func) in _PARSE
+
+
+def _does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
+    """Whether a value is bound, printed or computed with, and asked for nothing a tensor has."""
+    value = name
+    for outer in source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case (
+                cst.BinaryOperation()
+                | cst.UnaryOperation()
+                | cst.Comparison()
+                | cst.ComparisonTarget()
+                | cst.BooleanOperation()
+                | cst.IfExp()
+                | cst.Subscript()
+                | cst.Tuple()
+                | cst.List()
+                | cst.Dict()
+                | cst.BaseElement()
+                | cst.BaseDictElement()
+            ):
+                value = outer
+            case cst.FormattedStringExpression() | cst.Expr() | cst.If():
+                return True
+            case _ if isinstance(outer, _BINDS):
+                return True
+            case cst.Arg():
+                call = source.parents[outer]
+                return isinstance(call, cst.Call) and _takes_numbers(call.func)
+            case _:
+                return False
+    return False
+
+
+def _takes_numbers(function: cst.BaseExpression) -> bool:
+    of_torch = isinstance(function, cst.Attribute) and last_word(function.value) == "torch"
+    return not of_torch and last_word(function) in _TAKES_NUMBERS | CHANGES

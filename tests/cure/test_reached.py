@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from leakcheck.cure.reached import Reached
+from leakcheck.experiments import Span
 from leakcheck.runtime.clock import ticks
 
 TEXT = """\
@@ -40,7 +43,7 @@ def noted(monkeypatch, tmp_path):
         exec(ticks.compile_with_ticks(text, path), names)
         exec(call, names)
         assert reached.loaded() == (path,)
-        return [line for _, line in reached.unreached()], reached
+        return [each.line for each in reached.unreached()], reached
 
     return run
 
@@ -65,8 +68,8 @@ def test_of_a_file_that_was_never_loaded_no_line_ran(noted):
     _, reached = noted(TEXT, [5])
 
     assert Reached({"/elsewhere.py": [3, 1]}).unreached() == [
-        ("/elsewhere.py", 1),
-        ("/elsewhere.py", 3),
+        Span("/elsewhere.py", 1, 0, 1, sys.maxsize),
+        Span("/elsewhere.py", 3, 0, 3, sys.maxsize),
     ]
     assert len(reached.unreached()) == 1
 
@@ -85,3 +88,40 @@ def test_of_what_is_compiled_otherwise_nothing_is_said(noted, text):
 
     assert noted(text, [inside[0] + 1])[0] == []
     assert noted("def f(x):\n    pass\n", [2])[0] == [2]
+
+
+PARTS = """\
+def read(kept, late):
+    a = len(kept) if late else 0
+    b = late and sum(kept)
+    c = {"last": lambda: kept[-1]}
+    d = [each for each in kept if late for one in (kept or [1])]
+    e = {k: kept for k in range(late)}
+    with open("x") if late else kept: f"{late and kept}"
+"""
+
+
+def test_the_parts_of_a_line_that_are_not_always_run_are_told(noted):
+    lines = PARTS.splitlines()
+    kept = "type('Kept', (list,), {'__enter__': list.__len__, '__exit__': lambda *_: None})"
+
+    _, reached = noted(PARTS, list(range(2, 8)), f"read({kept}(), 0)")
+
+    left = [lines[at.line - 1][at.column : at.end_column] for at in reached.unreached()]
+    whole = 'f"{late and kept}"' if sys.version_info < (3, 12) else "kept"
+    assert left == [
+        "len(kept)", "sum(kept)", "kept[-1]", "each", "late", "kept or [1]", "[1]", "k", "kept",
+        'open("x")', whole,
+    ]  # fmt: skip
+
+
+def test_marked_parts_give_what_they_gave(noted):
+    text = (
+        "def f(late, kept):\n"
+        "    a = (1 if late else 2, late and kept, late or kept, (lambda: kept)(),\n"
+        "         [x or 3 for x in kept if x != 1], {x: late or x for x in kept})\n"
+        "    return a\n"
+    )
+    expected = "(2, 0, [0, 1], [0, 1], [3], {0: 0, 1: 1})"
+
+    assert noted(text, [2, 4], f"assert f(0, [0, 1]) == {expected}, f(0, [0, 1])")[0] == [2, 2]

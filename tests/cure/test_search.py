@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from leakcheck.cure.search import CureSearch
-from leakcheck.experiments import Results, Trial
+from leakcheck.experiments import Results, Span, Trial
 from leakcheck.model import Holder, Location, Place, Reason, Report, Run, Suspect, Trend
 
 SOURCE = "total = 0\nfor step in range(400):\n    total += loss\nprint(total)\n"
@@ -136,7 +136,8 @@ GATHERED = Suspect("tensor", "rows", locations=(LINE,), holder=Holder("global", 
 def stacked(text: str, asked) -> Trial:
     """A run that comes to every line that is asked for but the last one of the text."""
     last = len(text.splitlines())
-    left = {("train.py", last)} if last in asked.get("train.py", ()) else set()
+    is_left = last in asked.get("train.py", ())
+    left = {Span("train.py", last, 0, last, 99)} if is_left else set[Span]()
     return replace(made("steady", 60), unreached=frozenset(left))
 
 
@@ -151,6 +152,28 @@ def test_what_a_line_that_did_not_run_may_need_is_no_proof():
     missed = Reason.of("read-later", code="curve = torch.stack([total])", path="train.py", line=5)
     shown = [(each.candidate, each.outcome, each.reason) for each in answer.attempts]
     assert shown == [("item", "unclear", missed), ("detach", "proved", None)]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"plots.py": "def curve(values, to):\n    if to:\n        torch.stack(values)\n"},
+        {"plots.py": "from train import total as losses\nif late:\n    torch.stack(losses)\n"},
+        {"plots.py": "import train\nif late:\n    torch.stack(train.total)\n"},
+    ],
+)
+def test_it_is_followed_into_other_files(texts):
+    files = {"train.py": SOURCE.replace("print(total)", "curve(total, None)"), **texts}
+
+    def run(texts, stop_at, leak, at_once, asked):
+        left = frozenset({Span("plots.py", 3, 0, 3, 99)} if 3 in asked.get("plots.py", ()) else ())
+        trial = replace(made("steady" if texts else "growing", 60), unreached=left)
+        return replace(trial, loaded=("plots.py", "train.py"))
+
+    first = CureSearch(run, files.get, tries=1).follow("train.py").attempts[0]
+
+    assert (first.candidate, first.outcome) == ("item", "unclear")
+    assert dict(first.reason.fields)["path"] == "plots.py"
 
 
 def tried(stopped: bool) -> set[str]:
