@@ -11,13 +11,13 @@ import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import libcst as cst
 from libcst.metadata import BuiltinScope, ClassScope, GlobalScope
 
-from leakcheck.cure.sites import SourceTree
+from leakcheck.cure.sites import MOST_READ, SourceTree
 from leakcheck.source.words import words
 
 LEARNS = words("functions", "goes_back")
@@ -73,9 +73,23 @@ class FileFlows:
     @cached_property
     def imported(self) -> frozenset[str]:
         """The names that imports bind in this file."""
-        aliases = self.all(cst.ImportAlias)
-        names = (each.evaluated_alias or each.evaluated_name for each in aliases)
-        return frozenset(each.partition(".")[0] for each in names)
+        return frozenset(map(_bound_name, self.all(cst.ImportAlias)))
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """Those that are modules for certain: they hold no values of the program's run."""
+        imports = (alias for each in self.all(cst.Import) for alias in each.names)
+        return frozenset(map(_bound_name, imports))
+
+    @cached_property
+    def values(self) -> list[cst.Name]:
+        """The names that stand for values, in the order of the text."""
+        return [each for each in self.all(cst.Name) if self._is_value(each)]
+
+    def _is_value(self, name: cst.Name) -> bool:
+        outer = self.source.parents.get(name)
+        is_keyword = isinstance(outer, cst.Arg) and outer.keyword is name
+        return not is_keyword and name.value not in self.modules
 
     def place(self, name: cst.Name) -> Place:
         """Return where a name's value is."""
@@ -93,23 +107,22 @@ class FileFlows:
         return (GLOBAL, name.value)
 
     def _owner(self, value: cst.BaseExpression) -> str:
-        of_module = isinstance(value, cst.Name) and value.value in self.imported
+        of_module = isinstance(value, cst.Name) and value.value in self.modules
         return GLOBAL if of_module else ATTRIBUTE
-
-    def mentions(self, node: cst.CSTNode) -> Iterator[cst.Name]:
-        """Yield the names in a part of the source that stand for values."""
-        for each in mentions(node):
-            outer = self.source.parents.get(each)
-            if not (isinstance(outer, cst.Arg) and outer.keyword is each):
-                yield each
 
     def read_by(self, node: cst.CSTNode) -> Places:
         """Return the places that an expression reads, and those of what the functions return."""
-        found = {
-            self.place(each) for each in self.mentions(node) if each.value not in self.imported
-        }
-        calls = any(self.is_of_object(each) for each in _found(node, cst.Call))
-        return frozenset(found | ({CALLED} if calls else set()))
+        if node not in self._read:
+            names = (each for each in _found(node, cst.Name) if self._is_value(each))
+            found = {self.place(each) for each in names}
+            calls = any(self.is_of_object(each) for each in _found(node, cst.Call))
+            self._read[node] = frozenset(found | ({CALLED} if calls else set()))
+        return self._read[node]
+
+    @cached_property
+    def _read(self) -> dict[cst.CSTNode, Places]:
+        """What was asked for already."""
+        return {}
 
     def is_of_object(self, call: cst.Call) -> bool:
         """Whether an object may be called, which no import and no word of Python's names."""
@@ -125,8 +138,8 @@ class FileFlows:
     def bound_by(self, target: cst.CSTNode) -> Places:
         """Return the places that a target binds, or puts something into."""
         match target:
-            case cst.Name():
-                return frozenset({self.place(target)})
+            case cst.Name(value=name):
+                return frozenset({self.place(target)} if name not in self.modules else ())
             case cst.Attribute(value=cst.Name(value=owner), attr=attr) if owner in SELF:
                 return frozenset({self.place(attr)})
             case cst.Attribute(value=cst.Name() as owner, attr=attr):
@@ -208,6 +221,12 @@ def _flows_of(file: FileFlows, node: cst.CSTNode) -> Iterator[Flow]:
                     yield Flow(node, frozenset({(GLOBAL, alias.evaluated_name)}), bound)
 
 
+@lru_cache(maxsize=MOST_READ)
+def flows_in(source: SourceTree) -> FileFlows:
+    """Return the flows of a file, read once."""
+    return FileFlows(source)
+
+
 def last_word(value: cst.BaseExpression) -> str:
     """Return the last word of a dotted name, "" of anything else."""
     match value:
@@ -216,9 +235,8 @@ def last_word(value: cst.BaseExpression) -> str:
     return ""
 
 
-def mentions(node: cst.CSTNode) -> list[cst.Name]:
-    """Return the names in a part of the source."""
-    return _found(node, cst.Name)
+def _bound_name(alias: cst.ImportAlias) -> str:
+    return (alias.evaluated_alias or alias.evaluated_name).partition(".")[0]
 
 
 def _found(node: cst.CSTNode, kind: type[_Node]) -> list[_Node]:

@@ -35,7 +35,7 @@ ENOUGH_PROVED = 2  # with the same results: the better one of them is chosen
 ENOUGH_RUNS = 2  # as many steps as so many whole runs make, and one is proved
 PER_TURN = 3  # edits of one row, before those of the next: each of a pair, and both
 SHORTER = 0.5  # of a run that a clock ends: a slower one makes that many steps, too
-MOST_FILES = 32  # of the program's own, in which a line may miss something: each may be parsed
+MOST_FILES = 64  # of the program's own, in which a line may miss something: each is parsed
 Texts = Mapping[str, str]
 RunTexts = Callable[[Texts, "int | None", str, bool, Lines], Trial]
 
@@ -166,21 +166,24 @@ class CureSearch:
         """
         if not proposal.candidate.loses:
             return None
-        paths = sorted(self._paths(suspect) | {*self._base.loaded[:MOST_FILES]})
+        paths = sorted(self._paths(suspect) | {*self._base.loaded})
         texts = {path: self._text(path, proposal.texts) for path in paths}
-        known = {path: text for path, text in texts.items() if text is not None}
-        edited = {path: _changed_lines(self._originals[path], known[path]) for path in known}
+        left = {path: text for path, text in texts.items() if text is not None}
+        edited = {
+            path: _changed_lines(self._originals[path], text)
+            for path, text in proposal.texts.items()
+        }
         holder, files = suspect.holder.named, dict[str, SourceTree]()
         names = {holder.name}
         while True:
-            more = [
-                path for path in known if path in proposal.texts or may_miss(known[path], names)
-            ]
-            read_now = {path: source for path in more if (source := read(known.pop(path)))}
-            taken = Taken({**files, **read_now}, holder, edited)
-            if not read_now:
+            more = [path for path in left if path in edited or may_miss(left[path], names)]
+            room = MOST_FILES - len(files)
+            found = {path: source for path in more[:room] if (source := read(left.pop(path)))}
+            files |= found
+            taken = Taken(dict(files), holder, edited)
+            if not found:
                 return taken
-            files, names = dict(taken.files), taken.names()
+            names = taken.names()
 
     @staticmethod
     def _missed(taken: Taken | None, lost: Lost, after: Trial) -> Reason | None:

@@ -22,6 +22,7 @@ from leakcheck.model import Holder, Suspect
 if TYPE_CHECKING:
     from leakcheck.static.module import LoopNode
 
+MOST_READ = 80  # files that are kept parsed
 _Node = TypeVar("_Node", bound=cst.CSTNode)
 _SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.Module)
 
@@ -153,7 +154,7 @@ class LeakSite:
         return place.start.line <= self.line <= place.end.line
 
 
-@lru_cache(maxsize=40)  # the program's own files, each asked about for every edit
+@lru_cache(maxsize=MOST_READ)  # the program's own files, each asked about for every edit
 def read(text: str) -> SourceTree | None:
     """Parse a file; None when it cannot be."""
     try:

@@ -23,6 +23,7 @@ from leakcheck.cure.file_flows import (
     Flow,
     Place,
     Places,
+    flows_in,
     last_word,
 )  # fmt: skip
 from leakcheck.cure.flows import Flows
@@ -59,7 +60,7 @@ class Taken:
 
     @cached_property
     def _flows(self) -> Flows:
-        return Flows({path: FileFlows(source) for path, source in self.files.items()})
+        return Flows({path: flows_in(source) for path, source in self.files.items()})
 
     def asked(self) -> dict[str, set[int]]:
         """Return the lines that may miss it: the first of each statement, and of its function."""
@@ -190,7 +191,7 @@ class Taken:
         found: list[tuple[str, cst.CSTNode]] = []
         names = {name for _, name in self._derived}
         for path, file in self._flows.files.items():
-            for each in file.mentions(file.source.module):
+            for each in file.values:
                 is_it = each.value in names and file.place(each) in self._derived
                 if is_it and not _only_fills(file.source, each):
                     found.append((path, each))
