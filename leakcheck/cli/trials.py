@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from leakcheck.cli.tried import TrialNotes, TrialOrder
 from leakcheck.cure.outcome import goes_on
 from leakcheck.cure.reached import Lines
 from leakcheck.cure.witness import LOSS, SAMPLE
+from leakcheck.cure.written import hashes
 from leakcheck.errors import RecordingError
 from leakcheck.experiments import Results, Trial
 from leakcheck.model import Reason, Report
@@ -97,8 +99,10 @@ class Trials:
             self._threads_fail,
             {os.path.realpath(path): sorted(lines) for path, lines in asked.items()},
         )
+        began_ns = time.time_ns()
         status = self.processes.run(order, folder, self.timeout_s)
-        return _read_back(folder, status, self.timeout_s, asked)
+        files = hashes(str(folder), began_ns)
+        return _read_back(folder, status, self.timeout_s, asked, files)
 
 
 def _written(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -111,7 +115,11 @@ def _written(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 
 def _read_back(
-    folder: Path, status: int | None, timeout_s: float, asked: Lines
+    folder: Path,
+    status: int | None,
+    timeout_s: float,
+    asked: Lines,
+    files: Mapping[str, int],
 ) -> tuple[Trial, TrialNotes]:
     try:
         notes = msgspec.json.decode((folder / "notes.json").read_bytes(), type=TrialNotes)
@@ -120,11 +128,10 @@ def _read_back(
         trial = Trial(None, status=1 if status is None else status, failure=failure)
         return trial, TrialNotes()
     stdout, stderr = (_text(folder / name) for name in ("stdout", "stderr"))
-    files = tuple(sorted(notes.files.items()))
     losses = _losses(folder / "losses")
     weights = tuple(zip(notes.weights, _samples(folder / "weights"), strict=True))
     learned = (weights, notes.modules, notes.gradients)
-    results = Results(stdout, stderr, losses, *learned, files)
+    results = Results(stdout, stderr, losses, *learned, tuple(sorted(files.items())))
     report = _report(folder)
     raised = Reason.of("raised", error=notes.error) if notes.error else None
     measured = (notes.peak_bytes, notes.step_s)
@@ -152,7 +159,7 @@ def _losses(path: Path) -> tuple[tuple[int, float], ...]:
 
 
 def _samples(path: Path) -> tuple[tuple[float, ...], ...]:
-    return tuple(SAMPLE.iter_unpack(path.read_bytes()))
+    return tuple(SAMPLE.iter_unpack(path.read_bytes() if path.exists() else b""))
 
 
 def _report(folder: Path) -> Report | None:

@@ -57,7 +57,6 @@ class TrialNotes(msgspec.Struct, frozen=True):
     weights: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
     gradients: tuple[int, ...] = ()
-    files: dict[str, int] = {}
     doubtful: bool = False  # something was looked into, and what is frozen was not looked at
     turns: int = 0  # of the loop that makes the steps, if it is one
     counted: int = 0  # steps, also those before the loop that is judged began
@@ -80,7 +79,7 @@ class TrialSession(SilentSession):
         self._order = order
         self._witness, self._reached = witness, reached
         witness.begin(self._folder / "losses")
-        self._written = Written(order.folder)
+        Written(order.folder)
         self._certain_s = 0.0
         self._clock: StepClock | None = None
         self._doubtful = self._threads_fail = False
@@ -131,7 +130,6 @@ class TrialSession(SilentSession):
             return super()._finish(outcome)
         peak, weights = peak_bytes(), tuple(self._witness.weights(self._folder / "weights"))
         modules, gradients = tuple(self._witness.modules()), tuple(self._witness.gradients())
-        files = self._written.hashes()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
@@ -144,7 +142,6 @@ class TrialSession(SilentSession):
             weights,
             modules,
             gradients,
-            files,
             self._doubtful or (self._order.frozen and not self._is_plain()),
             self._clock.turns if self._clock is not None else 0,
             self._sentinel.state[0],

@@ -20,8 +20,9 @@ _MEMORY: tuple[Kind, ...] = ("tensor", "object", "device", "native")
 _ANY: tuple[Kind, ...] = (*_GRAPH, *_MEMORY)
 _OPENED: tuple[Kind, ...] = (*_MEMORY, "threads", "descriptors", "processes", "shared-memory")
 Make = Callable[[LeakSite, str], Iterator[str]]
-# what another statement may miss; "again": that a graph can be gone through once more
-Lost = Literal["", "graph", "again", "number", "value"]
+# what another statement may miss; "again": that a graph can be gone through once more; "all": what
+# only an edit takes that rests on nothing reading it
+Lost = Literal["", "graph", "again", "number", "value", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ TABLE = (
         "made-once", "make it once, before the loop", _OPENED, ended.made_once, loses="value"
     ),
     Candidate(
-        "drop", "do not keep it: nothing reads it", _ANY, unkept.dropped, loses="value", to_end=True
+        "drop", "do not keep it: nothing reads it", _ANY, unkept.dropped, loses="all", to_end=True
     ),
     Candidate("weak", "keep a weak reference", _ANY, unkept.weakly, loses="value"),
     Candidate(
@@ -131,7 +132,7 @@ TABLE = (
         "keep its place alone: nothing reads it",
         _ANY,
         unkept.emptied,
-        loses="value",
+        loses="all",
         to_end=True,
     ),
     Candidate(

@@ -135,6 +135,14 @@ class FileFlows:
                 return name not in CHANGES
         return True
 
+    def named(self, value: cst.BaseExpression) -> Places:
+        """Return the place of a variable or an attribute, nothing for any other expression."""
+        match value:
+            case cst.Name() | cst.Attribute(attr=cst.Name()):
+                name = value if isinstance(value, cst.Name) else value.attr
+                return frozenset({self.place(name)})
+        return frozenset()
+
     def bound_by(self, target: cst.CSTNode) -> Places:
         """Return the places that a target binds, or puts something into."""
         match target:

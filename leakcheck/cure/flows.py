@@ -30,12 +30,11 @@ class Flows:
 
     def origins(self, places: Places) -> Places:
         """Return places and those where the same objects come from: callers' and others' names."""
-        known = set(places)
-        while True:
-            found = {one for origin, bound in self._same if bound & known for one in origin}
-            if known.issuperset(found):
-                return frozenset(known)
-            known |= found
+        return _closure(places, [(bound, origin) for origin, bound in self._same])
+
+    def aliases(self, places: Places) -> Places:
+        """Return places and those that are bound to just their values, and parameters."""
+        return _closure(places, self._same)
 
     @cached_property
     def _same(self) -> list[tuple[Places, Places]]:
@@ -43,9 +42,9 @@ class Flows:
         found = []
         for file in self.files.values():
             handed = (each for call in file.all(cst.Call) for each in self._arguments(file, call))
-            found += [(file.bound_by(argument.value), bound) for argument, bound in handed]
+            found += [(file.named(argument.value), bound) for argument, bound in handed]
             found += [
-                (file.bound_by(each.node.value), each.binds)
+                (file.named(each.node.value), each.binds)
                 for each in file.flows
                 if isinstance(each.node, cst.Assign)
             ]
@@ -101,6 +100,15 @@ class Flows:
         for each in called:
             for at, argument in enumerate(call.args):
                 yield argument, each.taking(argument, at)
+
+
+def _closure(places: Places, steps: Collection[tuple[Places, Places]]) -> Places:
+    known = set(places)
+    while True:
+        found = {one for before, after in steps if before & known for one in after}
+        if known.issuperset(found):
+            return frozenset(known)
+        known |= found
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ _MISSED: Mapping[Lost, Callable[[Taken, Collection[Span]], Reason | None]] = {
     "again": Taken.missed_again,
     "number": Taken.missed_tensor,
     "value": Taken.missed_value,
+    "all": Taken.missed_anywhere,
 }
 
 
@@ -174,7 +175,7 @@ class CureSearch:
             for path, text in proposal.texts.items()
         }
         holder, files = suspect.holder.named, dict[str, SourceTree]()
-        names = {holder.name}
+        names = {holder.name, holder.owner.rpartition(".")[2]} - {""}
         while True:
             more = [path for path in left if path in edited or may_miss(left[path], names)]
             room = MOST_FILES - len(files)

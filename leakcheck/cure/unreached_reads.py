@@ -28,13 +28,13 @@ from leakcheck.cure.file_flows import (
 )  # fmt: skip
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.sites import SourceTree
+from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, UnnamedReads
 from leakcheck.experiments import Span
 from leakcheck.model import Holder, Reason
 from leakcheck.source.words import words
 
 _TAKES_NUMBERS = words("functions", "takes_numbers")
-_ALL_OF_IT = ("vars", "getattr", "asdict", "__dict__")  # by which it is read without its name
-_PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
+_WITHOUT_NAME = {*LEARNS, *BY_OTHER_NAMES}  # called
 _CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Ellipsis)
 _EDITED = (cst.BaseSmallStatement, cst.Call)
 _BINDS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.Return, cst.For, cst.CompFor)
@@ -44,7 +44,8 @@ Unreached = Collection[Span]
 def may_miss(text: str, names: Collection[str]) -> bool:
     """Say whether a file may have a line that misses what an edit takes, without parsing it."""
     words = {*re.findall(r"\w+", text)}
-    return not words.isdisjoint(names) or any(f"{each}(" in text for each in (*LEARNS, *_ALL_OF_IT))
+    called = {*re.findall(r"(\w+) *\(", text)}
+    return not words.isdisjoint({"__dict__", *names}) or not called.isdisjoint(_WITHOUT_NAME)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,12 @@ class Taken:
         """Return where what is kept may be read that the run did not come to."""
         missed = self._missed(unreached)
         return next((self._reason("read-later", *each) for each in missed), None)
+
+    def missed_anywhere(self, unreached: Unreached) -> Reason | None:
+        """Return where what is kept may be read without its name, whether the run came there."""
+        unnamed = (*self._unnamed.by_reflection(), *self._unnamed.of_whole_objects())
+        found = next((self._reason("read-unnamed", *each) for each in unnamed), None)
+        return found or self.missed_value(unreached)
 
     def missed_tensor(self, unreached: Unreached) -> Reason | None:
         """Return where what is kept may be used as a tensor, which a number is not."""
@@ -182,6 +189,7 @@ class Taken:
     def names(self) -> set[str]:
         """Return the names by which other files may read it, and functions that it is handed to."""
         found = {name for owner, name in self._derived if owner in (ATTRIBUTE, GLOBAL)}
+        found |= self._unnamed.names()
         around = (o for path, node in self._reads for o in self.files[path].around(node))
         return found | {last_word(each.func) for each in around if isinstance(each, cst.Call)}
 
@@ -195,10 +203,11 @@ class Taken:
                 is_it = each.value in names and file.place(each) in self._derived
                 if is_it and not _only_fills(file.source, each):
                     found.append((path, each))
-            if "attribute" in self.holder.kind:
-                every = (*file.all(cst.Call), *file.all(cst.Attribute))
-                found += ((path, each) for each in every if _reads_any(file, each, self.holder))
-        return found
+        return [*found, *self._unnamed.by_reflection()]
+
+    @cached_property
+    def _unnamed(self) -> UnnamedReads:
+        return UnnamedReads(self._flows, self.holder)
 
     def _reason(self, code: str, path: str, node: cst.CSTNode) -> Reason:
         file = self._flows.files[path]
@@ -277,36 +286,6 @@ def _only_fills(source: SourceTree, name: cst.Name) -> bool:
             case _:
                 return False
     return False
-
-
-def _reads_any(file: FileFlows, node: cst.CSTNode, holder: Holder) -> bool:
-    """Whether it is `self.__dict__`, `vars(model)`, or `getattr(model, name)` of no known name."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value in _ALL_OF_IT
-    if not isinstance(node, cst.Call) or last_word(node.func) not in _ALL_OF_IT:
-        return False
-    if _is_of_none(file, node):
-        return False
-    is_getattr = last_word(node.func) == "getattr" and len(node.args) > 1
-    name = node.args[1].value if is_getattr else None
-    if isinstance(name, cst.SimpleString):
-        return name.evaluated_value == holder.name
-    return True
-
-
-def _is_of_none(file: FileFlows, call: cst.Call) -> bool:
-    """Whether it asks a module, or the arguments of the program, which hold none of it."""
-    asked = call.args[0].value if call.args else None
-    if not isinstance(asked, cst.Name):
-        return False
-    parsed = (each for each in file.flows if _parses(each.node))
-    return asked.value in file.imported or any(file.place(asked) in each.binds for each in parsed)
-
-
-def _parses(node: cst.CSTNode) -> bool:
-    """Whether it binds what an ArgumentParser makes."""
-    value = node.value if isinstance(node, cst.Assign) else None
-    return isinstance(value, cst.Call) and last_word(value.func) in _PARSE
 
 
 def _does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:

@@ -1,9 +1,11 @@
 """Which files a program wrote, and what is in them when it has ended.
 
-What Python's functions open is noted, what it is called once it is moved, and what torch.save is
-given, which C++ opens; what else C++ opens is found by its time in the working directory. An audit
-hook would see a little more, and is called at each `id()`: with one a look at the heap takes five
-times as long.
+What Python's functions open is noted in the program's process, what it is called once it is moved,
+what sqlite3 connects to, and what torch.save is given, which C++ opens. Whoever started the process
+reads them once it has ended: until then functions of `atexit` write, and what is never closed is
+not yet there. What else C++ opens is found by its time in the working directory. An audit hook
+would see a little more, and is called at each `id()`: with one a look at the heap takes five times
+as long.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import io
 import os
 import stat
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -25,52 +26,71 @@ from leakcheck.runtime.clock.imports import when_loaded
 MOST_LOOKED_AT = 20_000  # files below the working directory: a data set may lie there
 _WRITES = {"w", "a", "x", "+"}  # in a mode
 _CHUNK_BYTES = 1 << 20
-_PATHS = ("file", "path", "f", "dst")  # what `open`, `os.open`, `torch.save` and moves call theirs
+# what `open`, `os.open`, `torch.save`, moves and `sqlite3.connect` call theirs
+_PATHS = ("file", "path", "f", "dst", "database")
+_LIST = "written"  # in the trial's folder
+_TICK_NS = 10_000_000  # file times are of the newest tick
 _MOVES = ("replace", "rename", "link")  # shutil.move renames, or copies with `open`
 
 
 class Written:
-    """Notes the files that are opened to be written, from now on, but those in `apart`."""
+    """Notes the files that are opened to be written, from now on, in a trial's folder."""
 
-    def __init__(self, apart: str) -> None:
-        self._apart = os.path.realpath(apart) + os.sep
-        self._folder = os.path.realpath(os.getcwd())
-        self._began_ns = time.time_ns() - 10_000_000  # file times are of the newest tick
-        self._paths: dict[str, None] = {}
+    def __init__(self, folder: str) -> None:
+        self._list = os.open(os.path.join(folder, _LIST), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._paths: set[str] = set()
         self._pid = os.getpid()
         builtins.open = io.open = _Open(io.open, self._note, _opens_to_write)
         os.open = _Open(os.open, self._note, _is_flagged_to_write)
         for name in _MOVES:
             setattr(os, name, _Open(getattr(os, name), self._note, _is_moved, at=1))
         when_loaded("torch.serialization", self._wrap_save)
-
-    def hashes(self) -> dict[str, int]:
-        """Return a hash of each file's bytes by its path, relative to the working directory."""
-        paths = sorted({*self._noted(), *self._touched()})
-        hashed = ((path, _hash(path)) for path in paths if not path.startswith(self._apart))
-        known = ((path, crc) for path, crc in hashed if crc is not None)
-        return {path.removeprefix(self._folder + os.sep): crc for path, crc in known}
-
-    def _noted(self) -> Iterator[str]:
-        """Yield the files that were noted, and those in the folders that were moved."""
-        for path in self._paths:
-            yield from islice(_files_below(path), MOST_LOOKED_AT) if os.path.isdir(path) else [path]
+        when_loaded("sqlite3", self._wrap_connect)
 
     def _note(self, path: str) -> None:
-        if os.getpid() == self._pid:
-            self._paths[os.path.realpath(path)] = None
+        path = os.path.realpath(path)
+        if os.getpid() == self._pid and path not in self._paths:
+            self._paths.add(path)
+            os.write(self._list, os.fsencode(path) + b"\0")
 
     def _wrap_save(self, serialization: Any) -> None:
         plain = serialization.save
-        serialization.save = wrapped = _Open(plain, self._note, _is_saved, at=1)
+        serialization.save = wrapped = _Open(plain, self._note, _is_written, at=1)
         torch: Any = sys.modules.get("torch")
         if getattr(torch, "save", None) is plain:  # it has the name already
             torch.save = wrapped
 
-    def _touched(self) -> Iterator[str]:
-        for path in islice(_files_below(self._folder), MOST_LOOKED_AT):
-            if _changed_ns(path) >= self._began_ns:
-                yield path
+    def _wrap_connect(self, sqlite3: Any) -> None:
+        sqlite3.connect = _Open(sqlite3.connect, self._note, _is_database)
+
+
+def hashes(folder: str, began_ns: int) -> dict[str, int]:
+    """Return a hash of each file's bytes by its path, relative to the working directory.
+
+    `folder`: of a trial that has ended, whose own files are left out; `began_ns`: when it began.
+    """
+    here, apart = os.path.realpath(os.getcwd()), os.path.realpath(folder) + os.sep
+    paths = sorted({*_noted(folder), *_touched(here, began_ns - _TICK_NS)})
+    hashed = ((path, _hash(path)) for path in paths if not path.startswith(apart))
+    known = ((path, crc) for path, crc in hashed if crc is not None)
+    return {path.removeprefix(here + os.sep): crc for path, crc in known}
+
+
+def _noted(folder: str) -> Iterator[str]:
+    """Yield the files that were noted, and those in the folders that were moved."""
+    try:
+        with open(os.path.join(folder, _LIST), "rb") as file:
+            paths = file.read().split(b"\0")
+    except OSError:
+        return
+    for path in map(os.fsdecode, filter(None, paths)):
+        yield from islice(_files_below(path), MOST_LOOKED_AT) if os.path.isdir(path) else [path]
+
+
+def _touched(folder: str, since_ns: int) -> Iterator[str]:
+    for path in islice(_files_below(folder), MOST_LOOKED_AT):
+        if _changed_ns(path) >= since_ns:
+            yield path
 
 
 class _Open:
@@ -93,7 +113,9 @@ class _Open:
         opened = self._plain(*args, **kwargs)
         named = (kwargs[name] for name in _PATHS if name in kwargs)
         path = args[self._at] if len(args) > self._at else next(named, None)
-        if isinstance(path, (str, os.PathLike)) and self._writes(*args[self._at + 1 :], **kwargs):
+        if isinstance(path, (str, bytes, os.PathLike)) and self._writes(
+            *args[self._at + 1 :], **kwargs
+        ):
             self._note(os.fsdecode(path))
         return opened
 
@@ -112,8 +134,12 @@ def _is_moved(*_: Any, **others: Any) -> bool:
     return others.get("dst_dir_fd") is None
 
 
-def _is_saved(*_: Any, **__: Any) -> bool:
+def _is_written(*_: Any, **__: Any) -> bool:
     return True
+
+
+def _is_database(*_: Any, **others: Any) -> bool:
+    return not others.get("uri")
 
 
 def _files_below(folder: str) -> Iterator[str]:

@@ -142,6 +142,7 @@ _OF_TRIALS = {
     "fewer-steps": "{steps} steps of {before}",
     "nothing-to-compare": "the program has no output, losses, weights or files to compare",
     "backward-later": "`{code}` ({path}:{line}) may need the graph, and the run did not come there",
+    "read-unnamed": "`{code}` ({path}:{line}) may read what is gone without its name",
     "read-later": "`{code}` ({path}:{line}) may read what is gone, and the run did not come there",
     "differs-without-the-edit": "{results}: differs without the edit",
 }

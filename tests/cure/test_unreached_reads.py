@@ -285,3 +285,55 @@ def test_a_loss_that_is_computed_from_something_else_needs_no_graph_of_it():
 
     assert late(code).missed_graph(left(6)) is None
     assert late(needs).missed_graph(left(6)) == backward(needs)
+
+
+STATE = """\
+class State:
+    def __init__(self):
+        self.outs = []
+
+def made():
+    return State()
+
+{made}
+state.outs.append(1)
+"""
+
+
+@pytest.mark.parametrize("made", ["state = State()", "state = made()", "also = state = made()"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        "pickle.dumps(state)",
+        "vars(state)",
+        "json.dumps(state.__dict__)",
+        "getattr(state, name)",
+        "save(model=state)",
+        "rows = [state]",
+        "other = state; save(other)",
+    ],
+)
+def test_what_takes_all_of_an_object_reads_what_it_holds(made, read):
+    held = Holder("attribute", "outs", "State")
+
+    told = taken(STATE.format(made=made) + read, held, 9).missed_anywhere(set())
+
+    assert told == Reason.of("read-unnamed", code=read, path="train.py", line=10)
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["state.run(1)", "state(1)", "len(state.lr)", "other = state", "isinstance(state, State)"],
+)
+def test_what_asks_an_object_for_something_else_does_not_read_what_it_holds(read):
+    held = Holder("attribute", "outs", "State")
+
+    assert taken(STATE.format(made="state = made()") + read, held, 9).missed_anywhere(set()) is None
+
+
+def test_a_namespace_may_be_read_as_a_whole():
+    code = "save(globals().items())"
+
+    told = Reason.of("read-unnamed", code=code, path="train.py", line=6)
+    assert late(code).missed_anywhere(set()) == told
+    assert late("save(globals_of(model))").missed_anywhere(set()) is None

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import textwrap
+import time
 import zlib
+
+from leakcheck.cure.written import hashes
 
 PROGRAM = """
 import json
+import os
 from leakcheck.cure.written import Written
-written = Written("trial")
+os.makedirs("trial", exist_ok=True)
+Written("trial")
 {code}
-print(json.dumps(written.hashes()))
 """
 
 
 def written(folder, code: str) -> dict[str, int]:
     text = PROGRAM.format(code=textwrap.dedent(code))
-    command = [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    began_ns = time.time_ns()
+    subprocess.run([sys.executable, "-c", text], cwd=folder, check=True)
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        return hashes("trial", began_ns)
+    finally:
+        os.chdir(here)
 
 
 def test_what_python_opens_to_write_is_found_by_its_bytes(tmp_path):
@@ -98,3 +106,37 @@ def test_what_is_moved_has_its_new_name(tmp_path):
     found = written(tmp_path / "work", code)
 
     assert [os.path.relpath(path, tmp_path) for path in found] == ["saved/z", "x.json", "y.json"]
+
+
+def test_what_is_written_as_the_program_ends_is_there(tmp_path):
+    code = """
+    import atexit, weakref
+    class Kept: pass
+    atexit.register(lambda: open("atexit.txt", "w").write("a"))
+    kept = Kept()
+    weakref.finalize(kept, lambda: open("finalize.txt", "w").write("a"))
+    never_closed = open("open.txt", "w")
+    never_closed.write("a")
+    """
+    found = written(tmp_path, code)
+
+    names = ("atexit.txt", "finalize.txt", "open.txt")
+    assert found == dict.fromkeys(names, zlib.crc32(b"a"))
+
+
+def test_paths_may_be_bytes_and_folders_hidden_and_a_database_is_a_file(tmp_path):
+    (tmp_path / "work" / ".run").mkdir(parents=True)
+    code = """
+    import sqlite3
+    open(b"../bytes.txt", "w").close()
+    open(".run/hidden.txt", "w").close()
+    for path in (":memory:", ".run/hidden.db", "../rows.db"):
+        rows = sqlite3.connect(path)
+        rows.execute("create table rows (a)")
+        rows.commit()
+    """
+    found = written(tmp_path / "work", code)
+
+    assert sorted(map(os.path.basename, found)) == [
+        "bytes.txt", "hidden.db", "hidden.txt", "rows.db",
+    ]  # fmt: skip

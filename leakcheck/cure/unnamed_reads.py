@@ -1,0 +1,152 @@
+"""What may read what a holder holds without its name: all of an object, or all of a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from leakcheck.cure.file_flows import ATTRIBUTE, GLOBAL, SELF, FileFlows, Place, Places, last_word
+from leakcheck.cure.flows import Flows
+from leakcheck.model import Holder
+from leakcheck.source.words import words
+
+BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals", "locals")
+_NAMESPACES = ("globals", "locals", "vars")  # without an argument
+_PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
+_LEARN_LITTLE = words("functions", "measures")
+_BINDS = (cst.AssignTarget, cst.AnnAssign, cst.Param, cst.NameItem, cst.Del, cst.AsName)
+Found = tuple[str, cst.CSTNode]
+
+
+@dataclass(frozen=True, eq=False)
+class UnnamedReads:
+    """Finds them in the files of a program."""
+
+    flows: Flows
+    holder: Holder
+
+    @property
+    def _is_attribute(self) -> bool:
+        return "attribute" in self.holder.kind
+
+    def by_reflection(self) -> Iterator[Found]:
+        """Yield `vars(model)`, `self.__dict__`, `getattr(model, name)`, `globals()`."""
+        for path, file in self.flows.files.items():
+            for node in (*file.all(cst.Call), *file.all(cst.Attribute)):
+                of_object = self._is_attribute and self._reads_object(file, node)
+                if of_object or (not self._is_attribute and _reads_namespace(node)):
+                    yield path, node
+
+    def of_whole_objects(self) -> Iterator[Found]:
+        """Yield where an object that has the attribute is used, and not one of its attributes."""
+        for path, file in self.flows.files.items() if self._is_attribute else ():
+            for name in file.values:
+                if file.place(name) in self._objects and not _is_part(file, name):
+                    yield path, name
+
+    def names(self) -> set[str]:
+        """Return the names by which other files may know an object that has the attribute."""
+        if not self._is_attribute:
+            return set()
+        return {name for owner, name in self._objects if owner in (ATTRIBUTE, GLOBAL)}
+
+    @cached_property
+    def _objects(self) -> Places:
+        """The places of objects of the holder's class: what it makes, and `self` in its methods."""
+        makers, known = {self.holder.owner.rpartition(".")[2]}, self._selves()
+        while True:
+            found = {each for file in self.flows.files.values() for each in _made(file, makers)}
+            more = self.flows.aliases(frozenset(known | found))
+            returning = {
+                name
+                for file in self.flows.files.values()
+                for name in _returning(file, more, makers)
+            }
+            if known >= more and makers >= returning:
+                return frozenset(known)
+            known, makers = set(more), makers | returning
+
+    def _selves(self) -> set[Place]:
+        found = set()
+        for file in self.flows.files.values():
+            for method in file.all(cst.FunctionDef):
+                around = file.source.around(method)
+                owner = next((each for each in around if isinstance(each, cst.ClassDef)), None)
+                first = method.params.params[:1]
+                if owner is not None and owner.name.value == self.holder.owner:
+                    found |= {file.place(one.name) for one in first if one.name.value in SELF}
+        return found
+
+    def _reads_object(self, file: FileFlows, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.Attribute):
+            return node.attr.value == "__dict__"
+        if not isinstance(node, cst.Call) or last_word(node.func) not in BY_OTHER_NAMES:
+            return False
+        if _is_of_none(file, node):
+            return False
+        is_getattr = last_word(node.func) == "getattr" and len(node.args) > 1
+        name = node.args[1].value if is_getattr else None
+        if isinstance(name, cst.SimpleString):
+            return name.evaluated_value == self.holder.name
+        return True
+
+
+def _made(file: FileFlows, makers: set[str]) -> Iterator[Place]:
+    for flow in file.flows:
+        match flow.node:
+            case cst.Assign(value=cst.Call(func=made)) | cst.AnnAssign(value=cst.Call(func=made)):
+                if last_word(made) in makers:
+                    yield from flow.binds
+
+
+def _returning(file: FileFlows, objects: Places, makers: set[str]) -> Iterator[str]:
+    for each in file.all(cst.Return):
+        value, function = each.value, file.function(each)
+        if value is None or function is None:
+            continue
+        is_made = isinstance(value, cst.Call) and last_word(value.func) in makers
+        if is_made or file.named(value) & objects:
+            yield function.name.value
+
+
+def _is_part(file: FileFlows, name: cst.Name) -> bool:
+    """Whether a mention of an object leads to one of its attributes, binds it or calls it."""
+    value: cst.CSTNode = name
+    for outer in file.source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case cst.Attribute() | cst.ImportAlias():
+                return True
+            case cst.Call(func=called):
+                return called is value
+            case cst.Arg():
+                call = file.source.parents[outer]
+                return isinstance(call, cst.Call) and last_word(call.func) in _LEARN_LITTLE
+            case cst.Assign() | cst.Return() | cst.Expr():
+                return True  # an alias is followed
+            case _:
+                return isinstance(outer, _BINDS)
+    return False
+
+
+def _reads_namespace(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and last_word(node.func) in _NAMESPACES and not node.args
+
+
+def _is_of_none(file: FileFlows, call: cst.Call) -> bool:
+    """Whether it asks a module, or the arguments of the program, which hold none of it."""
+    asked = call.args[0].value if call.args else None
+    if not isinstance(asked, cst.Name):
+        return False
+    parsed = (each for each in file.flows if _parses(each.node))
+    return asked.value in file.imported or any(file.place(asked) in each.binds for each in parsed)
+
+
+def _parses(node: cst.CSTNode) -> bool:
+    """Whether it binds what an ArgumentParser makes."""
+    value = node.value if isinstance(node, cst.Assign) else None
+    return isinstance(value, cst.Call) and last_word(value.func) in _PARSE
