@@ -30,9 +30,10 @@ def observed(report: Report | None, failed: Reason | None = None) -> Observation
     """Return what a run showed; `failed`: why it shows nothing."""
     if report is None or report.verdict is None or failed is not None:
         return Observation("unclear", failed or Reason("no-report"))
-    steps = report.run.steps if report.run is not None else 0
+    run = report.run
+    steps, finished = (run.steps, run.ended == "finished") if run is not None else (0, False)
     leaks = tuple(map(_leak, report.suspects))
-    return Observation(report.verdict, report.reason, steps, report.trends, leaks)
+    return Observation(report.verdict, report.reason, steps, report.trends, leaks, finished)
 
 
 def _leak(suspect: Suspect) -> Leak:
@@ -97,16 +98,20 @@ def _moved(
     grew, grows = ([each[side].verdict == "growing" for each in pairs] for side in (0, 1))
     if any(grew) != all(grew) or any(grows) != all(grows):
         return "unclear"
-    if all(grew) and all(grows):
-        least = NOTICEABLE * larger
-        return "rises" if low > least else "falls" if high < -least else "same"
-    if all(grew):
-        return "ends"
-    return "starts" if all(grows) else "same"
+    if not (all(grew) or all(grows)):
+        return "same"
+    least = NOTICEABLE * larger
+    moved: ChangeOutcome = "rises" if low > least else "falls" if high < -least else "same"
+    was, now = ({each[side].verdict for each in pairs} for side in (0, 1))
+    if was == {"steady"} and moved == "rises":
+        return "starts"
+    return "ends" if now == {"steady"} and moved == "falls" else moved
 
 
 def _only_in(these: Sequence[Observation], those: Sequence[Observation]) -> tuple[Leak, ...]:
-    """Return the leaks that each of these runs has, and none of those."""
+    """Return the leaks that each of these runs has, and none of those, if all of them told."""
+    if any(each.verdict == "unclear" for each in those):
+        return ()
     common = set.intersection(*({leak.id for leak in each.leaks} for each in these))
     others = {leak.id for each in those for leak in each.leaks}
     return tuple(leak for leak in these[0].leaks if leak.id in common - others)
@@ -125,6 +130,8 @@ def _outcome(
         if len({run.verdict for run in runs}) > 1:
             return "unclear", Reason.of("runs-differ", which=which)
     grew, grows = before[0].verdict == "growing", after[0].verdict == "growing"
+    if grew != grows and (short := _too_short(before, after)) is not None:
+        return "unclear", short
     if grew and not grows:
         return "cures", None
     if not grew:
@@ -135,3 +142,15 @@ def _outcome(
     if moved & _WORSE:
         return "worsens", None
     return ("lessens" if moved & _BETTER else "same"), None
+
+
+def _too_short(before: Sequence[Observation], after: Sequence[Observation]) -> Reason | None:
+    """Say where a steady run came to its own end before the leak was told on the other side."""
+    for which, runs, others in (("before", before, after), ("after", after, before)):
+        needed = min(each.steps for each in others)
+        for run in runs:
+            if run.verdict == "steady" and run.finished and run.steps < needed:
+                return Reason.of(
+                    "steady-in-fewer-steps", which=which, steps=run.steps, needed=needed
+                )
+    return None

@@ -244,13 +244,14 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one run showed, as far as it is compared."""
+    """What one run showed, as far as it is compared; `finished`: it came to its own end."""
 
     verdict: Verdict
     reason: Reason | None = None
     steps: int = 0
     trends: tuple[Trend, ...] = ()
     leaks: tuple[Leak, ...] = ()
+    finished: bool = False
 
 
 ChangeOutcome = Literal[

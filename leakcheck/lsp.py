@@ -53,6 +53,8 @@ class LeakcheckServer(LanguageServer):
     def check(self, uri: str) -> tuple[Finding, ...]:
         """Check a document's present text, or give what is known of this version."""
         document = self.workspace.get_text_document(uri)
+        if uri not in self.workspace.text_documents and not Path(to_fs_path(uri) or "").is_file():
+            return ()  # a client may ask for what it has closed and removed
         version, known = self.findings.get(uri, (None, ()))
         if uri in self.findings and version == document.version:
             return known

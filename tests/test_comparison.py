@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,38 @@ def test_runs_of_one_program_that_disagree_are_unclear():
 
     assert found.outcome == "unclear"
     assert said(found.reason) == "before the change, one run grows and another does not"
+
+
+def test_a_program_that_ends_before_the_leak_begins_is_not_cured():
+    grows, ended = replace(run(7), steps=679), replace(run(), steps=150, finished=True)
+
+    assert compare(NAMES, [grows], [replace(ended, finished=False)]).outcome == "cures"
+    for sides, which in (([grows], [ended]), "after"), (([ended], [grows]), "before"):
+        found = compare(NAMES, *sides)
+        told = (
+            f"{which} the change the program ended after 150 steps, and to tell the leak takes 679"
+        )
+        assert (found.outcome, said(found.reason)) == ("unclear", told)
+
+
+def test_what_a_run_that_did_not_tell_has_not_shown_is_not_gone():
+    unclear = replace(UNCLEAR, leaks=())
+
+    assert compare(NAMES, [run(7)], [unclear]).gone == ()
+    assert compare(NAMES, [unclear], [run(7)]).new == ()
+
+
+def test_a_rate_starts_where_it_was_steady_and_its_interval_is_above_it():
+    def moved(verdict: str, rate: float, spread: float = 0.0) -> str:
+        before = replace(run(7, leak=None), verdict="growing")
+        graph = replace(before.trends[1], verdict=verdict, per_step=rate, low=rate, high=rate)
+        before = replace(before, trends=(before.trends[0], graph))
+        return compare(NAMES, [before], [run(7, spread)]).changes[1].outcome
+
+    assert moved("steady", 0) == "starts"
+    assert moved("steady", 5, spread=4) == "same"
+    assert moved("unclear", 5) == "rises"
+    assert moved("unclear", 6.9) == "same"
 
 
 def test_one_recording_stands_in_each_pair():

@@ -140,6 +140,14 @@ def test_fixes_and_comments_are_offered_as_quick_fixes(edit):
     edit(conversation)
 
 
+def test_of_a_file_that_is_gone_nothing_is_offered(edit, tmp_path):
+    async def conversation(editor: Editor) -> None:
+        editor.uri = (tmp_path / "gone.py").as_uri()
+        assert await editor.actions(0) == {}
+
+    edit(conversation)
+
+
 def test_an_edit_that_a_run_has_proved_is_offered_while_the_text_is_the_proved_one(edit, tmp_path):
     after = LEAKY.replace("loss", "loss.item()", 1)
     revision = Revision("train.py", LEAKY, after)

@@ -20,6 +20,8 @@ _WHY_NOTHING = {
 }
 _OF_COMPARISONS = {
     "unclear-on-a-side": "{which} the change: {why}",
+    "steady-in-fewer-steps": "{which} the change the program ended after {steps} steps, and "
+    "to tell the leak takes {needed}",
     "runs-differ": "{which} the change, one run grows and another does not",
 }
 # which part of a program leaks

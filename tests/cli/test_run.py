@@ -213,6 +213,16 @@ def test_a_page_that_cannot_be_written_costs_one_line_and_the_status(run):
     assert done.returncode == 2
 
 
+@pytest.mark.parametrize("option", ["--json", "--html", "--refs"])
+def test_no_report_is_written_over_a_program(run, tmp_path, option):
+    (tmp_path / "other.py").write_text("kept = 1\n")
+
+    done = run("for i in range(100):\n    pass\n", option, "other.py")
+
+    assert done.stderr == f"leakcheck: {option} other.py: this would overwrite a program\n"
+    assert (done.returncode, (tmp_path / "other.py").read_text()) == (2, "kept = 1\n")
+
+
 def test_leaving_by_os_exit_still_reports(run):
     done = run("import os\nfor i in range(100): pass\nprint('out', flush=True)\nos._exit(0)\n")
 
