@@ -92,6 +92,13 @@ TABLE = (
     Candidate("graph", TITLES["graph"], _ANY, graphs.graph_let_go, loses="again"),
     Candidate("gradients", "drop the gradients as the step ends", _GRAPH, graphs.gradients_dropped),
     Candidate("weak-hook", "let the hook refer to its object weakly", _GRAPH, hooks.hooked_weakly),
+    Candidate(
+        "weak-exit",
+        "call it at the exit only if its object is still there",
+        _ANY,
+        hooks.called_weakly_at_exit,
+        policy="whether an object that is gone needs its call at the exit",
+    ),
     Candidate("handle", "remove the hook as the step ends", _ANY, hooks.handle_removed),
     Candidate("once", "register the hook once, before the loop", _ANY, hooks.registered_once),
     Candidate(

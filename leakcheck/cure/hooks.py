@@ -57,6 +57,25 @@ def hooked_weakly(site: LeakSite, size: str) -> Iterator[str]:
                         yield with_import(text, weakref)
 
 
+def called_weakly_at_exit(site: LeakSite, size: str) -> Iterator[str]:
+    """Call a method at the exit if its object is still there: `atexit` keeps what it is given."""
+    weakref = site.source.name_of("weakref") or "weakref"
+    for call in site.source.all(cst.Call):
+        if not _is_for_exit(call, site):
+            continue
+        match call.args[0].value:
+            case cst.Attribute(value=cst.Name(value="self" as owner), attr=cst.Name(value=method)):
+                living = f"lambda living={weakref}.ref({owner}): living() and living().{method}()"
+                made = cst.parse_expression(living)
+                yield with_import(site.source.replaced(call.args[0].value, made), weakref)
+
+
+def _is_for_exit(call: cst.Call, site: LeakSite) -> bool:
+    """Whether a call hands something without arguments to `atexit`."""
+    module = site.source.name_of("atexit")
+    return bool(module) and site.text(call.func) == f"{module}.register" and len(call.args) == 1
+
+
 def _hooks(
     site: LeakSite,
 ) -> Iterator[tuple[cst.SimpleStatementLine, cst.BaseSmallStatement, LeakSite]]:

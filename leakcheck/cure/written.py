@@ -40,12 +40,16 @@ class Written:
         self._list = os.open(os.path.join(folder, _LIST), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._paths: set[str] = set()
         self._pid = os.getpid()
-        builtins.open = io.open = _Open(io.open, self._note, _opens_to_write)
-        os.open = _Open(os.open, self._note, _is_flagged_to_write)
+        builtins.open = io.open = _Open(io.open, self._note_file, _opens_to_write)
+        os.open = _Open(os.open, self._note_file, _is_flagged_to_write)
         for name in _MOVES:
             setattr(os, name, _Open(getattr(os, name), self._note, _is_moved, at=1))
         when_loaded("torch.serialization", self._wrap_save)
         when_loaded("sqlite3", self._wrap_connect)
+
+    def _note_file(self, path: str) -> None:
+        if not os.path.isdir(path):  # in which a file without a name is opened
+            self._note(path)
 
     def _note(self, path: str) -> None:
         path = os.path.realpath(path)

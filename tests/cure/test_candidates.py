@@ -475,3 +475,30 @@ def test_only_what_has_a_value_before_the_step_is_carried_over():
     assert "carried" in dict(edits("state = cell(loss, state)", name="state"))
     assert "carried" not in dict(edits("other = cell(loss, loss)", name="other"))
     assert "carried" not in dict(edits("log.append(loss)", name="log"))
+
+
+def test_a_method_that_is_called_at_the_exit_may_let_its_object_go():
+    text = (
+        "import atexit\n"
+        "class Window:\n"
+        "    def __init__(self):\n"
+        "        atexit.register(self.flush)\n"
+        "        atexit.register(self.flush, 1)\n"
+        "        atexit.register(flush)\n"
+    )
+    source = read(text)
+    assert source is not None
+    leak = Suspect("tensor", "", holder=Holder("exits", "atexit.register"))
+
+    found = [
+        after
+        for _, candidate, after in proposals(LeakSite(source, 4, leak))
+        if candidate.name == "weak-exit"
+    ]
+
+    weak = "lambda living=weakref.ref(self): living() and living().flush()"
+    assert found == [
+        text.replace("register(self.flush)", f"register({weak})").replace(
+            "import atexit\n", "import weakref\nimport atexit\n"
+        )
+    ]

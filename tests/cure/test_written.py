@@ -140,3 +140,11 @@ def test_paths_may_be_bytes_and_folders_hidden_and_a_database_is_a_file(tmp_path
     assert sorted(map(os.path.basename, found)) == [
         "bytes.txt", "hidden.db", "hidden.txt", "rows.db",
     ]  # fmt: skip
+
+
+def test_a_file_without_a_name_is_none_of_its_folder(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "other.txt").write_text("")
+    code = "import tempfile; tempfile.TemporaryFile(dir='..').write(b'a')"
+
+    assert written(tmp_path / "work", code) == {}
