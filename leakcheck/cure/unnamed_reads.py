@@ -10,14 +10,12 @@ import libcst as cst
 
 from leakcheck.cure.file_flows import ATTRIBUTE, GLOBAL, SELF, FileFlows, Place, Places, last_word
 from leakcheck.cure.flows import Flows
+from leakcheck.cure.mentions import is_part
 from leakcheck.model import Holder
-from leakcheck.source.words import words
 
 BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals", "locals")
 _NAMESPACES = ("globals", "locals", "vars")  # without an argument
 _PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
-_LEARN_LITTLE = words("functions", "measures")
-_BINDS = (cst.AssignTarget, cst.AnnAssign, cst.Param, cst.NameItem, cst.Del, cst.AsName)
 Found = tuple[str, cst.CSTNode]
 
 
@@ -44,7 +42,7 @@ class UnnamedReads:
         """Yield where an object that has the attribute is used, and not one of its attributes."""
         for path, file in self.flows.files.items() if self._is_attribute else ():
             for name in file.values:
-                if file.place(name) in self._objects and not _is_part(file, name):
+                if file.place(name) in self._objects and not is_part(file.source, name):
                     yield path, name
 
     def names(self) -> set[str]:
@@ -110,27 +108,6 @@ def _returning(file: FileFlows, objects: Places, makers: set[str]) -> Iterator[s
         is_made = isinstance(value, cst.Call) and last_word(value.func) in makers
         if is_made or file.named(value) & objects:
             yield function.name.value
-
-
-def _is_part(file: FileFlows, name: cst.Name) -> bool:
-    """Whether a mention of an object leads to one of its attributes, binds it or calls it."""
-    value: cst.CSTNode = name
-    for outer in file.source.around(name):
-        match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
-            case cst.Attribute() | cst.ImportAlias():
-                return True
-            case cst.Call(func=called):
-                return called is value
-            case cst.Arg():
-                call = file.source.parents[outer]
-                return isinstance(call, cst.Call) and last_word(call.func) in _LEARN_LITTLE
-            case cst.Assign() | cst.Return() | cst.Expr():
-                return True  # an alias is followed
-            case _:
-                return isinstance(outer, _BINDS)
-    return False
 
 
 def _reads_namespace(node: cst.CSTNode) -> bool:

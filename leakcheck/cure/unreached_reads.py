@@ -16,7 +16,6 @@ import libcst as cst
 
 from leakcheck.cure.file_flows import (
     ATTRIBUTE,
-    CHANGES,
     GLOBAL,
     LEARNS,
     FileFlows,
@@ -27,17 +26,15 @@ from leakcheck.cure.file_flows import (
     last_word,
 )  # fmt: skip
 from leakcheck.cure.flows import Flows
+from leakcheck.cure.mentions import does_with_a_number, only_fills
 from leakcheck.cure.sites import SourceTree
 from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, UnnamedReads
 from leakcheck.experiments import Span
 from leakcheck.model import Holder, Reason
-from leakcheck.source.words import words
 
-_TAKES_NUMBERS = words("functions", "takes_numbers")
 _WITHOUT_NAME = {*LEARNS, *BY_OTHER_NAMES}  # called
 _CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Ellipsis)
 _EDITED = (cst.BaseSmallStatement, cst.Call)
-_BINDS = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.Return, cst.For, cst.CompFor)
 Unreached = Collection[Span]
 
 
@@ -112,7 +109,7 @@ class Taken:
     def missed_tensor(self, unreached: Unreached) -> Reason | None:
         """Return where what is kept may be used as a tensor, which a number is not."""
         for path, read in self._missed(unreached):
-            if not _does_with_a_number(self.files[path], read):
+            if not does_with_a_number(self.files[path], read):
                 return self._reason("read-later", path, read)
         return self.missed_graph(unreached)
 
@@ -201,7 +198,7 @@ class Taken:
         for path, file in self._flows.files.items():
             for each in file.values:
                 is_it = each.value in names and file.place(each) in self._derived
-                if is_it and not _only_fills(file.source, each):
+                if is_it and not only_fills(file.source, each):
                     found.append((path, each))
         return [*found, *self._unnamed.by_reflection()]
 
@@ -254,74 +251,3 @@ def _first(function: cst.FunctionDef | None) -> cst.BaseStatement | cst.BaseSmal
                 continue
         return each
     return None
-
-
-def _only_fills(source: SourceTree, name: cst.Name) -> bool:
-    """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
-    value: cst.CSTNode = name
-    for outer in source.around(name):
-        match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
-            case cst.Subscript(value=held) if held is value:
-                value = outer
-            case cst.AssignTarget() | cst.NameItem() | cst.Param() | cst.Del() | cst.ImportAlias():
-                return True
-            case cst.FunctionDef(name=bound) | cst.ClassDef(name=bound):
-                return bound is value
-            case (
-                cst.AnnAssign(target=target)
-                | cst.AugAssign(target=target)
-                | cst.For(target=target)
-                | cst.CompFor(target=target)
-                | cst.NamedExpr(target=target)
-                | cst.AsName(name=target)
-            ):
-                return target is value
-            case cst.Tuple() | cst.List() | cst.Element() | cst.StarredElement():
-                value = outer
-            case cst.Attribute(attr=cst.Name(value=method)) if method in CHANGES:
-                call = source.parents[outer]
-                return isinstance(source.parents[call], cst.Expr)
-            case _:
-                return False
-    return False
-
-
-def _does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
-    """Whether a value is bound, printed or computed with, and asked for nothing a tensor has."""
-    value = name
-    for outer in source.around(name):
-        match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
-            case (
-                cst.BinaryOperation()
-                | cst.UnaryOperation()
-                | cst.Comparison()
-                | cst.ComparisonTarget()
-                | cst.BooleanOperation()
-                | cst.IfExp()
-                | cst.Subscript()
-                | cst.Tuple()
-                | cst.List()
-                | cst.Dict()
-                | cst.BaseElement()
-                | cst.BaseDictElement()
-            ):
-                value = outer
-            case cst.FormattedStringExpression() | cst.Expr() | cst.If():
-                return True
-            case _ if isinstance(outer, _BINDS):
-                return True
-            case cst.Arg():
-                call = source.parents[outer]
-                return isinstance(call, cst.Call) and _takes_numbers(call.func)
-            case _:
-                return False
-    return False
-
-
-def _takes_numbers(function: cst.BaseExpression) -> bool:
-    of_torch = isinstance(function, cst.Attribute) and last_word(function.value) == "torch"
-    return not of_torch and last_word(function) in _TAKES_NUMBERS | CHANGES

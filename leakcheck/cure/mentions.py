@@ -1,0 +1,114 @@
+"""What is done with one mention of a name, by what stands around it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from leakcheck.cure.file_flows import CHANGES, last_word
+from leakcheck.cure.sites import SourceTree
+from leakcheck.source.words import words
+
+_TAKES_NUMBERS = words("functions", "takes_numbers")
+_LEARN_LITTLE = words("functions", "measures")
+_BINDS = (cst.AssignTarget, cst.AnnAssign, cst.Param, cst.NameItem, cst.Del, cst.AsName)
+_HANDS_ON = (
+    cst.Assign,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.NamedExpr,
+    cst.Return,
+    cst.For,
+    cst.CompFor,
+)
+
+
+def only_fills(source: SourceTree, name: cst.Name) -> bool:
+    """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
+    value: cst.CSTNode = name
+    for outer in source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case cst.Subscript(value=held) if held is value:
+                value = outer
+            case cst.AssignTarget() | cst.NameItem() | cst.Param() | cst.Del() | cst.ImportAlias():
+                return True
+            case cst.FunctionDef(name=bound) | cst.ClassDef(name=bound):
+                return bound is value
+            case (
+                cst.AnnAssign(target=target)
+                | cst.AugAssign(target=target)
+                | cst.For(target=target)
+                | cst.CompFor(target=target)
+                | cst.NamedExpr(target=target)
+                | cst.AsName(name=target)
+            ):
+                return target is value
+            case cst.Tuple() | cst.List() | cst.Element() | cst.StarredElement():
+                value = outer
+            case cst.Attribute(attr=cst.Name(value=method)) if method in CHANGES:
+                call = source.parents[outer]
+                return isinstance(source.parents[call], cst.Expr)
+            case _:
+                return False
+    return False
+
+
+def does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
+    """Whether a value is bound, printed or computed with, and asked for nothing a tensor has."""
+    value = name
+    for outer in source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case (
+                cst.BinaryOperation()
+                | cst.UnaryOperation()
+                | cst.Comparison()
+                | cst.ComparisonTarget()
+                | cst.BooleanOperation()
+                | cst.IfExp()
+                | cst.Subscript()
+                | cst.Tuple()
+                | cst.List()
+                | cst.Dict()
+                | cst.BaseElement()
+                | cst.BaseDictElement()
+            ):
+                value = outer
+            case cst.FormattedStringExpression() | cst.Expr() | cst.If():
+                return True
+            case _ if isinstance(outer, _HANDS_ON):
+                return True
+            case cst.Arg():
+                call = source.parents[outer]
+                return isinstance(call, cst.Call) and _takes_numbers(call.func)
+            case _:
+                return False
+    return False
+
+
+def _takes_numbers(function: cst.BaseExpression) -> bool:
+    of_torch = isinstance(function, cst.Attribute) and last_word(function.value) == "torch"
+    return not of_torch and last_word(function) in _TAKES_NUMBERS | CHANGES
+
+
+def is_part(source: SourceTree, name: cst.Name) -> bool:
+    """Whether a mention of an object leads to one of its attributes, binds it or calls it."""
+    value: cst.CSTNode = name
+    for outer in source.around(name):
+        match outer:
+            case cst.Attribute(attr=attr) if attr is value:
+                value = outer
+            case cst.Attribute() | cst.ImportAlias():
+                return True
+            case cst.Call(func=called):
+                return called is value
+            case cst.Arg():
+                call = source.parents[outer]
+                return isinstance(call, cst.Call) and last_word(call.func) in _LEARN_LITTLE
+            case cst.Assign() | cst.Return() | cst.Expr():
+                return True  # an alias is followed
+            case _:
+                return isinstance(outer, _BINDS)
+    return False
