@@ -14,6 +14,7 @@ from leakcheck.experiments import Attempt, AttemptOutcome, Cure, Difference, Rev
 from leakcheck.model import Report, Suspect, Trend
 from leakcheck.report.json import reason_as_json
 from leakcheck.report.reasons import said
+from leakcheck.report.reasons import told as noticed
 from leakcheck.report.terminal import failure_text, what_text
 from leakcheck.units import format_bytes, format_count
 
@@ -108,6 +109,7 @@ def _head(cure: Cure) -> Iterator[str]:
     elif report.verdict != "growing":
         told = said(report.reason) if report.verdict != "steady" else "there is nothing to fix"
         yield f"{report.verdict}: {cure.command}: {told}"
+        yield from _notices(cure.before)
     elif cure.chosen is None:
         unclear = sum(each.outcome == "unclear" for each in cure.attempts)
         told = f", of which {unclear} could not be judged" if unclear else ""
@@ -125,8 +127,15 @@ def _chosen(cure: Cure) -> Iterator[str]:
         return
     yield f"\n{patch(cure.chosen.revisions)}"
     yield from _proof(cure.before, cure.chosen)
+    yield from _notices(cure.chosen.trial)
     if cure.chosen.policy:
         yield f"\nyours to decide: {cure.chosen.policy}"
+
+
+def _notices(trial: Trial) -> Iterator[str]:
+    """Say what still grows and is no leak, or ends."""
+    notices = trial.report.notices if trial.report is not None else ()
+    yield from (f"  note     {noticed(each)}" for each in notices)
 
 
 def _alone(cure: Cure) -> Iterator[str]:
