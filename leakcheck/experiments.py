@@ -83,7 +83,7 @@ class Difference:
         return not (self.written or self.sizes or self.varies)
 
 
-class Span(NamedTuple):
+class SourceSpan(NamedTuple):
     """A part of a file; columns count bytes of UTF-8 from 0, as `ast` counts them."""
 
     path: str
@@ -112,7 +112,7 @@ class Trial:
     goes_on: bool = False
     turns: int = 0
     counted: int = 0
-    unreached: frozenset[Span] = frozenset()
+    unreached: frozenset[SourceSpan] = frozenset()
     loaded: tuple[str, ...] = ()
 
     @property

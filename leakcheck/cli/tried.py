@@ -22,7 +22,7 @@ from leakcheck.cure.reached import Reached
 from leakcheck.cure.witness import Witness, peak_bytes
 from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
-from leakcheck.experiments import Span
+from leakcheck.experiments import SourceSpan
 from leakcheck.runtime.clock import ticks
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
@@ -61,7 +61,7 @@ class TrialNotes(msgspec.Struct, frozen=True):
     turns: int = 0  # of the loop that makes the steps, if it is one
     counted: int = 0  # steps, also those before the loop that is judged began
     threads_fail: bool = False
-    unreached: list[Span] = []  # of the lines that were asked for
+    unreached: list[SourceSpan] = []  # of the lines that were asked for
     loaded: tuple[str, ...] = ()  # files of the program's own
 
 

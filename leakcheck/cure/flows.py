@@ -8,9 +8,15 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import CALLS, FileFlows, Flow, Place, Places, last_word
-
-_MAKES_OBJECTS = ("__init__", "__new__", "__post_init__")
+from leakcheck.cure.file_flows import (
+    CALLS,
+    ArgumentSlots,
+    FileFlows,
+    Slot,
+    Slots,
+    ValueFlow,
+    last_word,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,47 +25,49 @@ class Flows:
 
     files: Mapping[str, FileFlows]
 
-    def derived(self, places: Collection[Place]) -> Places:
-        """Return places and those of what is computed from them."""
-        known, left = set(places), [*places]
+    def derived(self, slots: Collection[Slot]) -> Slots:
+        """Return slots and those of what is computed from them."""
+        known, left = set(slots), [*slots]
         while left:
             more = self._from.get(left.pop(), frozenset()) - known
             known |= more
             left += more
         return frozenset(known)
 
-    def origins(self, places: Places) -> Places:
-        """Return places and those where the same objects come from: callers' and others' names."""
-        return _closure(places, [(bound, origin) for origin, bound in self._same])
+    def origins(self, slots: Slots) -> Slots:
+        """Return slots and those where the same objects come from: callers' and others' names."""
+        return _closure(slots, [(bound, origin) for origin, bound in self._same])
 
-    def aliases(self, places: Places) -> Places:
-        """Return places and those that are bound to just their values, and parameters."""
-        return _closure(places, self._same)
+    def aliases(self, slots: Slots) -> Slots:
+        """Return slots and those that are bound to just their values, and parameters."""
+        return _closure(slots, self._same)
 
     @cached_property
-    def _same(self) -> list[tuple[Places, Places]]:
+    def _same(self) -> list[tuple[Slots, Slots]]:
         """Variables and attributes, and those that are bound to just their value."""
         found = []
-        for file in self.files.values():
-            handed = (each for call in file.all(cst.Call) for each in self._arguments(file, call))
+        for file, handed in self._all_handed.items():
             found += [(file.named(argument.value), bound) for argument, bound in handed]
-            found += [
-                (file.named(each.node.value), each.binds)
-                for each in file.flows
-                if isinstance(each.node, cst.Assign)
-            ]
-        return found
+            for flow in file.flows:
+                if isinstance(flow.node, (cst.Assign, cst.AnnAssign)) and flow.node.value:
+                    found.append((file.named(flow.node.value), flow.binds))
+        return [(one, other) for one, other in found if one and other]
 
     @cached_property
-    def _from(self) -> dict[Place, Places]:
-        found: dict[Place, set[Place]] = {}
+    def _from(self) -> dict[Slot, Slots]:
+        found: dict[Slot, set[Slot]] = {}
         for _, flow in self.all:
-            for place in flow.reads:
-                found.setdefault(place, set()).update(flow.binds)
-        return {place: frozenset(bound) for place, bound in found.items()}
+            for slot in flow.reads:
+                found.setdefault(slot, set()).update(flow.binds)
+        filled = frozenset[Slot]().union(*(file.filled for file in self.files.values()))
+        for file, handed in self._all_handed.items():
+            for argument, taken in handed:  # what a function puts into its argument
+                for slot in taken & filled:
+                    found.setdefault(slot, set()).update(file.named(argument.value))
+        return {slot: frozenset(bound) for slot, bound in found.items()}
 
     @cached_property
-    def all(self) -> list[tuple[str, Flow]]:
+    def all(self) -> list[tuple[str, ValueFlow]]:
         """Every flow, with the path of its file."""
         found = []
         for path, file in self.files.items():
@@ -69,86 +77,52 @@ class Flows:
         return found
 
     @cached_property
-    def _functions(self) -> dict[str, list[_Parameters]]:
-        """The parameters of functions by what is called: a class for what makes its objects."""
-        found: dict[str, list[_Parameters]] = {}
+    def _functions(self) -> dict[str, list[ArgumentSlots]]:
+        found: dict[str, list[ArgumentSlots]] = {}
         for file in self.files.values():
-            for each in file.all(cst.FunctionDef):
-                name = each.name.value
-                owner = next(
-                    (o for o in file.source.around(each) if isinstance(o, cst.ClassDef)), None
-                )
-                if name in _MAKES_OBJECTS and owner is not None:
-                    found.setdefault(owner.name.value, []).append(_Parameters(file, each))
-                found.setdefault(name, []).append(_Parameters(file, each))
+            for name, every in file.parameters.items():
+                found.setdefault(name, []).extend(every)
         return found
 
-    def _handed(self, file: FileFlows, call: cst.Call) -> Iterator[Flow]:
+    @cached_property
+    def _objects(self) -> list[ArgumentSlots]:
+        """What may be called where an object is: modules, and functions that are values."""
+        named = dict.fromkeys(CALLS)
+        for file in self.files.values():
+            named.update(dict.fromkeys(sorted(file.handed_on)))
+        return [each for name in named for each in self._functions.get(name, [])]
+
+    @cached_property
+    def _all_handed(self) -> dict[FileFlows, list[tuple[cst.Arg, Slots]]]:
+        """The arguments of all calls of each file, and what may take each."""
+        return {
+            file: [each for call in file.all(cst.Call) for each in self._arguments(file, call)]
+            for file in self.files.values()
+        }
+
+    def _handed(self, file: FileFlows, call: cst.Call) -> Iterator[ValueFlow]:
         """Yield what a call hands to the parameters of what may be called."""
         for argument, taken in self._arguments(file, call):
-            yield Flow(call, file.read_by(argument.value), taken)
+            yield ValueFlow(call, file.read_by(argument.value), taken)
         for argument in call.args:  # Thread(target=f, args=(kept,)), partial(f, kept)
             for each in self._functions.get(last_word(argument.value), []):
-                given = frozenset[Place]().union(*(file.read_by(one.value) for one in call.args))
-                yield Flow(call, given, each.all)
+                given = frozenset[Slot]().union(*(file.read_by(one.value) for one in call.args))
+                yield ValueFlow(call, given, each.all)
 
-    def _arguments(self, file: FileFlows, call: cst.Call) -> Iterator[tuple[cst.Arg, Places]]:
+    def _arguments(self, file: FileFlows, call: cst.Call) -> Iterator[tuple[cst.Arg, Slots]]:
         """Yield the arguments of a call, and what may take each."""
         called = self._functions.get(last_word(call.func), [])
         if not called and file.is_of_object(call):
-            called = [each for name in CALLS for each in self._functions.get(name, [])]
+            called = self._objects
         for each in called:
             for at, argument in enumerate(call.args):
                 yield argument, each.taking(argument, at)
 
 
-def _closure(places: Places, steps: Collection[tuple[Places, Places]]) -> Places:
-    known = set(places)
+def _closure(slots: Slots, steps: Collection[tuple[Slots, Slots]]) -> Slots:
+    known = set(slots)
     while True:
         found = {one for before, after in steps if before & known for one in after}
         if known.issuperset(found):
             return frozenset(known)
         known |= found
-
-
-@dataclass(frozen=True, eq=False)
-class _Parameters:
-    """The places of the parameters of one function."""
-
-    file: FileFlows
-    function: cst.FunctionDef
-
-    @cached_property
-    def _in_order(self) -> list[cst.Param]:
-        params = self.function.params
-        every = [*params.posonly_params, *params.params]
-        bound = bool(every) and every[0].name.value in ("self", "cls")
-        return every[1:] if bound else every
-
-    @cached_property
-    def all(self) -> Places:
-        params = self.function.params
-        stars = (
-            each for each in (params.star_arg, params.star_kwarg) if isinstance(each, cst.Param)
-        )
-        every = (*self._in_order, *params.kwonly_params, *stars)
-        return frozenset(self.file.place(each.name) for each in every)
-
-    def taking(self, argument: cst.Arg, at: int) -> Places:
-        """Return the places that may take an argument of a call, the `at`-th."""
-        if argument.star:
-            return self.all
-        if argument.keyword is not None:
-            name = argument.keyword.value
-            named = frozenset(place for place in self.all if place[1] == name)
-            return named or self._rest(self.function.params.star_kwarg)
-        if at < len(self._in_order):
-            return frozenset({self.file.place(self._in_order[at].name)})
-        return self._rest(self.function.params.star_arg)
-
-    def _rest(self, param: object) -> Places:
-        return (
-            frozenset({self.file.place(param.name)})
-            if isinstance(param, cst.Param)
-            else frozenset()
-        )

@@ -11,15 +11,13 @@ from leakcheck.source.words import words
 _TAKES_NUMBERS = words("functions", "takes_numbers")
 _LEARN_LITTLE = words("functions", "measures")
 _BINDS = (cst.AssignTarget, cst.AnnAssign, cst.Param, cst.NameItem, cst.Del, cst.AsName)
-_HANDS_ON = (
-    cst.Assign,
-    cst.AnnAssign,
-    cst.AugAssign,
-    cst.NamedExpr,
-    cst.Return,
-    cst.For,
-    cst.CompFor,
-)
+# what is done with a value there, a number does too; what is bound there, is followed
+_ENDS = (
+    cst.FormattedStringExpression, cst.Expr, cst.If, cst.While, cst.Assert, cst.Raise,
+    cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Yield, cst.For, cst.CompFor,
+)  # fmt: skip
+_COMPUTES = words("functions", "computes")
+_OF_NUMBERS = words("functions", "of_numbers")
 
 
 def only_fills(source: SourceTree, name: cst.Name) -> bool:
@@ -74,23 +72,34 @@ def does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
                 | cst.Dict()
                 | cst.BaseElement()
                 | cst.BaseDictElement()
+                | cst.NamedExpr()
             ):
                 value = outer
-            case cst.FormattedStringExpression() | cst.Expr() | cst.If():
-                return True
-            case _ if isinstance(outer, _HANDS_ON):
+            case _ if isinstance(outer, _ENDS):
                 return True
             case cst.Arg():
                 call = source.parents[outer]
-                return isinstance(call, cst.Call) and _takes_numbers(call.func)
+                if not isinstance(call, cst.Call) or not _takes_numbers(source, call):
+                    return False
+                if last_word(call.func) not in _COMPUTES:
+                    return True
+                value = call
+            case cst.Call(func=called) if called is not value:
+                continue
             case _:
                 return False
     return False
 
 
-def _takes_numbers(function: cst.BaseExpression) -> bool:
-    of_torch = isinstance(function, cst.Attribute) and last_word(function.value) == "torch"
-    return not of_torch and last_word(function) in _TAKES_NUMBERS | CHANGES
+def _takes_numbers(source: SourceTree, call: cst.Call) -> bool:
+    match call.func:
+        case cst.Name(value=name):
+            return name in _TAKES_NUMBERS
+        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+            of_torch = source.text(owner).partition(".")[0] == (source.name_of("torch") or "torch")
+            is_known = name in _TAKES_NUMBERS | CHANGES or last_word(owner) in _OF_NUMBERS
+            return is_known and not of_torch
+    return False
 
 
 def is_part(source: SourceTree, name: cst.Name) -> bool:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from leakcheck.experiments import Span
+from leakcheck.experiments import SourceSpan
 from leakcheck.runtime.clock import ticks
 
 _UNREACHED, _REACHED = "__leakcheck_unreached__", "__leakcheck_reached__"
@@ -36,7 +36,7 @@ class Reached:
 
     def __init__(self, asked: Lines) -> None:
         self._asked = asked
-        self._places: list[Span] = []  # by number
+        self._places: list[SourceSpan] = []  # by number
         self._left: list[bool] = []  # by number: no class of ours, as torch.compile reads it
         self._unknown: set[tuple[str, int]] = set()
         self._loaded: dict[str, None] = {}
@@ -50,12 +50,14 @@ class Reached:
         """Return the program's own files that were loaded, as they were called."""
         return tuple(self._loaded)
 
-    def unreached(self) -> list[Span]:
+    def unreached(self) -> list[SourceSpan]:
         """Return what was asked for and did not run: statements, by where they begin, and parts."""
         left = {place for place, is_left in zip(self._places, self._left, strict=True) if is_left}
         known = {(place.path, place.line) for place in self._places} | self._unknown
         asked = {(path, line) for path, lines in self._asked.items() for line in lines}
-        return sorted(left.union(Span(*each, 0, each[1], sys.maxsize) for each in asked - known))
+        return sorted(
+            left.union(SourceSpan(*each, 0, each[1], sys.maxsize) for each in asked - known)
+        )
 
     def _rewrite(self, tree: ast.Module, path: str) -> None:
         self._loaded[path] = None
@@ -64,7 +66,7 @@ class Reached:
         if lines:
             _Marking(self, real, lines, tree).visit(tree)
 
-    def number(self, place: Span) -> int:
+    def number(self, place: SourceSpan) -> int:
         """Return a number for a place that is about to be marked."""
         self._places.append(place)
         self._left.append(True)
@@ -122,7 +124,7 @@ class _Marking(ast.NodeTransformer):
         line, column = statement.lineno, statement.col_offset
         if line not in self._lines or _must_be_first(statement):
             return [statement]
-        number = self._reached.number(Span(self._path, line, column, line, column + 1))
+        number = self._reached.number(SourceSpan(self._path, line, column, line, column + 1))
         mark = ast.parse(f"if {_UNREACHED}[{number}]: {_REACHED}({number})").body[0]
         parts = _MarkingParts(self._reached, self._path)
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -145,8 +147,12 @@ class _MarkingParts(ast.NodeTransformer):
 
     def in_header(self, statement: ast.stmt) -> None:
         """Mark the parts of a statement, but not those of the statements in it."""
+        if isinstance(statement, ast.Assert) and statement.msg is not None:
+            statement.msg = self._noted(statement.msg)
+        for case in statement.cases if isinstance(statement, ast.Match) else ():
+            case.guard = self._noted(case.guard) if case.guard is not None else None
         for name, value in ast.iter_fields(statement):
-            if isinstance(value, ast.expr):
+            if isinstance(value, ast.expr) and name != "annotation":
                 setattr(statement, name, self.visit(value))
             elif isinstance(value, list):
                 each_one = [self.visit(one) if isinstance(one, ast.expr) else one for one in value]
@@ -172,6 +178,12 @@ class _MarkingParts(ast.NodeTransformer):
         """Mark all but what comes first."""
         self.generic_visit(node)
         node.values[1:] = map(self._noted, node.values[1:])
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Mark what is compared only if what comes before it holds."""
+        self.generic_visit(node)
+        node.comparators[1:] = map(self._noted, node.comparators[1:])
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -204,7 +216,7 @@ class _MarkingParts(ast.NodeTransformer):
     def _noted(self, value: ast.expr) -> ast.expr:
         at = self._text or value
         ends = at.end_lineno or at.lineno, at.end_col_offset or at.col_offset
-        number = self._reached.number(Span(self._path, at.lineno, at.col_offset, *ends))
+        number = self._reached.number(SourceSpan(self._path, at.lineno, at.col_offset, *ends))
         text = f"{_UNREACHED}[{number}] and {_REACHED}({number}) or None"
         made = ast.parse(text, mode="eval").body
         assert isinstance(made, ast.BoolOp)

@@ -23,7 +23,7 @@ from leakcheck.experiments import (
     Difference,
     OpenChoice,
     Revision,
-    Span,
+    SourceSpan,
     Trial,
 )
 from leakcheck.model import Reason, Report, Suspect
@@ -39,7 +39,7 @@ MOST_FILES = 64  # of the program's own, in which a line may miss something: eac
 Texts = Mapping[str, str]
 RunTexts = Callable[[Texts, "int | None", str, bool, Lines], Trial]
 
-_MISSED: Mapping[Lost, Callable[[Taken, Collection[Span]], Reason | None]] = {
+_MISSED: Mapping[Lost, Callable[[Taken, Collection[SourceSpan]], Reason | None]] = {
     "": lambda taken, unreached: None,
     "graph": Taken.missed_graph,
     "again": Taken.missed_again,

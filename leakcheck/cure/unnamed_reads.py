@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import ATTRIBUTE, GLOBAL, SELF, FileFlows, Place, Places, last_word
+from leakcheck.cure.file_flows import ATTRIBUTE, GLOBAL, SELF, FileFlows, Slot, Slots, last_word
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import is_part
 from leakcheck.model import Holder
@@ -16,6 +16,7 @@ from leakcheck.model import Holder
 BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals", "locals")
 _NAMESPACES = ("globals", "locals", "vars")  # without an argument
 _PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
+_ASSIGNS = (cst.Assign, cst.AnnAssign)
 Found = tuple[str, cst.CSTNode]
 
 
@@ -42,7 +43,7 @@ class UnnamedReads:
         """Yield where an object that has the attribute is used, and not one of its attributes."""
         for path, file in self.flows.files.items() if self._is_attribute else ():
             for name in file.values:
-                if file.place(name) in self._objects and not is_part(file.source, name):
+                if file.slot(name) in self._objects and not is_part(file.source, name):
                     yield path, name
 
     def names(self) -> set[str]:
@@ -52,9 +53,9 @@ class UnnamedReads:
         return {name for owner, name in self._objects if owner in (ATTRIBUTE, GLOBAL)}
 
     @cached_property
-    def _objects(self) -> Places:
-        """The places of objects of the holder's class: what it makes, and `self` in its methods."""
-        makers, known = {self.holder.owner.rpartition(".")[2]}, self._selves()
+    def _objects(self) -> Slots:
+        """The slots of objects of the holder's class: what it makes, and `self` in its methods."""
+        makers, known = set(self._family), self._selves()
         while True:
             found = {each for file in self.flows.files.values() for each in _made(file, makers)}
             more = self.flows.aliases(frozenset(known | found))
@@ -67,16 +68,29 @@ class UnnamedReads:
                 return frozenset(known)
             known, makers = set(more), makers | returning
 
-    def _selves(self) -> set[Place]:
+    def _selves(self) -> set[Slot]:
         found = set()
         for file in self.flows.files.values():
             for method in file.all(cst.FunctionDef):
-                around = file.source.around(method)
-                owner = next((each for each in around if isinstance(each, cst.ClassDef)), None)
-                first = method.params.params[:1]
-                if owner is not None and owner.name.value == self.holder.owner:
-                    found |= {file.place(one.name) for one in first if one.name.value in SELF}
+                owner, first = file.owner(method), method.params.params[:1]
+                if owner is not None and owner.name.value in self._family:
+                    found |= {file.slot(one.name) for one in first if one.name.value in SELF}
         return found
+
+    @cached_property
+    def _family(self) -> set[str]:
+        """The holder's class with its bases and the classes that are made of it, by their names."""
+        bases = [
+            (each.name.value, {last_word(base.value) for base in each.bases})
+            for file in self.flows.files.values()
+            for each in file.all(cst.ClassDef)
+        ]
+        own = {self.holder.owner.rpartition(".")[2]}
+        up, down = set(own), set(own)
+        for _ in bases:
+            up = up.union(*(names for name, names in bases if name in up))
+            down |= {name for name, names in bases if names & down}
+        return up | down
 
     def _reads_object(self, file: FileFlows, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Attribute):
@@ -92,21 +106,28 @@ class UnnamedReads:
         return True
 
 
-def _made(file: FileFlows, makers: set[str]) -> Iterator[Place]:
-    for flow in file.flows:
-        match flow.node:
-            case cst.Assign(value=cst.Call(func=made)) | cst.AnnAssign(value=cst.Call(func=made)):
-                if last_word(made) in makers:
-                    yield from flow.binds
+def _made(file: FileFlows, makers: set[str]) -> Iterator[Slot]:
+    """Yield the slots of what is made of a call: `Net()`, `Net().to(device)`, `[Net()]`."""
+    binds: dict[cst.CSTNode, Slots] = {
+        each.node: each.binds for each in file.flows if isinstance(each.node, _ASSIGNS)
+    }
+    for call in file.all(cst.Call):
+        if last_word(call.func) in makers:
+            yield from (slot for o in file.source.around(call) for slot in binds.get(o, ()))
 
 
-def _returning(file: FileFlows, objects: Places, makers: set[str]) -> Iterator[str]:
+def _returning(file: FileFlows, objects: Slots, makers: set[str]) -> Iterator[str]:
+    """Yield the names of the functions that return one."""
+    made = {
+        outer
+        for call in file.all(cst.Call)
+        if last_word(call.func) in makers
+        for outer in file.source.around(call)
+    }
     for each in file.all(cst.Return):
-        value, function = each.value, file.function(each)
-        if value is None or function is None:
-            continue
-        is_made = isinstance(value, cst.Call) and last_word(value.func) in makers
-        if is_made or file.named(value) & objects:
+        function = file.function(each)
+        is_one = each in made or (each.value is not None and file.named(each.value) & objects)
+        if is_one and function is not None:
             yield function.name.value
 
 
@@ -120,7 +141,7 @@ def _is_of_none(file: FileFlows, call: cst.Call) -> bool:
     if not isinstance(asked, cst.Name):
         return False
     parsed = (each for each in file.flows if _parses(each.node))
-    return asked.value in file.imported or any(file.place(asked) in each.binds for each in parsed)
+    return asked.value in file.imported or any(file.slot(asked) in each.binds for each in parsed)
 
 
 def _parses(node: cst.CSTNode) -> bool:

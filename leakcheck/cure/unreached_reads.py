@@ -19,9 +19,9 @@ from leakcheck.cure.file_flows import (
     GLOBAL,
     LEARNS,
     FileFlows,
-    Flow,
-    Place,
-    Places,
+    Slot,
+    Slots,
+    ValueFlow,
     flows_in,
     last_word,
 )  # fmt: skip
@@ -29,13 +29,12 @@ from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import does_with_a_number, only_fills
 from leakcheck.cure.sites import SourceTree
 from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, UnnamedReads
-from leakcheck.experiments import Span
+from leakcheck.experiments import SourceSpan
 from leakcheck.model import Holder, Reason
 
 _WITHOUT_NAME = {*LEARNS, *BY_OTHER_NAMES}  # called
 _CONSTANTS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString, cst.Ellipsis)
-_EDITED = (cst.BaseSmallStatement, cst.Call)
-Unreached = Collection[Span]
+Unreached = Collection[SourceSpan]
 
 
 def may_miss(text: str, names: Collection[str]) -> bool:
@@ -71,16 +70,17 @@ class Taken:
 
     def missed_graph(self, unreached: Unreached) -> Reason | None:
         """Return where a gradient may be asked for that the run did not come to."""
-        run = _Run(self._flows, unreached)
-        reached = (self._learned(*each) for each in self._learning if run.came_to(*each))
-        learned = frozenset[Place]().union(*reached)
+        run = _TrialRun(self._flows, unreached)
+        reached = [each for each in self._learning if run.came_to(*each)]
+        learned = frozenset[Slot]().union(*(self._learned(*each) for each in reached))
+        files = self._flows.files
+        read = frozenset[Slot]().union(*(files[path].read_by(call) for path, call in reached))
         for path, call in self._learning:
-            values = self._learned(path, call)
             if run.came_to(path, call):
                 continue
-            others = values - learned
-            unknown = others - self._bound and run.began(path, call)
-            if others & self._derived or unknown:
+            unknown = self._learned(path, call) - learned - self._bound
+            more = files[path].read_by(call) - read
+            if more & self._derived or (unknown and run.began(path, call)):
                 return self._reason("backward-later", path, call)
         every = learned.union(*(self._learned(*each) for each in self._learning))
         for path, flow in self._flows.all:
@@ -91,9 +91,14 @@ class Taken:
 
     def missed_again(self, unreached: Unreached) -> Reason | None:
         """Return where a graph may be gone through once more that the run did not come to."""
-        run = _Run(self._flows, unreached)
-        left = (each for each in self._learning if not run.came_to(*each) and run.began(*each))
-        return next((self._reason("backward-later", *each) for each in left), None)
+        run = _TrialRun(self._flows, unreached)
+        reached = (self._learned(*each) for each in self._learning if run.came_to(*each))
+        learned = self._flows.derived(frozenset[Slot]().union(*reached))
+        for each in self._learning:
+            belongs = run.began(*each) or self._learned(*each) & learned
+            if belongs and not run.came_to(*each):
+                return self._reason("backward-later", *each)
+        return None
 
     def missed_value(self, unreached: Unreached) -> Reason | None:
         """Return where what is kept may be read that the run did not come to."""
@@ -114,24 +119,24 @@ class Taken:
         return self.missed_graph(unreached)
 
     def _missed(self, unreached: Unreached) -> Iterator[tuple[str, cst.CSTNode]]:
-        run = _Run(self._flows, unreached)
+        run = _TrialRun(self._flows, unreached)
         return (each for each in self._reads if not run.came_to(*each))
 
-    def _is_alike(self, flow: Flow, run: _Run) -> bool:
+    def _is_alike(self, flow: ValueFlow, run: _TrialRun) -> bool:
         """Whether a line that ran computes the same from the same: the trial compared that."""
         alike = (
             other.reads
             for path, other in self._flows.all
             if other.binds >= flow.binds and run.came_to(path, other.node)
         )
-        return frozenset[Place]().union(*alike) >= flow.reads & self._derived
+        return frozenset[Slot]().union(*alike) >= flow.reads & self._derived
 
     @cached_property
-    def _bound(self) -> Places:
-        """The places of which these files say what their values are computed from."""
-        return frozenset[Place]().union(*(flow.binds for _, flow in self._flows.all))
+    def _bound(self) -> Slots:
+        """The slots of which these files say what their values are computed from."""
+        return frozenset[Slot]().union(*(flow.binds for _, flow in self._flows.all))
 
-    def _learned(self, path: str, call: cst.CSTNode) -> Places:
+    def _learned(self, path: str, call: cst.CSTNode) -> Slots:
         assert isinstance(call, cst.Call)
         return self._flows.files[path].learned_by(call)
 
@@ -143,13 +148,13 @@ class Taken:
         return [(path, call) for path, call in calls if last_word(call.func) in LEARNS]
 
     @cached_property
-    def _derived(self) -> Places:
-        """The places of what is taken, and of all that is computed from it."""
-        return self._flows.derived(self._flows.origins(self._held) | self._put_at_the_edit())
+    def _derived(self) -> Slots:
+        """The slots of what is taken, and of all that is computed from it."""
+        return self._flows.derived(self._flows.origins(self._held | self._put_at_the_edit()))
 
     @cached_property
-    def _held(self) -> Places:
-        """The places that the holder's name may stand for."""
+    def _held(self) -> Slots:
+        """The slots that the holder's name may stand for."""
         name, kind = self.holder.name, self.holder.kind
         if not name:
             return frozenset()
@@ -161,26 +166,34 @@ class Taken:
         for path, file in self._flows.files.items():
             for each in file.all(cst.Name):
                 is_it = each.value == name and (kind != "local" or self._is_edited(path, each))
-                found |= {file.place(each)} if is_it else set()
+                found |= {file.slot(each)} if is_it else set()
         return frozenset(found)
 
     def _is_edited(self, path: str, node: cst.CSTNode) -> bool:
-        """Whether a node is in a function that the edit changed."""
+        """Whether a node is in the holder's function, or in one that the edit changed."""
         source = self.files[path]
-        around = (each for each in source.around(node) if isinstance(each, cst.FunctionDef))
-        return any(self._has_edit(path, each) for each in around)
+        around = [each for each in source.around(node) if isinstance(each, cst.FunctionDef)]
+        return any(
+            self._has_edit(path, each) or each.name.value == self.holder.function for each in around
+        )
 
     def _has_edit(self, path: str, node: cst.CSTNode) -> bool:
         source = self.files[path]
         lines = range(source.start(node)[0], source.ranges[node].end.line + 1)
         return any(line in lines for line in self.edited.get(path, ()))
 
-    def _put_at_the_edit(self) -> Places:
-        """Return the places that the edited lines bind, and what they hand something to."""
-        found: set[Place] = set()
+    def _put_at_the_edit(self) -> Slots:
+        """Return the slots that the edited lines bind, and what they hand something to."""
+        found: set[Slot] = set()
         for path, flow in self._flows.all:
-            if isinstance(flow.node, _EDITED) and self._has_edit(path, flow.node):
+            outer = self.files[path].parents[flow.node]  # a call within keeps what it was given
+            is_edited = isinstance(flow.node, cst.BaseSmallStatement) or isinstance(outer, cst.Expr)
+            if is_edited and self._has_edit(path, flow.node):
                 found |= flow.binds
+        for path, file in self._flows.files.items():
+            for function in file.all(cst.FunctionDef):
+                if any(self._has_edit(path, each) for each in function.decorators):
+                    found |= file.result_of(function)
         return frozenset(found)
 
     def names(self) -> set[str]:
@@ -193,13 +206,12 @@ class Taken:
     @cached_property
     def _reads(self) -> list[tuple[str, cst.CSTNode]]:
         """What reads it: each mention of a name, and what may read any attribute."""
-        found: list[tuple[str, cst.CSTNode]] = []
-        names = {name for _, name in self._derived}
-        for path, file in self._flows.files.items():
-            for each in file.values:
-                is_it = each.value in names and file.place(each) in self._derived
-                if is_it and not only_fills(file.source, each):
-                    found.append((path, each))
+        found = (
+            (path, each)
+            for path, file in self._flows.files.items()
+            for each in file.values
+            if file.slot(each) in self._derived and not only_fills(file.source, each)
+        )
         return [*found, *self._unnamed.by_reflection()]
 
     @cached_property
@@ -208,12 +220,12 @@ class Taken:
 
     def _reason(self, code: str, path: str, node: cst.CSTNode) -> Reason:
         file = self._flows.files[path]
-        told = file.source.text(file.statement(node)).strip().splitlines()[0]
-        return Reason.of(code, code=told, path=path, line=file.line(node))
+        line = file.line(node)
+        return Reason.of(code, code=file.lines[line - 1].strip(), path=path, line=line)
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _TrialRun:
     """What a trial came to."""
 
     flows: Flows

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from leakcheck.cure.reached import Reached
-from leakcheck.experiments import Span
+from leakcheck.experiments import SourceSpan
 from leakcheck.runtime.clock import ticks
 
 TEXT = """\
@@ -68,8 +68,8 @@ def test_of_a_file_that_was_never_loaded_no_line_ran(noted):
     _, reached = noted(TEXT, [5])
 
     assert Reached({"/elsewhere.py": [3, 1]}).unreached() == [
-        Span("/elsewhere.py", 1, 0, 1, sys.maxsize),
-        Span("/elsewhere.py", 3, 0, 3, sys.maxsize),
+        SourceSpan("/elsewhere.py", 1, 0, 1, sys.maxsize),
+        SourceSpan("/elsewhere.py", 3, 0, 3, sys.maxsize),
     ]
     assert len(reached.unreached()) == 1
 

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from leakcheck.cure.search import CureSearch
-from leakcheck.experiments import Results, Span, Trial
+from leakcheck.experiments import Results, SourceSpan, Trial
 from leakcheck.model import Holder, Location, Place, Reason, Report, Run, Suspect, Trend
 
 SOURCE = "total = 0\nfor step in range(400):\n    total += loss\nprint(total)\n"
@@ -137,7 +137,7 @@ def stacked(text: str, asked) -> Trial:
     """A run that comes to every line that is asked for but the last one of the text."""
     last = len(text.splitlines())
     is_left = last in asked.get("train.py", ())
-    left = {Span("train.py", last, 0, last, 99)} if is_left else set[Span]()
+    left = {SourceSpan("train.py", last, 0, last, 99)} if is_left else set[SourceSpan]()
     return replace(made("steady", 60), unreached=frozenset(left))
 
 
@@ -166,7 +166,9 @@ def test_it_is_followed_into_other_files(texts):
     files = {"train.py": SOURCE.replace("print(total)", "curve(total, None)"), **texts}
 
     def run(texts, stop_at, leak, at_once, asked):
-        left = frozenset({Span("plots.py", 3, 0, 3, 99)} if 3 in asked.get("plots.py", ()) else ())
+        left = frozenset(
+            {SourceSpan("plots.py", 3, 0, 3, 99)} if 3 in asked.get("plots.py", ()) else ()
+        )
         trial = replace(made("steady" if texts else "growing", 60), unreached=left)
         return replace(trial, loaded=("plots.py", "train.py"))
 

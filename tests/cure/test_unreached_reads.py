@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("libcst")
 from leakcheck.cure.sites import read
 from leakcheck.cure.unreached_reads import Taken
-from leakcheck.experiments import Span
+from leakcheck.experiments import SourceSpan
 from leakcheck.model import Holder, Reason
 
 LOOP = """\
@@ -33,9 +33,9 @@ def taken(text: str, holder: Holder = OWN, edited: int = 4) -> Taken:
     return Taken({"train.py": source}, holder, {"train.py": {edited}})
 
 
-def left(*lines: int) -> set[Span]:
+def left(*lines: int) -> set[SourceSpan]:
     """Return what a run did not come to: whole lines."""
-    return {Span("train.py", line, 0, line, 99) for line in lines}
+    return {SourceSpan("train.py", line, 0, line, 99) for line in lines}
 
 
 def late(code: str) -> Taken:
@@ -254,7 +254,7 @@ def test_what_a_function_is_given_it_reads_as_its_parameter(call):
 
 def test_a_part_of_a_line_that_was_not_run_may_miss_it():
     code = "mean = 0 if step else len(total)"
-    part = Span("train.py", 6, 8 + code.index("len"), 6, 8 + len(code))
+    part = SourceSpan("train.py", 6, 8 + code.index("len"), 6, 8 + len(code))
 
     assert late(code).missed_value({part}) == missed(code)
     assert late(code.replace("len(total)", "0")).missed_value({part}) is None
