@@ -8,15 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import (
-    CALLS,
-    ArgumentSlots,
-    FileFlows,
-    Slot,
-    Slots,
-    ValueFlow,
-    last_word,
-)
+from leakcheck.cure.file_flows import FileFlows, ValueFlow
+from leakcheck.cure.slots import CALLS, ArgumentSlots, Slot, Slots, last_word
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import CHANGES, last_word
 from leakcheck.cure.sites import SourceTree
+from leakcheck.cure.slots import CHANGES, last_word
 from leakcheck.source.words import words
 
 _TAKES_NUMBERS = words("functions", "takes_numbers")

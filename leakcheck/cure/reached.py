@@ -147,10 +147,6 @@ class _MarkingParts(ast.NodeTransformer):
 
     def in_header(self, statement: ast.stmt) -> None:
         """Mark the parts of a statement, but not those of the statements in it."""
-        if isinstance(statement, ast.Assert) and statement.msg is not None:
-            statement.msg = self._noted(statement.msg)
-        for case in statement.cases if isinstance(statement, ast.Match) else ():
-            case.guard = self._noted(case.guard) if case.guard is not None else None
         for name, value in ast.iter_fields(statement):
             if isinstance(value, ast.expr) and name != "annotation":
                 setattr(statement, name, self.visit(value))
@@ -160,6 +156,10 @@ class _MarkingParts(ast.NodeTransformer):
             for one in value if isinstance(value, list) else ():
                 if isinstance(one, ast.withitem):
                     one.context_expr = self.visit(one.context_expr)
+                elif isinstance(one, ast.match_case) and one.guard is not None:
+                    one.guard = self._noted(self.visit(one.guard))
+        if isinstance(statement, ast.Assert) and statement.msg is not None:
+            statement.msg = self._noted(statement.msg)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Before 3.12 what is in an f-string has no place of its own, but that of all of it."""

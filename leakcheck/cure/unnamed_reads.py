@@ -8,9 +8,10 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import ATTRIBUTE, GLOBAL, SELF, FileFlows, Slot, Slots, last_word
+from leakcheck.cure.file_flows import FileFlows
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import is_part
+from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, SELF, Slot, Slots, last_word
 from leakcheck.model import Holder
 
 BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals", "locals")

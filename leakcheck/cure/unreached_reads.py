@@ -14,20 +14,11 @@ from functools import cached_property
 
 import libcst as cst
 
-from leakcheck.cure.file_flows import (
-    ATTRIBUTE,
-    GLOBAL,
-    LEARNS,
-    FileFlows,
-    Slot,
-    Slots,
-    ValueFlow,
-    flows_in,
-    last_word,
-)  # fmt: skip
+from leakcheck.cure.file_flows import FileFlows, ValueFlow, flows_in
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import does_with_a_number, only_fills
 from leakcheck.cure.sites import SourceTree
+from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, LEARNS, Slot, Slots, last_word
 from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, UnnamedReads
 from leakcheck.experiments import SourceSpan
 from leakcheck.model import Holder, Reason

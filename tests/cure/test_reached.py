@@ -115,6 +115,30 @@ def test_the_parts_of_a_line_that_are_not_always_run_are_told(noted):
     ]  # fmt: skip
 
 
+GUARDS = """\
+def read(kept, late):
+    assert kept is not None, kept[-1]
+    a = 1 < late < len(kept)
+    match late:
+        case 1 if kept:
+            pass
+        case 0 if late:
+            pass
+    x: (late and int) = kept or 3
+"""
+
+
+def test_so_are_what_an_assert_says_later_comparisons_and_guards(noted):
+    lines = GUARDS.splitlines()
+
+    left, reached = noted(GUARDS, list(range(2, 10)), "read([], 0)")
+
+    parts = [lines[at.line - 1][at.column : at.end_column] for at in reached.unreached()]
+    assert list(zip(left, parts, strict=True)) == [
+        (2, "kept[-1]"), (3, "len(kept)"), (5, "kept"), (6, "p"), (8, "p"),
+    ]  # fmt: skip
+
+
 def test_marked_parts_give_what_they_gave(noted):
     text = (
         "def f(late, kept):\n"
