@@ -27,6 +27,7 @@ ATTRIBUTE, METHOD, GLOBAL = ".", ".()", ""  # what names belong to that are no f
 CALLED = (METHOD, "()")  # what is called as a function and is an object: modules of a model
 CALLS = ("forward", "__call__")  # what is run then
 SELF = ("self", "cls")
+_PROPERTIES = words("functions", "properties")
 _MAKES_OBJECTS = ("__init__", "__new__", "__post_init__")
 _STATEMENTS = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.BaseCompoundStatement)
 _Node = TypeVar("_Node", bound=cst.CSTNode)
@@ -102,11 +103,12 @@ class FileSlots:
 
     @cached_property
     def handed_on(self) -> frozenset[str]:
-        """The names of functions that are values here: in tables, as arguments."""
+        """The names of functions that are values here: in tables, as arguments; no properties."""
         called = {id(each.func) for each in self.all(cst.Call)}
+        properties = {each.name.value for each in self.all(cst.FunctionDef) if _is_property(each)}
         words = (*self.all(cst.Name), *self.all(cst.Attribute))
-        uses = (each for each in words if id(each) not in called and last_word(each) in self._own)
-        return frozenset(last_word(each) for each in uses if self._is_read(each))
+        uses = (each for each in words if id(each) not in called and self._is_read(each))
+        return self._own.intersection(map(last_word, uses)) - properties
 
     def _is_read(self, value: cst.CSTNode) -> bool:
         outer = self.source.parents.get(value)
@@ -246,7 +248,7 @@ class FileSlots:
         name, found = function.name.value, {self.slot(function.name)}
         found |= {CALLED} if name in CALLS or name in self.handed_on else set()
         if (owner := self.owner(function)) is not None:
-            found |= {(METHOD, name), (ATTRIBUTE, name)}
+            found |= {(ATTRIBUTE, name)} | (set() if _is_property(function) else {(METHOD, name)})
             found |= {self.slot(owner.name)} if name[:2] == name[-2:] == "__" else set()
         return frozenset(found)
 
@@ -303,6 +305,10 @@ def last_word(value: cst.BaseExpression) -> str:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
             return name
     return ""
+
+
+def _is_property(function: cst.FunctionDef) -> bool:
+    return any(last_word(each.decorator) in _PROPERTIES for each in function.decorators)
 
 
 def _annotated(statement: cst.BaseStatement | cst.BaseSmallStatement) -> list[cst.AnnAssign]:

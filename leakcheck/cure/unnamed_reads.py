@@ -18,7 +18,7 @@ BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals",
 _NAMESPACES = ("globals", "locals", "vars")  # without an argument
 _PARSE = ("parse_args", "parse_known_args", "parse_intermixed_args")
 _ASSIGNS = (cst.Assign, cst.AnnAssign)
-Found = tuple[str, cst.CSTNode]
+Found = tuple[str, cst.CSTNode]  # with the path of its file
 
 
 @dataclass(frozen=True, eq=False)

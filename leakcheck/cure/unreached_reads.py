@@ -8,7 +8,7 @@ text, and the trial notes which of them it comes to.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import does_with_a_number, only_fills
 from leakcheck.cure.sites import SourceTree
 from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, LEARNS, Slot, Slots, last_word
-from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, UnnamedReads
+from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, Found, UnnamedReads
 from leakcheck.experiments import SourceSpan
 from leakcheck.model import Holder, Reason
 
@@ -70,7 +70,8 @@ class Taken:
             if run.came_to(path, call):
                 continue
             unknown = self._learned(path, call) - learned - self._bound
-            more = files[path].read_by(call) - read
+            anew = self._bound_anew(path, call, reached)
+            more = (files[path].read_by(call) - read) | anew
             if more & self._derived or (unknown and run.began(path, call)):
                 return self._reason("backward-later", path, call)
         every = learned.union(*(self._learned(*each) for each in self._learning))
@@ -109,9 +110,19 @@ class Taken:
                 return self._reason("read-later", path, read)
         return self.missed_graph(unreached)
 
-    def _missed(self, unreached: Unreached) -> Iterator[tuple[str, cst.CSTNode]]:
+    def _missed(self, unreached: Unreached) -> Iterator[Found]:
         run = _TrialRun(self._flows, unreached)
         return (each for each in self._reads if not run.came_to(*each))
+
+    def _bound_anew(self, path: str, call: cst.CSTNode, reached: Sequence[Found]) -> Slots:
+        """Return what is computed anew between the last call that was reached and this one."""
+        file, values = self._flows.files[path], self._learned(path, call)
+        at = file.source.start(call)
+        starts = (file.source.start(other) for where, other in reached if where == path)
+        last = max((each for each in starts if each < at), default=at)
+        between = (each for each in file.flows if last < file.source.start(each.node) < at)
+        computed = (each.binds for each in between if each.reads & self._derived)
+        return frozenset[Slot]().union(*computed) & values
 
     def _is_alike(self, flow: ValueFlow, run: _TrialRun) -> bool:
         """Whether a line that ran computes the same from the same: the trial compared that."""
@@ -132,7 +143,7 @@ class Taken:
         return self._flows.files[path].learned_by(call)
 
     @cached_property
-    def _learning(self) -> list[tuple[str, cst.CSTNode]]:
+    def _learning(self) -> list[Found]:
         """The calls that go back through a graph."""
         every = self._flows.files.items()
         calls = ((path, call) for path, file in every for call in file.all(cst.Call))
@@ -195,7 +206,7 @@ class Taken:
         return found | {last_word(each.func) for each in around if isinstance(each, cst.Call)}
 
     @cached_property
-    def _reads(self) -> list[tuple[str, cst.CSTNode]]:
+    def _reads(self) -> list[Found]:
         """What reads it: each mention of a name, and what may read any attribute."""
         found = (
             (path, each)

@@ -86,6 +86,31 @@ def test_a_loss_is_seen_however_it_is_written(way):
     assert is_missed(HEAD + LEARNS[way], asks="graph")
 
 
+def test_a_name_that_was_learned_from_may_be_bound_anew():
+    text = f"{HEAD}loss = {{value}}\nloss.backward()  # late\n"
+
+    assert is_missed(text.format(value="sum(kept) / n"), asks="graph")
+    assert not is_missed(text.format(value="crit(x)"), asks="graph")
+
+
+def test_a_property_of_a_meter_is_no_function_that_models_may_call():
+    text = (
+        "class Meter:\n"
+        "    @property\n"
+        "    def mean(self):\n"
+        "        return self.kept / self.n\n"
+        "for x in data:\n"
+        "    loss = net(x).mean()\n"
+        "    if late:\n"
+        "        loss = loss + sum(p.sum() for p in net.parameters())  # late\n"
+        "    loss.backward()\n"
+        "    meter.kept += loss  # edited\n"
+        "print(meter.mean)\n"
+    )
+
+    assert not is_missed(text, asks="graph", holder=Holder("attribute", "kept", "Meter"))
+
+
 def test_a_loss_of_something_else_needs_no_graph():
     for code in ("others[0].backward()  # late", "(sum(others) / len(others)).backward()  # late"):
         assert not is_missed(f"{HEAD}others = fresh(x)\n{code}\n", asks="graph")
