@@ -13,7 +13,7 @@ from leakcheck.cure.candidates import Candidate, Lost, proposals
 from leakcheck.cure.outcome import best, compared, growing, outcome, stays
 from leakcheck.cure.reached import Lines
 from leakcheck.cure.reads import added_at, added_to
-from leakcheck.cure.sites import LeakSite, SourceTree, read
+from leakcheck.cure.sites import LeakSite, SourceTree, imported_files, read
 from leakcheck.cure.sizes import names_of, without_sizes
 from leakcheck.cure.unreached_reads import Taken, may_miss
 from leakcheck.cure.varying import logged, renamed_alike, says_other, varying, without
@@ -185,6 +185,11 @@ class CureSearch:
             if not found:
                 return taken
             names = taken.names()
+            for path, source in found.items():  # an import in a branch may not have been run
+                for other in imported_files(source, path):
+                    text = None if other in texts else self._text(other, proposal.texts)
+                    if text is not None:
+                        texts[other] = left[other] = text
 
     @staticmethod
     def _missed(taken: Taken | None, lost: Lost, after: Trial) -> Reason | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -152,6 +153,28 @@ class LeakSite:
     def _is_on_line(self, node: cst.CSTNode) -> bool:
         place = self.source.ranges[node]
         return place.start.line <= self.line <= place.end.line
+
+
+def imported_files(source: SourceTree, path: str) -> Iterator[str]:
+    """Yield where the modules that a file imports may be: beside it, or below this folder."""
+    beside = os.path.dirname(path)
+    for each in source.all(cst.Import):
+        for alias in each.names:
+            yield from _files_of(alias.evaluated_name, (beside, ""))
+    for made in source.all(cst.ImportFrom):
+        above = [beside, *[os.pardir] * (len(made.relative) - 1)]
+        folders = (os.path.join(*above),) if made.relative else (beside, "")
+        module = source.text(made.module) if made.module is not None else ""
+        yield from _files_of(module, folders)
+        for alias in made.names if not isinstance(made.names, cst.ImportStar) else ():
+            yield from _files_of(f"{module}.{alias.evaluated_name}".strip("."), folders)
+
+
+def _files_of(module: str, folders: Sequence[str]) -> Iterator[str]:
+    parts = os.path.join(*module.split("."))
+    for folder in folders if module else ():
+        for name in (f"{parts}.py", os.path.join(parts, "__init__.py")):
+            yield os.path.normpath(os.path.join(folder, name))
 
 
 @lru_cache(maxsize=MOST_READ)  # the program's own files, each asked about for every edit

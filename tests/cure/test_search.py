@@ -178,6 +178,24 @@ def test_it_is_followed_into_other_files(texts):
     assert dict(first.reason.fields)["path"] == "plots.py"
 
 
+def test_a_module_that_no_run_has_loaded_is_read_too():
+    files = {
+        "train.py": SOURCE.replace("print(total)", "if late:\n    import b.c\n    b.c.end(total)"),
+        "b/c.py": "from . import d as last\ndef end(value):\n    last.learn(value)\n",
+        "b/d.py": "def learn(loss):\n    torch.stack(loss)\n",
+    }
+
+    def run(texts, stop_at, leak, at_once, asked):
+        left = {SourceSpan(path, line, 0, line, 99) for path in asked for line in asked[path]}
+        left = {each for each in left if each.path == "b/d.py"}
+        return replace(made("steady" if texts else "growing", 60), unreached=frozenset(left))
+
+    first = CureSearch(run, files.get, tries=1).follow("train.py").attempts[0]
+
+    missed = Reason.of("read-later", code="torch.stack(loss)", path="b/d.py", line=2)
+    assert (first.candidate, first.outcome, first.reason) == ("item", "unclear", missed)
+
+
 def tried(stopped: bool) -> set[str]:
     def run(texts, stop_at, leak, at_once, asked):
         trial = made("growing", 60, stopped=stopped)
