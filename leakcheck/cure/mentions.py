@@ -7,8 +7,9 @@ import libcst as cst
 from leakcheck.cure.sites import SourceTree
 from leakcheck.cure.slots import CHANGES, last_word
 from leakcheck.source.words import words
+from leakcheck.static import torch_api
 
-_TAKES_NUMBERS = words("functions", "takes_numbers")
+_TAKES_NUMBERS = words("functions", "takes_numbers") | torch_api.words("methods", "show")
 _LEARN_LITTLE = words("functions", "measures")
 _BINDS = (cst.AssignTarget, cst.AnnAssign, cst.Param, cst.NameItem, cst.Del, cst.AsName)
 # what is done with a value there, a number does too; what is bound there, is followed

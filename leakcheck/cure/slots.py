@@ -7,6 +7,7 @@ attribute of this name on any object; what a function returns is in the slot of 
 from __future__ import annotations
 
 import builtins
+import collections
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,13 +18,21 @@ from libcst.metadata import BuiltinScope, ClassScope, GlobalScope, ImportAssignm
 
 from leakcheck.cure.sites import SourceTree
 from leakcheck.source.words import words
+from leakcheck.static import torch_api
 
 LEARNS = words("functions", "goes_back")
 # methods that put in or take out, and read nothing where their result is not asked for
 CHANGES = frozenset[str]().union(
     *(words("methods", each) for each in ("add", "take", "take_if_there", "clear"))
 )
-ATTRIBUTE, METHOD, GLOBAL = ".", ".()", ""  # what names belong to that are no function's own
+# what names belong to that are no function's own; what is called by a name that tensors and
+# containers have is their method, whatever attribute of that name there is
+ATTRIBUTE, METHOD, GLOBAL = ".", ".()", ""
+_OF_TENSORS = ("cut", "plain", "values_and_indices", "reshape", "in_place_sums")
+_METHODS = frozenset[str]().union(
+    *(torch_api.words("methods", each) for each in _OF_TENSORS),
+    *map(dir, (list, dict, set, str, collections.deque)),
+)
 CALLED = (METHOD, "()")  # what is called as a function and is an object: modules of a model
 CALLS = ("forward", "__call__")  # what is run then
 SELF = ("self", "cls")
@@ -157,7 +166,8 @@ class FileSlots:
             call = self.source.parents.get(outer)
             is_called = isinstance(call, cst.Call) and call.func is outer
             owner = self._owner(outer.value)
-            return (METHOD if is_called and owner == ATTRIBUTE else owner, name.value)
+            of_value = is_called and owner == ATTRIBUTE and name.value in _METHODS
+            return (METHOD if of_value else owner, name.value)
         scope = self.source.scopes.get(name)
         for each in scope[name.value] if scope is not None else ():
             if isinstance(each, ImportAssignment) and isinstance(each.node, cst.ImportFrom):

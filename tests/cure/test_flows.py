@@ -57,6 +57,7 @@ READS = {
     "a heap": "heappush(best, kept)\ncat(best)  # late\n",
     "setattr": "setattr(box, 'it', kept)\ncat(box)  # late\n",
     "a method that ends in _": "mean.copy_(kept)\nprint(mean)  # late\n",
+    "an attribute that is called": "later.work = bind(sum_of, kept)\nlater.work()  # late\n",
     "a method of the same name": "cat(box.kept)  # late\n",
     "a dataclass by keyword": "Out(rows=kept)\nclass Out:\n    rows: list\n"
     "def all(out):\n    cat(out.rows)  # late\n",
