@@ -65,7 +65,12 @@ class Flows:
         found = []
         for path, file in self.files.items():
             handed = [flow for call in file.all(cst.Call) for flow in self._handed(file, call)]
-            flows = (each for each in (*file.flows, *handed) if each.binds and each.reads)
+            decorated = (
+                flow for each in file.all(cst.FunctionDef) for flow in self._wrapped(file, each)
+            )
+            flows = (
+                each for each in (*file.flows, *handed, *decorated) if each.binds and each.reads
+            )
             found += [(path, each) for each in flows]
         return found
 
@@ -101,6 +106,30 @@ class Flows:
             for each in self._functions.get(last_word(argument.value), []):
                 given = frozenset[Slot]().union(*(file.read_by(one.value) for one in call.args))
                 yield ValueFlow(call, given, each.all)
+
+    def _wrapped(self, file: FileFlows, function: cst.FunctionDef) -> Iterator[ValueFlow]:
+        """Yield what hands a function's results to its decorators, and to functions in them."""
+        for each in function.decorators:
+            made = each.decorator.func if isinstance(each.decorator, cst.Call) else each.decorator
+            taken = self._of_decorators.get(last_word(made), frozenset())
+            yield ValueFlow(each, file.result_of(function), taken)
+
+    @cached_property
+    def _of_decorators(self) -> dict[str, Slots]:
+        """The parameters of functions by their names, and of those within them."""
+        found: dict[str, Slots] = {}
+        for file in self.files.values():
+            for inner in file.all(cst.FunctionDef):
+                own = frozenset[Slot]().union(
+                    *(each.all for each in file.parameters.get(inner.name.value, []))
+                )
+                around = (
+                    each for each in file.source.around(inner) if isinstance(each, cst.FunctionDef)
+                )
+                for each in (inner, *around):
+                    name = each.name.value
+                    found[name] = found.get(name, frozenset()) | own
+        return found
 
     def _arguments(self, file: FileFlows, call: cst.Call) -> Iterator[tuple[cst.Arg, Slots]]:
         """Yield the arguments of a call, and what may take each."""

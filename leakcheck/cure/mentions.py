@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
 
-from leakcheck.cure.sites import SourceTree
+from leakcheck.cure.sites import MOST_READ, SourceTree
 from leakcheck.cure.slots import CHANGES, last_word
 from leakcheck.source.words import words
 from leakcheck.static import torch_api
@@ -95,12 +97,27 @@ def does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
 def _takes_numbers(source: SourceTree, call: cst.Call) -> bool:
     match call.func:
         case cst.Name(value=name):
-            return name in _TAKES_NUMBERS
+            return name in _TAKES_NUMBERS and name not in _of_torch(source)
         case cst.Attribute(value=owner, attr=cst.Name(value=name)):
-            of_torch = source.text(owner).partition(".")[0] == (source.name_of("torch") or "torch")
             is_known = name in _TAKES_NUMBERS | CHANGES or last_word(owner) in _OF_NUMBERS
-            return is_known and not of_torch
+            return is_known and source.text(owner).partition(".")[0] not in _of_torch(source)
     return False
+
+
+@lru_cache(maxsize=MOST_READ)
+def _of_torch(source: SourceTree) -> frozenset[str]:
+    """Return the names by which a file calls torch, its modules and its functions."""
+    imports = [
+        (alias, alias.evaluated_name) for each in source.all(cst.Import) for alias in each.names
+    ]
+    for each in source.all(cst.ImportFrom):
+        if each.module is not None and not isinstance(each.names, cst.ImportStar):
+            imports += [(alias, source.text(each.module)) for alias in each.names]
+    return frozenset({"torch"}).union(
+        alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
+        for alias, module in imports
+        if module.partition(".")[0] == "torch"
+    )
 
 
 def is_part(source: SourceTree, name: cst.Name) -> bool:

@@ -94,6 +94,24 @@ def test_a_name_that_was_learned_from_may_be_bound_anew():
     assert not is_missed(text.format(value="crit(x)"), asks="graph")
 
 
+@pytest.mark.parametrize("called", ["logs", "logs('step')"])
+def test_what_a_decorated_function_returns_its_wrapper_has(called):
+    factory = "def logs(name):\n    def {0}(run):\n        def inner(*args):\n"
+    plain = "def logs(run):\n    if True:\n        def inner(*args):\n"
+    text = (
+        f"{plain if called == 'logs' else factory.format('wraps')}"
+        "            out = run(*args)\n"
+        "            out.backward()  # late\n"
+        f"@{called}\n"
+        "def total(x):\n"
+        "    return sum(kept)\n"
+        f"{HEAD}    total(x)\n"
+    )
+
+    assert is_missed(text, asks="graph")
+    assert not is_missed(text.replace("sum(kept)", "crit(x)"), asks="graph")
+
+
 def test_a_property_of_a_meter_is_no_function_that_models_may_call():
     text = (
         "class Meter:\n"
@@ -209,3 +227,11 @@ def test_what_is_asked_of_a_sum_is_asked_of_a_tensor(code):
 )  # fmt: skip
 def test_what_is_done_with_numbers_too_needs_no_tensor(code):
     assert not is_missed(f"{HEAD}{code}  # late\n", asks="tensor")
+
+
+def test_a_function_of_torch_takes_tensors_whatever_it_is_called_here():
+    imports = "import torch\nimport torch as th\nfrom torch import mean, isnan as is_nan\n"
+
+    for code in ("th.isfinite(kept[0])", "mean(kept[0])", "torch.abs(kept[0])", "is_nan(kept[0])"):
+        assert is_missed(f"{imports}{HEAD}print({code})  # late\n", asks="tensor")
+    assert not is_missed(f"{imports}{HEAD}print(abs(kept[0]))  # late\n", asks="tensor")
