@@ -13,6 +13,7 @@ from leakcheck.model import Holder, Kind, LeakTrace
 from leakcheck.runtime.attribution.lines import LineTracer, Probe, culprit
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import Told
+from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.objects import content_reader
 from leakcheck.runtime.readings import shared_memory
@@ -142,9 +143,10 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
 def _in_time(lines: Counter[Site], tracer: LineTracer, steps: int) -> bool:
     """Say whether a line added as many on each step, or each time it ran, as far as sums tell.
 
-    What another process adds meanwhile falls on the line that takes longest, not in time with it.
+    What another process adds meanwhile falls on the line that takes longest, not in time with it;
+    what another thread adds may, where a line wakes it.
     """
-    return all(
+    return not frames.own_codes_elsewhere() and all(
         added % steps == 0 or added % tracer.visits.get((site.path, site.line), added + 1) == 0
         for site, added in lines.items()
     )
