@@ -62,7 +62,6 @@ from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.writing import replace_file
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
-_SOURCES = (".py", ".pyw", ".ipynb")
 MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
 SERVES_ON = "leakcheck: growing: {told}; the server goes on, the report comes at its end"
 CHILDREN_END_S = 10.0  # for children that got the same Ctrl-C to end
@@ -449,7 +448,9 @@ def writable(option: str, path: Path | None) -> Path | None:
     """Check now that the file can be written: after the run it would be too late to say so."""
     if path is None:
         return None
-    if path.suffix in _SOURCES and path.exists():
+    from leakcheck.static.files import SUFFIXES
+
+    if path.suffix in SUFFIXES and path.exists():
         raise UsageError(f"{option} {path}: this would overwrite a program")
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent or Path()):

@@ -11,8 +11,9 @@ from functools import cached_property, lru_cache
 
 import libcst as cst
 
+from leakcheck.cure.reads import last_word
 from leakcheck.cure.sites import MOST_READ, SourceTree
-from leakcheck.cure.slots import CALLED, CHANGES, LEARNS, FileSlots, Slot, Slots, last_word
+from leakcheck.cure.slots import CALLED, CHANGES, LEARNS, FileSlots, Slot, Slots
 from leakcheck.source.words import words
 
 _PUTS_INTO_FIRST = words("functions", "heap_add") | words("functions", "heap_swap") | {"setattr"}

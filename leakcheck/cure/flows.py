@@ -9,7 +9,8 @@ from functools import cached_property
 import libcst as cst
 
 from leakcheck.cure.file_flows import FileFlows, ValueFlow
-from leakcheck.cure.slots import CALLS, ArgumentSlots, Slot, Slots, last_word
+from leakcheck.cure.reads import last_word
+from leakcheck.cure.slots import CALLS, ArgumentSlots, Slot, Slots
 
 
 @dataclass(frozen=True, eq=False)

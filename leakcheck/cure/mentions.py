@@ -6,8 +6,9 @@ from functools import lru_cache
 
 import libcst as cst
 
+from leakcheck.cure.reads import last_word
 from leakcheck.cure.sites import MOST_READ, SourceTree
-from leakcheck.cure.slots import CHANGES, last_word
+from leakcheck.cure.slots import CHANGES
 from leakcheck.source.words import words
 from leakcheck.static import torch_api
 
@@ -25,11 +26,9 @@ _OF_NUMBERS = words("functions", "of_numbers")
 
 def only_fills(source: SourceTree, name: cst.Name) -> bool:
     """Whether a mention binds the name, or puts in or takes out, and reads nothing."""
-    value: cst.CSTNode = name
-    for outer in source.around(name):
+    value = source.spelled(name)
+    for outer in source.around(value):
         match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
             case cst.Subscript(value=held) if held is value:
                 value = outer
             case cst.AssignTarget() | cst.NameItem() | cst.Param() | cst.Del() | cst.ImportAlias():
@@ -57,11 +56,9 @@ def only_fills(source: SourceTree, name: cst.Name) -> bool:
 
 def does_with_a_number(source: SourceTree, name: cst.CSTNode) -> bool:
     """Whether a value is bound, printed or computed with, and asked for nothing a tensor has."""
-    value = name
-    for outer in source.around(name):
+    value = source.spelled(name)
+    for outer in source.around(value):
         match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
             case (
                 cst.BinaryOperation()
                 | cst.UnaryOperation()
@@ -122,11 +119,9 @@ def _of_torch(source: SourceTree) -> frozenset[str]:
 
 def is_part(source: SourceTree, name: cst.Name) -> bool:
     """Whether a mention of an object leads to one of its attributes, binds it or calls it."""
-    value: cst.CSTNode = name
-    for outer in source.around(name):
+    value = source.spelled(name)
+    for outer in source.around(value):
         match outer:
-            case cst.Attribute(attr=attr) if attr is value:
-                value = outer
             case cst.Attribute() | cst.ImportAlias():
                 return True
             case cst.Call(func=called):

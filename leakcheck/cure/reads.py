@@ -50,11 +50,14 @@ def added_to(part: cst.BaseSmallStatement, source: SourceTree) -> str:
 
 
 def _last(held: cst.BaseExpression) -> str:
-    match held:
+    return _last(held.value) if isinstance(held, cst.Subscript) else last_word(held)
+
+
+def last_word(value: cst.BaseExpression) -> str:
+    """Return the last word of a dotted name, "" of anything else."""
+    match value:
         case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
             return name
-        case cst.Subscript(value=value):
-            return _last(value)
     return ""
 
 

@@ -93,6 +93,11 @@ class SourceTree:
                     return alias.evaluated_alias or imported
         return ""
 
+    def spelled(self, name: cst.CSTNode) -> cst.CSTNode:
+        """Return `self.name` for the name in it: the attribute that ends so, else the name."""
+        outer = self.parents.get(name)
+        return outer if isinstance(outer, cst.Attribute) and outer.attr is name else name
+
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """Yield the nodes around one, the innermost first."""
         while node in self.parents:

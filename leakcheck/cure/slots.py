@@ -16,6 +16,7 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import BuiltinScope, ClassScope, GlobalScope, ImportAssignment
 
+from leakcheck.cure.reads import last_word
 from leakcheck.cure.sites import SourceTree
 from leakcheck.source.words import words
 from leakcheck.static import torch_api
@@ -307,14 +308,6 @@ def _name_there(node: cst.ImportFrom, name: str) -> str:
         if name == (alias.evaluated_alias or alias.evaluated_name):
             return alias.evaluated_name
     return name
-
-
-def last_word(value: cst.BaseExpression) -> str:
-    """Return the last word of a dotted name, "" of anything else."""
-    match value:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            return name
-    return ""
 
 
 def _is_property(function: cst.FunctionDef) -> bool:

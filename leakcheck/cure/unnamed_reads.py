@@ -11,7 +11,8 @@ import libcst as cst
 from leakcheck.cure.file_flows import FileFlows
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import is_part
-from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, SELF, Slot, Slots, last_word
+from leakcheck.cure.reads import last_word
+from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, SELF, Slot, Slots
 from leakcheck.model import Holder
 
 BY_OTHER_NAMES = ("vars", "getattr", "asdict", "astuple", "__dict__", "globals", "locals")

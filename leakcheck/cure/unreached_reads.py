@@ -17,8 +17,9 @@ import libcst as cst
 from leakcheck.cure.file_flows import FileFlows, ValueFlow, flows_in
 from leakcheck.cure.flows import Flows
 from leakcheck.cure.mentions import does_with_a_number, only_fills
+from leakcheck.cure.reads import last_word
 from leakcheck.cure.sites import SourceTree
-from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, LEARNS, Slot, Slots, last_word
+from leakcheck.cure.slots import ATTRIBUTE, GLOBAL, LEARNS, Slot, Slots
 from leakcheck.cure.unnamed_reads import BY_OTHER_NAMES, Found, UnnamedReads
 from leakcheck.experiments import SourceSpan
 from leakcheck.model import Holder, Reason
