@@ -100,9 +100,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Take what a folder's tests have imported off the heap: 400,000 objects of Ray's alone."""
+    """Take what a file's tests have imported off the heap: 400,000 objects of Ray's alone."""
     yield
-    if nextitem is not None and nextitem.path.parent != item.path.parent:
+    if nextitem is not None and nextitem.path != item.path:
         _freeze()
 
 

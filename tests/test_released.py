@@ -7,6 +7,7 @@ import sys
 import threading
 import weakref
 from contextvars import ContextVar
+from types import ModuleType
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from torch import nn
 import leakcheck
 
 pytest_plugins = ["pytester"]
-KEPT: list[object] = []
+KEPT: list[object]  # of the module `registry`, which each test has anew
 CURRENT: ContextVar[object] = ContextVar("current")
 
 
@@ -36,17 +37,14 @@ class Engine:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept():
-    gc.unfreeze()  # what was collected at the start is searched, too
+def _nothing_kept(monkeypatch):
+    """Make a module that the heap knows, off which everything collected is taken."""
+    global KEPT
+    registry = ModuleType("registry")
+    registry.KEPT = KEPT = []
+    monkeypatch.setitem(sys.modules, "registry", registry)
     yield
-    gc.freeze()
     KEPT.clear()
-    remembered.cache_clear()
-
-
-@functools.lru_cache
-def remembered(model):
-    return None
 
 
 def told(*objects, **options) -> str:
@@ -87,8 +85,8 @@ def test_a_global_list_is_told():
 
     assert text == (
         "1 object that should be gone is alive\n\n"
-        f"Sequential, kept by global `{__name__}.KEPT`\n"
-        f"  global `{__name__}.KEPT`\n"
+        "Sequential, kept by global `registry.KEPT`\n"
+        "  global `registry.KEPT`\n"
         "  ╰→ [x]: Sequential\n"
         "  fix: remove it there when it is done with, or keep a weak reference"
     )
@@ -104,8 +102,8 @@ def test_an_optimizer_keeps_the_parameters_of_a_model_that_is_gone():
     assert str(error.value) == (
         "2 objects that should be gone are alive\n\n"
         "Parameter (3x3) float32 and 1 more the same way, kept by attribute "
-        f"`SGD.param_groups`, from global `{__name__}.KEPT`\n"
-        f"  global `{__name__}.KEPT`\n"
+        "`SGD.param_groups`, from global `registry.KEPT`\n"
+        "  global `registry.KEPT`\n"
         "  ├─ [x]: SGD\n"
         "  ├─ .param_groups: list\n"
         "  ├─ [x]: dict\n"
@@ -177,8 +175,8 @@ def test_a_tensor_saved_for_backward_is_told_with_its_node():
 
     assert str(error.value).startswith(
         "1 object that should be gone is alive\n\n"
-        f"Tensor (4) float32, kept by MulBackward0, which global `{__name__}.KEPT` reaches\n"
-        f"  global `{__name__}.KEPT`\n"
+        "Tensor (4) float32, kept by MulBackward0, which global `registry.KEPT` reaches\n"
+        "  global `registry.KEPT`\n"
         "  ├─ [x]: Tensor (scalar) float32\n"
         "  ╰→ .grad_fn ... MulBackward0._saved_self: Tensor (4) float32\n"
         "  fix: `detach()` what is kept of the graph"
@@ -232,6 +230,10 @@ def test_an_exception_that_is_handled_keeps_nothing():
 
 
 def test_a_memo_is_told():
+    @functools.lru_cache
+    def remembered(model):
+        return None
+
     model = nn.Linear(2, 2)
     remembered(model)
 
@@ -365,7 +367,7 @@ def test_no_method_of_the_objects_is_called():
 
     text = told(KEPT[0])
 
-    assert f"Engine, kept by global `{__name__}.KEPT`" in text
+    assert "Engine, kept by global `registry.KEPT`" in text
 
 
 def test_the_error_keeps_nothing_alive():
@@ -457,9 +459,9 @@ def test_a_view_keeps_the_memory_of_a_tensor_that_is_gone():
     assert str(error.value) == (
         "1 object that should be gone is alive\n"
         "\n"
-        f"Tensor (3) float32, kept by global `{__name__}.KEPT`: a Tensor (3) float32 shares its "
+        "Tensor (3) float32, kept by global `registry.KEPT`: a Tensor (3) float32 shares its "
         "memory\n"
-        f"  global `{__name__}.KEPT`\n"
+        "  global `registry.KEPT`\n"
         "  ╰→ [x]: Tensor (3) float32\n"
         "  fix: let go of it, or `clone()` what is to outlive the tensor: a view, `detach()` and "
         "`numpy()` share its memory"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import gc
+import sys
+from types import ModuleType
 
 import pytest
 
@@ -13,15 +14,15 @@ from torch.utils.data import DataLoader
 
 import leakcheck
 
-KEPT: list[object] = []
 
-
-@pytest.fixture(autouse=True)
-def _nothing_kept():
-    gc.unfreeze()  # what was collected at the start is searched, too
-    yield
-    gc.freeze()
-    KEPT.clear()
+@pytest.fixture
+def registry(monkeypatch):
+    """A module that the heap knows, off which everything collected is taken."""
+    module = ModuleType("registry")
+    module.KEPT = []
+    monkeypatch.setitem(sys.modules, "registry", module)
+    yield module
+    module.KEPT.clear()
 
 
 def lightning_parts(folder):
@@ -59,9 +60,9 @@ def test_lightning_lets_go_of_trainer_and_module(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_module_that_keeps_the_trainer_is_told(tmp_path):
+def test_a_module_that_keeps_the_trainer_is_told(tmp_path, registry):
     module, trainer = lightning_parts(tmp_path)
-    KEPT.append(module)
+    registry.KEPT.append(module)
     expectation = leakcheck.expect_released(trainer)
     del module, trainer
 
@@ -69,7 +70,7 @@ def test_a_module_that_keeps_the_trainer_is_told(tmp_path):
         expectation.check()
     (retained,) = told.value.retained
     assert retained.what == "Trainer"
-    assert str(retained.holder.start) == f"global `{__name__}.KEPT`"
+    assert str(retained.holder.start) == "global `registry.KEPT`"
 
 
 def prepared():
