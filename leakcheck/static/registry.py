@@ -65,7 +65,8 @@ def load_rule(folder: Path) -> type[Rule]:
     if not SLUG.fullmatch(folder.name):
         raise RuleError(f'{folder}: "{folder.name}" is no slug; use lower-case-words')
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
-    name = f"leakcheck_rule_{folder.name.replace('-', '_')}_{digest}"
+    # of ours, so that a watch that comes after does not take it for a part of the program
+    name = f"leakcheck.rules.{folder.name.replace('-', '_')}_{digest}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise RuleError(f"{file}: not a Python file")

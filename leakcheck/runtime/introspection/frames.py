@@ -155,8 +155,10 @@ def own_files_with(word: str) -> Iterator[str]:
 
 
 def _loaded() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the file and the globals of each module that has a file."""
-    for module in list(sys.modules.values()):
+    """Yield the file and the globals of each module that has a file and is not leakcheck's."""
+    for name, module in list(sys.modules.items()):
+        if type(name) is str and name.startswith("leakcheck."):
+            continue
         file = vars(module).get("__file__") if type(module) is ModuleType else None
         if type(file) is str:
             yield file, vars(module)

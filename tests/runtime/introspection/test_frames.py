@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from leakcheck.runtime.introspection import frames
+from leakcheck.static.registry import builtin_rule_set, builtin_rules, rule_folders
 
 
 @pytest.fixture
@@ -33,3 +34,13 @@ def folder(tmp_path, monkeypatch):
 )
 def test_what_was_installed_to_a_folder_is_not_the_programs_own(folder, path, own):
     assert frames.is_own(str(folder / path)) is own
+
+
+def test_a_rule_that_was_loaded_is_no_file_of_the_program():
+    ours = {str(folder / "rule.py") for folder in rule_folders(builtin_rule_set())}
+    builtin_rules()
+
+    found = set(frames.own_files_with("Rule"))
+
+    assert __file__ in found
+    assert not found & ours
