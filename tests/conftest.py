@@ -24,6 +24,8 @@ hypothesis.settings.load_profile("suite")
 
 # tests run beside each other, and their programs are tiny
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# else each of a hundred interpreters compiles the package anew, 0.4 s
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # why a test may be skipped where all that can be installed is: the machine's nature
 EXPECTED_SKIPS = (
