@@ -200,6 +200,8 @@ def _take_over(order: Order, descriptors: list[int]) -> None:
     random.seed()
     if order.get("whole_heap"):
         gc.unfreeze()
+    else:  # `leakcheck fix` would, in each run of the program as it is: 3 s in place of 0.5
+        gc.unfreeze = lambda: None  # type: ignore[assignment]
 
 
 def _status(code: object) -> int:
