@@ -57,6 +57,7 @@ def test_the_status_of_os_exit_is_kept_and_answers_git_bisect(run, status):
     assert run(source, "--to-end", "--bisect").returncode == (125 if status else 0)
 
 
+@pytest.mark.usefixtures("forked_python")
 @pytest.mark.parametrize("error", ["MemoryError", "torch.OutOfMemoryError"])
 def test_what_grows_until_memory_is_exhausted_is_named_though_a_condition_guards_it(
     run, tmp_path, error
@@ -192,6 +193,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.usefixtures("forked_python")
 def test_asyncio_tells_nothing_of_the_tasks_that_the_stop_ended(run):
     done = run(STEPS_IN_TASKS.format(also=""))
 
@@ -200,12 +202,14 @@ def test_asyncio_tells_nothing_of_the_tasks_that_the_stop_ended(run):
     assert "never retrieved" not in done.stderr
 
 
+@pytest.mark.usefixtures("forked_python")
 def test_asyncio_tells_of_a_task_that_failed_by_itself(run):
     fails = "turn == 9 and asyncio.ensure_future(answer(None))"
 
     assert "exception was never retrieved" in run(STEPS_IN_TASKS.format(also=fails)).stderr
 
 
+@pytest.mark.usefixtures("forked_python")
 def test_a_queue_that_nobody_reads_does_not_keep_a_run_from_ending(run):
     done = run(
         "import multiprocessing, torch\n"
@@ -225,6 +229,7 @@ def test_a_queue_that_nobody_reads_does_not_keep_a_run_from_ending(run):
     assert "`Queue._buffer`, from global `queue`" in " ".join(done.stderr.split())
 
 
+@pytest.mark.usefixtures("forked_python")
 def test_a_child_that_waits_for_the_program_does_not_keep_a_run_from_ending(run):
     done = run(
         "import multiprocessing, torch\n"

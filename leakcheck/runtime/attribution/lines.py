@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from itertools import pairwise
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any
@@ -32,9 +33,12 @@ _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 # while a thread is traced, each call of a method of C's binds it: one reference more to its object,
 # with which numpy refuses to resize an array
 BINDS_METHODS = sys.version_info < (3, 12)
-BUDGET_S = 1.0  # spent inside trace functions before the tracer ends by itself
+# Spent inside trace functions before the tracer ends by itself: on events, of which a program has
+# as many as it has lines, and with what is read at them, which takes 2 ms where blocks are counted.
+BUDGET_S, MOST_S = 1.0, 10.0
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+READINGS = 3  # to measure what one takes: the shortest was interrupted least
 AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
 AS_EXACT = 0.005  # of what is looked for, that a line may add more or less and be the one
 AS_MUCH = 0.001  # apart, for one line to free what another one makes
@@ -55,7 +59,9 @@ class LineTracer:
         self._number = 0
         self._site: Site | None = None
         self._next_number: Callable[[], int] = graph.sequence_number
-        self._count, self._event_s = 0, _EVENT_S  # events, and what each costs with its probes
+        self._count = 0  # of events
+        self._spent_s, self._counted_to = 0.0, 0  # when the newest probe came, and the count then
+        self._event_s = _EVENT_S  # what each costs since, with its probes
         self._stop_at_s = 0.0
         self._on = False
         self._guard = ErrorGuard()
@@ -68,7 +74,7 @@ class LineTracer:
     @property
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
-        return self._count * self._event_s
+        return self._spent_s + (self._count - self._counted_to) * self._event_s
 
     @property
     def called(self) -> Set[CodeType]:
@@ -109,15 +115,13 @@ class LineTracer:
         for frame in filter(None, map(frames.suspended_frame, suspended)):
             frame.f_trace_lines = True
 
-    def watch(self, key: str, probe: Probe, cost_s: float = 0.0) -> None:
-        """Credit every change of `probe()` from now on under `key`.
-
-        `cost_s`: what one reading takes, if that is much beside the event.
-        """
+    def watch(self, key: str, probe: Probe) -> None:
+        """Credit every change of `probe()` from now on under `key`."""
         if self._on and key not in self._probes:
             self.credits[key] = Counter()
+            self._spent_s, self._counted_to = self.spent_s, self._count
+            self._event_s += _reading_s(probe)
             self._probes = {**self._probes, key: (probe, probe())}
-            self._event_s += cost_s
 
     def settle(self) -> None:
         """Credit what changed so far; what happens until `resume` is ours and nobody's."""
@@ -215,9 +219,19 @@ class LineTracer:
         self._number = number
 
     def _keep_to_budget(self) -> None:
-        if self.spent_s > BUDGET_S or perf_counter() > self._stop_at_s:
+        is_spent = self._count * _EVENT_S > BUDGET_S or self.spent_s > MOST_S
+        if is_spent or perf_counter() > self._stop_at_s:
             self._on = False
             self._events.stop()
+
+
+def _reading_s(probe: Probe) -> float:
+    """Measure what one reading takes: 20 ns for a length, 2 ms for all blocks of a large heap."""
+    times_s = [perf_counter()]
+    for _ in range(READINGS):
+        probe()
+        times_s.append(perf_counter())
+    return min(after - before for before, after in pairwise(times_s))
 
 
 def _is_resumed(frame: FrameType) -> bool:

@@ -6,7 +6,6 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from time import perf_counter
 from typing import Any
 
 from leakcheck.model import Holder, Kind, LeakTrace
@@ -22,7 +21,6 @@ from leakcheck.runtime.readings.heap import exact_heap_reader
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, is_of_device, mapped_bytes, unit_of
 from leakcheck.runtime.readings.thread_cache import LARGEST_CACHED_BYTES, cached_bytes_reader
 
-DEVICE_READING_S = 16e-6
 # Steps of the window after which a resource is credited, 0 if not here. A line traced for the
 # first time costs a table of its code: 46 KB of heap in the first step. If no container has grown
 # by then that may hold the blocks gained, lines are asked for them (40 us each).
@@ -57,15 +55,6 @@ def of_resource(resource: str) -> Probe | None:
     if resource == shared_memory.BLOCKS:
         return shared_memory.count
     return None
-
-
-def cost_s(resource: str) -> float:
-    """Return what one reading of a resource takes, if that is much: 16 us on an H200's host."""
-    if resource == shared_memory.BLOCKS:  # it takes the longer the more there are
-        began_s = perf_counter()
-        shared_memory.count()
-        return perf_counter() - began_s
-    return DEVICE_READING_S if is_of_device(resource) else 0.0
 
 
 # a growing resource that lines are asked about -> the kind of leak it shows

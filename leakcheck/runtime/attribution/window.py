@@ -231,7 +231,7 @@ class Window:
             due = probes.FROM_STEP.get(name, 0) == self._step
             probe = probes.of_resource(name) if due else None
             if probe is not None:
-                self._tracer.watch(name, probe, probes.cost_s(name))
+                self._tracer.watch(name, probe)
 
     def _probe(self) -> None:
         """Look at the heap, which is gone when this returns: what it frees is no line's."""
