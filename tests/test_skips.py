@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.usefixtures("forked_python")
 
 CONFTEST = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8")
 TESTS = """

@@ -312,6 +312,7 @@ def regardless(device, batch_size):
 """
 
 
+@pytest.mark.usefixtures("forked_python")
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -339,6 +340,7 @@ def test_a_function_whose_memory_knows_no_batch_size_has_no_largest(
     assert str(told) == f"{target}: {message}"
 
 
+@pytest.mark.usefixtures("forked_python")
 def test_broken_source_is_named_by_its_own_line(tmp_path: Path):
     path = tmp_path / "train.py"
     path.write_text("import torch\ndef f(:\n")

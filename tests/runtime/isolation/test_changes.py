@@ -6,6 +6,7 @@ import sys
 import pytest
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("forked_python")
 
 BEFORE = """\
 from collections import Counter
@@ -25,7 +26,13 @@ class Own(DataLoader):
 def outcome(change: str, program: str) -> str:
     """Change torch in a process of its own; returns what the program prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", BEFORE.format(change=change) + program],
+        [
+            sys.executable,
+            "-c",
+            "import warnings; warnings.simplefilter('error')\n"
+            + BEFORE.format(change=change)
+            + program,
+        ],
         capture_output=True,
         text=True,
         timeout=120,
