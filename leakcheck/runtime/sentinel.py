@@ -265,13 +265,13 @@ class Sentinel:
         graph_patience_steps: int = 0,
         per_request: bool = False,
         trains: bool = True,
+        over: bool = False,
     ) -> None:
         """Count steps by another clock from now on; what was seen before is kept as second best.
 
-        `trains`: an optimizer makes them, or may; a loop without one may be there to gather.
-
-        `per_request`: they are a server's requests; what each leaves is then too much, unless
-        a tolerance was asked for.
+        `over`: the loop that made them has ended. `trains`: an optimizer makes them, or may; a
+        loop without one may be there to gather. `per_request`: they are a server's requests; what
+        each leaves is then too much, unless a tolerance was asked for.
         """
         if self._report is not None:  # what trains after the end, at exit, is not watched
             return
@@ -282,6 +282,8 @@ class Sentinel:
             if course.stage.name == "growing":
                 return
             if self._step - loop.watch.origin >= FEWEST_STEPS:
+                if over and not loop.trusted:
+                    course.is_over(self._step)
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
             if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:

@@ -235,3 +235,40 @@ def test_what_is_gathered_by_a_training_that_fails_is_unclear(judged):
 
 def test_what_each_epoch_joins_and_nothing_takes_away_leaks(judged):
     assert judged(GATHERING.format(indent="    ")).returncode == 1
+
+
+PROBE = """\
+import torch
+net = torch.nn.Linear(8, 16)
+features, seen = [], []
+for step in range(250):
+    with torch.no_grad():
+        {kept}.append(net(torch.randn(4, 8)))
+inputs = torch.cat(features) if features else torch.randn(9, 16)
+probe = torch.nn.Linear(16, 1)
+optimizer = torch.optim.LBFGS(probe.parameters())
+for epoch in range(5):
+    def closure():
+        optimizer.zero_grad()
+        loss = probe(inputs).pow(2).mean()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+"""
+
+
+def test_features_that_a_few_steps_of_a_probe_learn_from_are_gathered_on_purpose(judged):
+    done = judged(PROBE.format(kept="features"))
+
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 0, done.stderr
+    assert "note: global `features` gathered " in told
+    assert "(program.py:7) uses it after the loop: no leak" in told
+
+
+def test_what_nothing_uses_before_a_few_steps_of_a_probe_is_not_acquitted(judged):
+    done = judged(PROBE.format(kept="seen"))
+
+    told = " ".join(done.stderr.split())
+    assert "unclear in 242 steps" in told, done.stderr
+    assert "held by global `seen` (program.py:6)" in told

@@ -178,12 +178,14 @@ class StepClock:
         self._outer = {}
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
+        loop = self._chosen
+        over = loop is not None and loop >= 0 and loop not in ticks.enclosing(sys._getframe(2))
         with self._changing:
             self._optimizer = weakref.ref(optimizer)
             self._trusted = self._updated = True
             self._chosen = None
         if restart:
-            self._sentinel.restart("optimizer step", trusted=True)
+            self._sentinel.restart("optimizer step", trusted=True, over=over)
         self._look_around(anew=restart)
 
     def _look_around(self, *, anew: bool = False) -> None:

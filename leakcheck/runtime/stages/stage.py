@@ -56,6 +56,10 @@ class Stage:
         """The program has ended, `cut_short` or `exhausted` (of memory): come to a conclusion."""
         return None
 
+    def acquit(self, step: int) -> Move | None:
+        """The loop is over, and the program goes on: acquit what was kept for what comes now."""
+        return None
+
     def leave(self) -> None:
         """In a forked child: stop what would go on by itself."""
 

@@ -116,7 +116,7 @@ class Waiting(GrowthStage):
         """Establish it where nothing more is to come that may release it."""
         loop, growth = self._loop, self._growth
         growth.settle_dispute()
-        if not (cut_short or exhausted) and (move := self._settle_gathered(step)):
+        if not (cut_short or exhausted) and (move := self.acquit(step)):
             return move
         if gone := growth.release.gone(loop.watch.sources, at_end=True):
             loop.tell(gone, step=step)
@@ -132,7 +132,7 @@ class Waiting(GrowthStage):
         waits = growth.is_disputed or self.found.prospects.waits_for_end
         return growth.release.hoped_for or growth.waits_for_graph(step) or waits
 
-    def _settle_gathered(self, step: int) -> Move | None:
+    def acquit(self, step: int) -> Move | None:
         """Acquit what a loop that is over gathered for what comes after it."""
         loop, prospects = self._loop, self.found.prospects
         gathered = prospects.gathered
