@@ -116,3 +116,44 @@ class Emptied:
 
     def close(self):
         self.seen.clear()
+
+
+class Attention:
+    def __init__(self, save):
+        self.save_maps = False
+        self.show_maps = False
+        self.keep_maps = save
+
+    def forward(self, x, mask):
+        maps = self.attend(x)
+        if mask is not None and self.save_maps:  # nothing turns it on
+            self.maps = maps
+            maps.register_hook(self.save)
+        if self.keep_maps:
+            self.maps = maps
+            maps.register_hook(self.save)  # leak: tensor-hook-cycle
+        if self.show_maps:
+            self.maps = maps
+            maps.register_hook(self.save)  # leak: tensor-hook-cycle
+
+    def save(self, gradient):
+        self.gradient = gradient
+
+
+def show(attention):
+    attention.show_maps = True
+
+
+class Optimizer:
+    def __init__(self, parameters):
+        self.nodes = []
+        for parameter in parameters:  # once, for as long as there is an optimizer
+            node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            node.register_hook(lambda *_: self.reduce(parameter))
+            self.nodes.append(node)
+
+    def rebuild(self, parameters):
+        for parameter in parameters:
+            node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            node.register_hook(lambda *_: self.reduce(parameter))  # leak: tensor-hook-cycle
+            self.nodes.append(node)

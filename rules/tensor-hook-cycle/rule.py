@@ -8,7 +8,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.module import Module
-from leakcheck.static.queries import growth, hooks
+from leakcheck.static.queries import growth, hooks, switches
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted
 
@@ -29,10 +29,19 @@ class TensorHookCycle(Rule):
                 continue
             if not hooks.holds_self(module, hooks.hook_argument(call), call):
                 continue
+            if _is_made_with_object(module, call) or switches.is_switched_off(module, call):
+                continue
             if _reached_from_self(module, call, call.func.value):
                 yield self.hit(
                     call, "the hook holds the object, and the object the hooked tensor: not freed"
                 )
+
+
+def _is_made_with_object(module: Module, call: cst.Call) -> bool:
+    """Whether a constructor hooks one after the other: an optimizer does so, for its whole life."""
+    function = module.function_of(call)
+    constructed = function is not None and function.name.value == "__init__"
+    return constructed and module.loop_of(call) is not None
 
 
 def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:
