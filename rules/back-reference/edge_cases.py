@@ -2,6 +2,8 @@
 
 import weakref
 
+import torch
+
 
 class Holder:
     def __init__(self, owner, size):
@@ -42,6 +44,7 @@ class Bar:
         self.container.bar = self  # leak: back-reference
         self.parts = []
         self.child = Holder(self, 1)
+        self.state = torch.zeros(4)
 
     def show(self, view, item, other):
         view.part = Holder(view, size=2)  # leak: back-reference
@@ -53,3 +56,13 @@ class Bar:
         item.owner = self  # leak: back-reference
         self.parts.append(item)
         other.owner = self
+        self.reader = Holder(self, 3)  # leak: back-reference
+
+
+class Light:
+    """Nothing in the cycle is a tensor, or holds one."""
+
+    def open(self, path):
+        self.path = path
+        self.reader = Holder(self, 3)
+        self.reader.light = self

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
-from leakcheck.static.facts.link import Linked, sets_up
+from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
+from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -28,6 +29,8 @@ class BackReference(Rule):
             owned = holder == "self" and sets_up(facts, call.function)
             if owned or not _comes_and_goes(facts, call, holder):
                 continue
+            if holder == "self" and not _is_worth_it(linked, call.function):
+                continue
             kept = _kept(linked, call, holder)
             if kept is not None and not _is_broken(linked, call.bound):
                 place = module.location_in(kept[0], kept[1].at)
@@ -39,10 +42,21 @@ class BackReference(Rule):
                 )
         for use in facts.uses:
             held = _is_told_of_self(use) and _is_held(facts, use)
-            if held and not _is_broken(linked, f"{use.holder}.{use.name}"):
+            if (
+                held
+                and _is_worth_it(linked, use.function)
+                and not _is_broken(linked, f"{use.holder}.{use.name}")
+            ):
                 yield self.hit(
                     use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
                 )
+
+
+def _is_worth_it(linked: Linked, function: int) -> bool:
+    """Whether the object around holds tensors; of one that is handed in nobody knows."""
+    method = linked.facts.method_around(function)
+    owner = linked.facts.class_named(method.owner) if method is not None else None
+    return owner is not None and holds_tensors(Member(linked, owner))
 
 
 def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import sets_up
-from leakcheck.static.facts.model import FileFacts, FunctionFacts
+from leakcheck.static.facts.link import Linked, Member, sets_up
+from leakcheck.static.facts.model import FunctionFacts
+from leakcheck.static.facts.runs import runs_in_set_up
+from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -23,9 +25,11 @@ class RecursiveClosure(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each function in a method."""
-        facts = module.facts.facts
+        linked, facts = module.facts, module.facts.facts
+        if any(f"{home}.".startswith("torch.fx.") for home in facts.imports.values()):
+            return  # a program is rewritten once, and its nodes hold each other anyway
         for function in facts.functions:
-            if _holds_itself(function) and _is_in_method(facts, function):
+            if _holds_itself(function) and _is_in_method(linked, function):
                 yield self.hit(
                     function.at,
                     f"each call makes a cycle of `{function.name}`, which holds self",
@@ -37,8 +41,14 @@ def _holds_itself(function: FunctionFacts) -> bool:
     return function.around >= 0 and {function.name, "self"} <= function.reads
 
 
-def _is_in_method(facts: FileFacts, function: FunctionFacts) -> bool:
+def _is_in_method(linked: Linked, function: FunctionFacts) -> bool:
+    """Whether it is in a method that runs again and again, of an object that holds tensors."""
+    facts = linked.facts
     method = facts.method_around(function.around)
     if method is None or method.name.startswith("test") or sets_up(facts, function.around):
         return False
-    return method.parameters[:1] == ("self",)
+    owner = facts.class_named(method.owner)
+    if owner is None or method.parameters[:1] != ("self",):
+        return False
+    heavy = holds_tensors(Member(linked, owner))
+    return heavy and not runs_in_set_up(linked, facts.functions.index(method))

@@ -18,6 +18,8 @@ class Engine:
 
     def attach(self, registry):
         registry.append(self)  # somebody else's container
+        self.graph.nodes.append(self)  # as is that of what it is part of
+        self.nodes.append(self)  # leak: self-in-own-container
         return torch.zeros(1)
 
 

@@ -6,6 +6,7 @@ So is a module with `self.by_name = dict(self.named_modules())`, whose first is 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -70,9 +71,10 @@ def _names_self(value: ast.expr) -> bool:
 
 
 def _on_self(holder: cst.BaseExpression) -> bool:
+    """Whether a container, or an entry of one, is self's own: what enters another's is a part."""
     while isinstance(holder, cst.Subscript):
         holder = holder.value
-    return dotted(holder).startswith("self.")
+    return re.fullmatch(r"self\.\w+", dotted(holder)) is not None
 
 
 def _holds_self(value: cst.BaseExpression) -> bool:
