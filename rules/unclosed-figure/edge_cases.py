@@ -152,3 +152,23 @@ def perhaps_shown(values, show=False):
     plt.plot(values)
     if show:
         plt.show()
+
+
+def plot_all(path):
+    plt.figure()  # called once, by the script below
+    plt.savefig(path)
+
+
+def plot_each(path):
+    plt.figure()  # leak: unclosed-figure
+    plt.savefig(path)
+
+
+def main(paths):
+    plot_all(paths[0])
+    for path in paths:
+        plot_each(path)
+
+
+if __name__ == "__main__":
+    main(["a.png", "b.png"])
