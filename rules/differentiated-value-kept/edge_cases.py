@@ -58,3 +58,21 @@ def detached_and_summed(pairs, distances, index):
     results["energy"] = energy.detach()
     (results["forces"],) = torch.autograd.grad(pairs.sum(), distances)
     return results
+
+
+def solved(optimizer, point, potential):
+    def closure():
+        loss = potential(point).sum()
+        point.grad = grad(loss, point)[0]
+        return loss  # as an optimizer asks for it, and drops it
+
+    optimizer.step(closure)
+
+
+def solved_by_hand(point, potential, minimize):
+    def closure():
+        loss = potential(point).sum()
+        point.grad = grad(loss, point)[0]
+        return loss  # leak: differentiated-value-kept
+
+    minimize(closure)

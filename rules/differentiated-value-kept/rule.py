@@ -24,11 +24,21 @@ class DifferentiatedValueKept(Rule):
         """Look at what each function that calls autograd.grad returns or stores."""
         facts = module.facts.facts
         for call in facts.calls_by_name.get("grad", ()):
-            name = _differentiated(facts, call)
+            name = "" if _is_closure(facts, call.function) else _differentiated(facts, call)
             for each in (name, *_sums_of(facts, call, name)) if name else ():
                 for at in _given_away(facts, call, each):
                     message = f"`{each}` leaves with its graph, after its gradient"
                     yield self.hit(at, message, confidence="medium")
+
+
+def _is_closure(facts: FileFacts, function: int) -> bool:
+    """Whether an optimizer's `step` is given the function: it asks for the loss, and drops it."""
+    own = facts.function(function)
+    if own is None or own.around < 0:
+        return False
+    steps = (call for call in facts.calls_in(own.around) if call.method == "step")
+    given = (argument.value for call in steps for argument in call.arguments)
+    return Expr("name", own.name) in given
 
 
 def _differentiated(facts: FileFacts, call: Call) -> str:

@@ -28,7 +28,8 @@ class KeptThoughSaved(Rule):
                 continue
             saved = call.arguments[position].value
             for use in facts.local_uses if saved.kind == "name" else ():
-                if _collects(use, call, saved.text) and _made_in_loop(facts, call, saved.text):
+                collected = _collects(use, call, saved.text) and not _is_result(facts, use)
+                if collected and _made_in_loop(facts, call, saved.text):
                     yield self.hit(
                         use.at,
                         f"`{saved.text}` is saved, and stays in `{use.name}`",
@@ -40,6 +41,13 @@ def _collects(use: AttributeEffect, call: Call, name: str) -> bool:
     """Whether the same loop appends the very object."""
     here = use.function == call.function and use.loops == call.loops and use.how == "append"
     return here and use.value is not None and use.value.text == name
+
+
+def _is_result(facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether the function returns the list: that is what it is called for, the file a copy."""
+    function = facts.function(use.function)
+    returned = function.returns if function is not None else ()
+    return any(use.name in (value.text, *value.plain) for value in returned)
 
 
 def _made_in_loop(facts: FileFacts, call: Call, name: str) -> bool:

@@ -78,3 +78,19 @@ def asked_for_one_number(path):
 
 def asked_at_once(ckpt_path):
     return torch.load(ckpt_path)["step"]  # leak: load-without-map-location
+
+
+def each_in_its_place(model, path):
+    if torch.cuda.is_available():
+        state = torch.load(path)
+    else:
+        state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state)
+
+
+def each_of_another_kind(model, path, safe):
+    if safe:
+        state = torch.load(path, weights_only=True)  # leak: load-without-map-location
+    else:
+        state = torch.load(path)  # leak: load-without-map-location
+    model.load_state_dict(state)

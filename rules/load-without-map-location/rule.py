@@ -31,7 +31,7 @@ class LoadWithoutMapLocation(Rule):
             place = shape.keyword_value(call, "map_location", 1)
             absent = place is None or _says_none(place) or _none_or_cpu(module, place)
             starred = any(arg.star for arg in call.args)
-            if not absent or starred:
+            if not absent or starred or _is_one_of_two(module, call):
                 continue
             evidence = _handed_back(module, call)
             if evidence or _restores(module, call) or _is_named_checkpoint(module, call):
@@ -41,6 +41,22 @@ class LoadWithoutMapLocation(Rule):
                     confidence="medium",
                     evidence=evidence,
                 )
+
+
+def _is_one_of_two(module: Module, call: cst.Call) -> bool:
+    """Whether the other branch of an `if` says where to: this one says to leave it there."""
+    inner: cst.CSTNode = call
+    for above in module.ancestors(call):
+        if isinstance(above, cst.FunctionDef):
+            return False
+        if isinstance(above, cst.If) and isinstance(above.orelse, cst.Else):
+            other = above.orelse if inner is above.body else above.body
+            loads = (n for n in walk(other) if isinstance(n, cst.Call) and n is not call)
+            placed = (n for n in loads if module.qualified(n.func) == "torch.load")
+            if any(shape.keyword_value(each, "map_location", 1) is not None for each in placed):
+                return inner in (above.body, above.orelse)
+        inner = above
+    return False
 
 
 def _says_none(value: cst.BaseExpression) -> bool:
