@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
-from leakcheck.static.facts import passes
+from leakcheck.static.facts import passes, trials
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
@@ -55,7 +55,8 @@ class EvaluationWithoutNoGrad(Rule):
             yield self._hit(module, asked, passes.Pass(linked, asked))
         else:
             found = _in_eval_mode(module, known, evaluated, MODULE)
-            yield from [self._hit(module, *found)] if found is not None else []
+            told = found is not None and not trials.is_trial(linked.facts, found[0])
+            yield from [self._hit(module, *found)] if found is not None and told else []
         for index, function in enumerate(linked.facts.functions):
             if (early := _before_mode(module, index)) is not None:
                 why = "the gradient mode that it needs is chosen behind it"
@@ -73,6 +74,8 @@ class EvaluationWithoutNoGrad(Rule):
                 found = _in_override(known, linked, index, function)
                 why = f"the `{function.name}` that this one overrides has gradients off"
             if found is None or passes.freezes(linked, function):
+                continue
+            if trials.is_trial(linked.facts, found[0]):
                 continue
             if known.is_excused(linked, index):
                 continue

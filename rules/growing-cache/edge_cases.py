@@ -130,3 +130,28 @@ def play_all(games, judge):
     opening = Opening()
     for game in games:
         opening.search(game.board(), judge)
+
+
+class Vocabulary:
+    def __init__(self):
+        self.special = {}
+        self.known = {}
+
+    def add_special(self, tokens, encode):
+        for token in tokens:
+            if token not in self.special:
+                self.special[token] = encode(token)  # asked for by its name
+
+    def look_up(self, tokens, encode):
+        for token in tokens:
+            if token not in self.known:
+                self.known[token] = encode(token)  # leak: growing-cache
+
+
+_SPEAKERS = {}
+
+
+def speaker(language, make):
+    if language not in _SPEAKERS:
+        _SPEAKERS[language] = make(language)
+    return _SPEAKERS[language]

@@ -37,3 +37,35 @@ class Another:
 
     def drop(self, track_id):
         self.kept.pop(track_id)
+
+
+class Filters:
+    def __init__(self, rate):
+        self.rate = rate
+        self.filter_cache = {}
+        self.window_cache = {}
+        self.voice_cache = {}
+        self.image_cache = {}
+        self.lengths = {}
+
+    def smooth(self, audio):
+        cutoff = 1000.0
+        return self.low_pass(audio, cutoff), self.windowed(audio, len(audio))
+
+    def low_pass(self, audio, cutoff, order=5):
+        cache_key = (cutoff, self.rate, order)
+        if cache_key not in self.filter_cache:
+            self.filter_cache[cache_key] = design(cutoff, order)  # always the same
+        return self.filter_cache[cache_key](audio)
+
+    def windowed(self, audio, size, order=5):
+        cache_key = (size, self.rate, order)
+        if cache_key not in self.window_cache:
+            self.window_cache[cache_key] = design(size, order)  # leak: keyed-state-never-dropped
+        return self.window_cache[cache_key](audio)
+
+    def speak(self, text, lang_key, image_key, request_id):
+        self.voice_cache[lang_key] = design(lang_key)  # one for each language
+        self.image_cache[image_key] = design(text)  # leak: keyed-state-never-dropped
+        length = len(text)
+        self.lengths[request_id] = length

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.keys import one_of_many, words_of
+from leakcheck.source.words import parts_of, words
+from leakcheck.static.facts.keys import one_of_many, only_constants, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
+from leakcheck.static.facts.numbers import is_number
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -45,28 +47,30 @@ def _filled(member: Member) -> Iterator[tuple[str, AttributeEffect]]:
     facts = member.file.facts
     seen: set[str] = set()
     for use in (*facts.uses, *facts.local_uses):
-        if use.role != "slot" or use.how == "+=" or use.key is None or _is_light(use.value):
+        if use.role != "slot" or use.how == "+=" or use.key is None:
+            continue
+        if is_number(facts, use.value, use.function):
             continue
         method = facts.method_around(use.function)
         if method is None or method.owner != member.facts.name or _MAKES.match(method.name):
             continue
         name = use.name if use.holder == "self" else _behind(facts, use)
-        if name and name not in seen and _from_data(name, use.key):
+        many = bool(name) and name not in seen and _from_data(name, use.key)
+        if many and not only_constants(member.file, use.function, use.key):
             seen.add(name)
             yield name, use
 
 
-def _is_light(value: Expr | None) -> bool:
-    """A flag or a number: what piles up is not worth a line."""
-    if value is None or value.kind == "constant":
-        return True
-    return value.kind == "call" and value.text in ("float", "int", "len", "bool", "time.time")
-
-
 def _from_data(name: str, key: Expr) -> bool:
     """Whether the key is of arbitrarily many, by its name or by what the dict is called."""
-    cached = any(_CACHED.search(word) for word in words_of(key))
+    cached = any(_CACHED.search(word) and not _is_setting(word) for word in words_of(key))
     return one_of_many(key) or (cached and _CACHE.search(name.lower()) is not None)
+
+
+def _is_setting(word: str) -> bool:
+    """Whether a key is of a few by what it is the key of: `lang_key`, not `image_key`."""
+    about = parts_of(_CACHED.sub("", word))
+    return not about.isdisjoint(words("said", "configures"))
 
 
 def _behind(facts: FileFacts, use: AttributeEffect) -> str:
@@ -102,7 +106,7 @@ def _is_kept(member: Member, name: str) -> bool:
                 return False
         if use.role == "escape" and use.how != "bound":
             return False
-        if use.role == "read" and use.how in ("move_to_end", "items"):
+        if use.role == "read" and use.how in ("move_to_end", "items", "values"):
             return False
     aliases = {
         binding.name

@@ -102,3 +102,16 @@ class Patcher:
         self.originals[id(function)] = function  # its id stays its own
         self.patched[id(function)] = wrapped = lambda: function()
         return self.patched[id(function)] and wrapped
+
+
+class Fitted:
+    def __init__(self):
+        self.train_history = []
+        self._train_history = []
+        self.outputs = []
+
+    def train_step(self, model, batch):
+        loss = model(batch).item()
+        self.train_history.append((self.step, loss))  # public numbers, for others to read
+        self._train_history.append(loss)  # leak: written-never-read
+        self.outputs.append(model(batch))  # leak: written-never-read

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Member, sets_up
-from leakcheck.static.facts.model import AttributeEffect, Expr
+from leakcheck.static.facts.link import Member, is_test, sets_up
+from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
+from leakcheck.static.facts.numbers import is_number
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -23,9 +24,10 @@ class WrittenNeverRead(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each attribute that starts as an empty container."""
-        for member in module.facts.classes:
+        facts = module.facts.facts
+        for member in module.facts.classes if not is_test(module.facts.path) else ():
             for name, first in _filled(member).items():
-                if not _is_own(member, name):
+                if not _is_own(member, name) or _is_record(facts, name, first):
                     continue
                 if _starts_empty(member, name) and _never_read(member, name):
                     told = f"`self.{name}` is filled and never read"
@@ -60,6 +62,11 @@ def _is_own(member: Member, name: str) -> bool:
     """
     known = _READS_NOTHING | api("dataset-classes") if name.startswith("_") else {"object"}
     return all(base in known or makes_module(base) for base in member.file.foreign_bases(member))
+
+
+def _is_record(facts: FileFacts, name: str, first: AttributeEffect) -> bool:
+    """Whether these are numbers under a public name: a history, for who uses the object to read."""
+    return not name.startswith("_") and is_number(facts, first.value, first.function)
 
 
 _READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})

@@ -1,10 +1,14 @@
-"""Does a key stand for one of arbitrarily many things, or for one of a few? By its name alone."""
+"""Does a key stand for one of arbitrarily many things, or for one of a few?
+
+By its name, or by what every caller in the project gives for it.
+"""
 
 from __future__ import annotations
 
 import re
 
-from leakcheck.static.facts.model import Expr
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 
 # words for one request, object or input among arbitrarily many
 _MANY = re.compile(
@@ -25,3 +29,38 @@ def words_of(key: Expr) -> list[str]:
 def one_of_many(key: Expr) -> bool:
     """Tell whether a key names one of arbitrarily many."""
     return any(_MANY.search(word) for word in words_of(key))
+
+
+def only_constants(file: Linked, function: int, key: Expr) -> bool:
+    """Tell whether a key is made of parameters that all callers give constants, and of settings.
+
+    `key = (cutoff, self.rate)` in `def smooth(self, audio, cutoff)`, always called with 1000.0.
+    """
+    own = file.facts.function(function)
+    if own is None:
+        return False
+    made = [b.value for b in file.facts.bindings if (b.name, b.function) == (key.text, function)]
+    parts = {
+        part.partition(".")[0] for value in made or [key] for part in (value.text, *value.names)
+    }
+    asked = parts - {"", "self"}
+    calls = list(file.calls_of(own.name))
+    known = bool(asked and calls) and asked.issubset(own.parameters)
+    return known and all(_gives_constants(*each, own, asked) for each in calls)
+
+
+def _gives_constants(
+    facts: FileFacts, call: Call, function: FunctionFacts, asked: set[str]
+) -> bool:
+    """Whether a call gives a constant for each parameter asked for, or leaves its default."""
+    listed = [each for each in function.parameters if each not in ("self", "cls")]
+    given = (call.argument(name, listed.index(name)) for name in asked)
+    spread = any(each.keyword.startswith("*") for each in call.arguments)
+    return not spread and all(
+        value is None or _is_constant(facts, value, call.function) for value in given
+    )
+
+
+def _is_constant(facts: FileFacts, value: Expr, function: int) -> bool:
+    named = [b.value for b in facts.bindings if (b.name, b.function) == (value.text, function)]
+    return all(each.kind == "constant" for each in named or [value])

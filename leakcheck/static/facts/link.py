@@ -72,11 +72,11 @@ def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFact
 
 
 def is_test(path: str) -> bool:
-    """Tell whether a file is a test by its name."""
+    """Tell whether a file is a test, or stands in for something in tests, by its name."""
     return _TEST.search(path) is not None
 
 
-_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest)\.py$")
+_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest|_?mock(_\w+)?|\w+_mock)\.py$")
 
 
 def sets_up(facts: FileFacts, function: int) -> bool:

@@ -45,7 +45,7 @@ class Expr(msgspec.Struct, frozen=True, gc=False):
     # method of something computed is called
     text: str = ""
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
-    plain: tuple[str, ...] = ()  # the names that stand as they are in a tuple, a list or a dict
+    plain: tuple[str, ...] = ()  # the dotted names that stand as they are in a display
 
 
 class Argument(msgspec.Struct, frozen=True, gc=False):

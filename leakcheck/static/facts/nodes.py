@@ -52,7 +52,7 @@ def standing(node: ast.expr) -> tuple[str, ...]:
     """Name the members of a display: `energy` of `(energy, {"forces": -grads})`."""
     match node:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
-            return tuple(part.id for part in parts if isinstance(part, ast.Name))
+            return tuple(name for name in map(dotted, parts) if name)
     return ()
 
 

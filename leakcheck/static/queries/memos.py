@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.syntax import dotted, parameters, walk
+
+_REGISTERS = re.compile(r"_*(add|register)(_|$)")  # its callers say what is to be kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ def memos(module: Module) -> Iterator[Memo]:
     """Yield the stores that fill a cache under a key that comes from the data."""
     for assign in module.nodes(cst.Assign):
         function = module.function_of(assign)
-        if function is None or len(assign.targets) != 1:
+        if function is None or len(assign.targets) != 1 or _REGISTERS.match(function.name.value):
             continue
         match assign.targets[0].target:
             case cst.Subscript(

@@ -1,0 +1,37 @@
+"""Is a value a plain number, or a few of them: too light to be worth a line?"""
+
+from __future__ import annotations
+
+import re
+
+from leakcheck.static.facts.model import Expr, FileFacts
+
+DEEPEST_NAME = 3
+_COUNTS = re.compile(
+    r"(^|\.)(float|int|len|bool|round|item|size|numel|dim|time|perf_counter|monotonic|now)$"
+)
+_NAMED = re.compile(
+    r"(^|_)(loss|losses|step|steps|epoch|iter|iteration|count|num|len|length|time|seconds|s|ms|lr|"
+    r"score|acc|accuracy|reward)$"
+)
+
+
+def is_number(facts: FileFacts, value: Expr | None, function: int, depth: int = 0) -> bool:
+    """Tell whether a value is a number, or a tuple of them, by what made it, else by its name."""
+    if value is None or value.kind == "constant":
+        return True
+    if value.kind == "call":
+        return _COUNTS.search(value.text) is not None
+    if value.kind == "item":
+        return value.text.endswith(".shape")
+    if value.kind == "other":
+        shown = {name.partition(".")[0] for name in value.plain}
+        members = (Expr("name", name) for name in value.plain)
+        only = bool(shown) and shown.issuperset(value.names)
+        return only and all(is_number(facts, each, function, depth) for each in members)
+    if value.kind != "name":
+        return False
+    made = [b.value for b in facts.bindings if b.name == value.text and b.function == function]
+    if made and depth < DEEPEST_NAME and all(each.kind != "other" for each in made):
+        return all(is_number(facts, each, function, depth + 1) for each in made)
+    return _NAMED.search(value.text.rpartition(".")[2]) is not None
