@@ -94,3 +94,11 @@ def each_of_another_kind(model, path, safe):
     else:
         state = torch.load(path)  # leak: load-without-map-location
     model.load_state_dict(state)
+
+
+def each_from_its_file(model, path, pretrained):
+    if pretrained:
+        state = torch.load(path)  # leak: load-without-map-location
+    else:
+        state = torch.load(path.last, map_location="cpu")
+    model.load_state_dict(state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -44,12 +45,13 @@ class LoadWithoutMapLocation(Rule):
 
 
 def _is_one_of_two(module: Module, call: cst.Call) -> bool:
-    """Whether the other branch of an `if` says where to: this one says to leave it there."""
+    """Whether the device decides, and the other branch says where to: this one means to stay."""
     inner: cst.CSTNode = call
     for above in module.ancestors(call):
         if isinstance(above, cst.FunctionDef):
             return False
-        if isinstance(above, cst.If) and isinstance(above.orelse, cst.Else):
+        decides = isinstance(above, cst.If) and _DEVICE.search(module.code(above.test)) is not None
+        if isinstance(above, cst.If) and decides and isinstance(above.orelse, cst.Else):
             other = above.orelse if inner is above.body else above.body
             loads = (n for n in walk(other) if isinstance(n, cst.Call) and n is not call)
             placed = (n for n in loads if module.qualified(n.func) == "torch.load")
@@ -57,6 +59,9 @@ def _is_one_of_two(module: Module, call: cst.Call) -> bool:
                 return inner in (above.body, above.orelse)
         inner = above
     return False
+
+
+_DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 
 
 def _says_none(value: cst.BaseExpression) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import AttributeEffect, FileFacts
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import AttributeEffect, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
 _AGAIN = re.compile(
-    r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|run|process|write|save|log|"
+    r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|process|write|save|log|"
     r"render|fetch|request|send|next|__next__|__iter__|reset|restart|reconnect|reopen|rotate|"
     r"refresh|on_epoch_\w+|on_train_epoch_\w+|set_epoch)(_\w+)?$"
 )
@@ -28,15 +29,26 @@ class OverwrittenWhileOpen(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what the methods that are called again and again bind on self."""
-        facts = module.facts.facts
+        linked, facts = module.facts, module.facts.facts
         for use in facts.uses:
             method = facts.method_around(use.function)
             if method is None or not _AGAIN.match(method.name) or not _opens(facts, use):
+                continue
+            if _is_for_base(linked, method):
                 continue
             if not use.guarded and not _looked_at(facts, use):
                 yield self.hit(
                     use.at, f"`self.{use.name}` may still be open here", confidence="medium"
                 )
+
+
+def _is_for_base(linked: Linked, method: FunctionFacts) -> bool:
+    """Whether only a base that is not of the project calls it, which knows what is open."""
+    owner = linked.class_called(method.owner)
+    if owner is None or not method.name.startswith("_") or method.name.endswith("__"):
+        return False
+    called = next(linked.calls_of(method.name), None) is not None
+    return not called and bool(linked.foreign_bases(owner) - {"object", "abc.ABC"})
 
 
 def _opens(facts: FileFacts, use: AttributeEffect) -> bool:

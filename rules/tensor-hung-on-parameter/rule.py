@@ -37,6 +37,8 @@ class TensorHungOnParameter(Rule):
                 continue
             for node in shape.own_nodes(loop.body):
                 attribute = _hung(node, names)
+                if attribute and shape.gradients_off(module, node):
+                    continue  # no graph, and one tensor for each at most
                 if attribute and not _taken_off(module, attribute, node):
                     yield self.hit(node, f"`{attribute}` stays on the parameter, with its graph")
 

@@ -172,3 +172,12 @@ def main(paths):
 
 if __name__ == "__main__":
     main(["a.png", "b.png"])
+
+
+def plot_twice(path):
+    plt.figure()  # leak: unclosed-figure
+    plt.savefig(path)
+
+
+plot_twice("first.png")
+plot_twice("second.png")

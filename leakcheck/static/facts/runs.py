@@ -8,18 +8,16 @@ from leakcheck.static.facts.targets import may_mean
 
 
 def runs_once(file: Linked, index: int, above: frozenset[str] = frozenset()) -> bool:
-    """Tell whether only a script's own code leads to a function, and through no loop."""
+    """Tell whether a script leads to a function by one call each, and through no loop."""
     function = file.facts.functions[index]
     calls = _calls(file, function)
     if function.owner or function.around >= 0 or function.name in above:
         return False
-    return bool(calls) and all(
-        not call.loops
-        and (
-            call.function == MODULE
-            or runs_once(file.of(facts), call.function, above | {function.name})
-        )
-        for facts, call in calls
+    if len(calls) != 1:
+        return False
+    [(facts, call)] = calls
+    return not call.loops and (
+        call.function == MODULE or runs_once(file.of(facts), call.function, above | {function.name})
     )
 
 
