@@ -47,8 +47,6 @@ def _keeps_some(member: Member) -> bool:
 
 def _is_heavy(use: AttributeEffect) -> bool:
     value = use.value
-    if value is None or value.kind in ("constant", "empty"):
-        return False
-    made = value.kind == "call" and _MADE.match(value.text) is not None
-    words = (use.name, value.text.rpartition(".")[2] if value.kind == "name" else "")
-    return made or any(map(_NAMED.search, words))
+    made = value is not None and value.kind == "call" and _MADE.match(value.text) is not None
+    given = value.text.rpartition(".")[2] if value is not None and value.kind == "name" else ""
+    return made or any(map(_NAMED.search, (use.name, given)))
