@@ -46,6 +46,10 @@ class Bar:
         self.child = Holder(self, 1)
         self.state = torch.zeros(4)
 
+    def name(self):
+        cls = type(self)
+        cls.shared = Holder(cls, 1)
+
     def show(self, view, item, other):
         view.part = Holder(view, size=2)  # leak: back-reference
         view.by_name = Holder(size=2, owner=view)  # leak: back-reference

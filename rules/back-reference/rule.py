@@ -63,8 +63,8 @@ def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:
     """Whether the holder is self, a parameter or local to the function: a global outlives it."""
     function = facts.function(call.function)
     root = holder.partition(".")[0]
-    if not root or function is None or root in function.shared:
-        return False
+    if root in ("", "cls") or function is None or root in function.shared:
+        return False  # a class is part of cycles anyway
     return root in function.parameters or any(
         bound.name == root and bound.function == call.function for bound in facts.bindings
     )

@@ -67,3 +67,17 @@ class Log(logging.LoggerAdapter):
     @functools.cache  # a logger lives as long as the program
     def once(self, message):
         self.warning(message)
+
+
+class Samples(torch.utils.data.Dataset):
+    @lru_cache(maxsize=8)
+    def __getitem__(self, index):  # the next eight samples, of whichever set, push it out
+        return self.read(index)
+
+    @lru_cache(maxsize=8)  # leak: cached-method
+    def shapes(self):
+        return [sample.shape for sample in self]
+
+    @lru_cache(maxsize=None)  # leak: cached-method
+    def collated(self, indices):
+        return [self[index] for index in indices]

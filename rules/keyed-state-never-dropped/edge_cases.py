@@ -69,3 +69,33 @@ class Filters:
         self.image_cache[image_key] = design(text)  # leak: keyed-state-never-dropped
         length = len(text)
         self.lengths[request_id] = length
+
+
+class Planner:
+    """Made for each call of the scheduler, and gone with it."""
+
+    def __init__(self):
+        self.plans = {}
+
+    def plan(self, request_id, request):
+        self.plans[request_id] = [request]
+        return self.plans
+
+
+class Keeper:
+    def __init__(self):
+        self.plans = {}
+
+    def plan(self, request_id, request):
+        self.plans[request_id] = [request]  # leak: keyed-state-never-dropped
+        return self.plans.get(request_id)
+
+
+class Scheduler:
+    def __init__(self):
+        self.keeper = Keeper()
+
+    def schedule(self, requests):
+        for request in requests:
+            self.keeper.plan(request.id, request)
+        return Planner().plan(requests[0].id, requests)

@@ -10,6 +10,7 @@ from leakcheck.static.facts.keys import one_of_many, only_constants, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.numbers import is_number
+from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -33,7 +34,8 @@ class KeyedStateNeverDropped(Rule):
         """Look at the dicts of each class, and at local names for what is in them."""
         linked = module.facts
         for member in linked.classes:
-            for name, first in _filled(member):
+            filled = list(_filled(member))
+            for name, first in filled if filled and not is_made_per_call(member) else ():
                 if _starts_as_dict(member, name) and _is_kept(member, name):
                     yield self.hit(
                         first.at,

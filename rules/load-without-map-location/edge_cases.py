@@ -102,3 +102,10 @@ def each_from_its_file(model, path, pretrained):
     else:
         state = torch.load(path.last, map_location="cpu")
     model.load_state_dict(state)
+
+
+def resumed(lr_scheduler, model, checkpoint, checkpoint_path):
+    state = torch.load(checkpoint)
+    lr_scheduler.load_state_dict(state)
+    weights = torch.load(checkpoint_path)  # leak: load-without-map-location
+    model.load_state_dict(weights)

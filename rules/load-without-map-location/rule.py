@@ -35,7 +35,8 @@ class LoadWithoutMapLocation(Rule):
             if not absent or starred or _is_one_of_two(module, call):
                 continue
             evidence = _handed_back(module, call)
-            if evidence or _restores(module, call) or _is_named_checkpoint(module, call):
+            named = _is_named_checkpoint(module, call) and not _is_of_light(module, call)
+            if evidence or _restores(module, call) or named:
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
@@ -87,6 +88,21 @@ def _is_named_checkpoint(module: Module, call: cst.Call) -> bool:
     path = dotted(call.args[0].value) if call.args else ""
     words = f"{lifetime.bound_name(module, call) or ''} {path.rpartition('.')[2]}".lower()
     return any(word in words for word in shape.api("checkpoint-words"))
+
+
+def _is_of_light(module: Module, call: cst.Call) -> bool:
+    """Whether a schedule is all that it restores, or it is the file of a few settings."""
+    path = module.code(call.args[0].value) if call.args else ""
+    name = lifetime.bound_name(module, call)
+    nodes = shape.own_nodes(module.function_of(call) or module.tree) if name else ()
+    restored = [
+        node
+        for node in nodes
+        if isinstance(node, cst.Call)
+        and shape.last_name(node) == "load_state_dict"
+        and any(lifetime.holds(arg.value, name) for arg in node.args)
+    ]
+    return "param_group" in path or (bool(restored) and all(map(_is_light, restored)))
 
 
 def _restores(module: Module, call: cst.Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -22,7 +23,7 @@ class MethodKeptOnSelf(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what the methods of each class bind on self."""
-        for member in module.facts.classes:
+        for member in filter(holds_tensors, module.facts.classes):
             methods = _methods(member)
             bound = Counter((use.name, use.function) for use in member.binds())
             for use in member.binds():

@@ -1,6 +1,7 @@
 """Near misses are unmarked."""
 
 import os
+import threading
 
 import filelock
 import torch
@@ -38,3 +39,19 @@ class CallsItself(filelock.BaseFileLock):
 
     def close(self):
         os.close(self.file)
+
+
+class Served:
+    def start(self):
+        self.thread = threading.Thread(target=self._process)
+        self.thread.start()
+
+    def _process(self):
+        self.file = os.open(self.path, os.O_RDWR)  # once, as the thread begins
+
+    def process(self):
+        self.log = os.open(self.path, os.O_RDWR)  # leak: overwritten-while-open
+
+    def close(self):
+        os.close(self.file)
+        os.close(self.log)

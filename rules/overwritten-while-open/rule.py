@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import AttributeEffect, FileFacts, FunctionFacts
+from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -34,7 +34,7 @@ class OverwrittenWhileOpen(Rule):
             method = facts.method_around(use.function)
             if method is None or not _AGAIN.match(method.name) or not _opens(facts, use):
                 continue
-            if _is_for_base(linked, method):
+            if _is_for_base(linked, method) or _is_run_by_thread(facts, method):
                 continue
             if not use.guarded and not _looked_at(facts, use):
                 yield self.hit(
@@ -49,6 +49,12 @@ def _is_for_base(linked: Linked, method: FunctionFacts) -> bool:
         return False
     called = next(linked.calls_of(method.name), None) is not None
     return not called and bool(linked.foreign_bases(owner) - {"object", "abc.ABC"})
+
+
+def _is_run_by_thread(facts: FileFacts, method: FunctionFacts) -> bool:
+    """Whether a thread is made to run it, which it does once: `Thread(target=self._process)`."""
+    targets = (call.argument("target") for call in facts.calls_by_name.get("Thread", ()))
+    return Expr("name", f"self.{method.name}") in targets
 
 
 def _opens(facts: FileFacts, use: AttributeEffect) -> bool:

@@ -40,7 +40,7 @@ class RetryInExcept(Rule):
                 for node in shape.own_nodes(handler.body):
                     if not isinstance(node, cst.Call) or _on_host(node, moved):
                         continue
-                    if _again(module, node, failed, function):
+                    if _again(module, node, failed, function) and not _gives_up(module, node):
                         yield self.hit(
                             node, "the failed attempt's tensors are still held during this call"
                         )
@@ -127,6 +127,17 @@ def _called_in(module: Module, body: cst.CSTNode) -> set[str]:
         and not module.qualified(call.func).startswith(("torch.", "logging.", "warnings."))
         and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
     }
+
+
+def _gives_up(module: Module, call: cst.Call) -> bool:
+    """Whether a call, whose result nobody takes, is followed by the end of the loop."""
+    line = module.parent(module.parent(call) or call)
+    block = module.parent(line) if line is not None else None
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock):
+        return False
+    last = block.body[-1]
+    ends = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Break)
+    return ends and isinstance(module.parent(call), cst.Expr)
 
 
 def _again(

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import torch
+
 
 class Explainer:
     def run(self, batch):
@@ -15,7 +17,8 @@ class Explainer:
         kept.register_hook(self.save)  # leak: tensor-hook-cycle
         self.kept = kept
         for parameter in self.parameters():
-            parameter.register_hook(self.save)  # leak: tensor-hook-cycle
+            parameter.register_hook(self.save)  # a leaf, whose hooks the collector sees
+            parameter.register_post_accumulate_grad_hook(self.save)  # leak: tensor-hook-cycle
 
     def look(self, batch):
         weights = self.attend(batch)
@@ -157,3 +160,18 @@ class Optimizer:
             node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
             node.register_hook(lambda *_: self.reduce(parameter))  # leak: tensor-hook-cycle
             self.nodes.append(node)
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.zeros(size))
+        self.scale = torch.zeros(size, requires_grad=True) * 2
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        self.bias.register_hook(self.synchronize)  # a leaf, whose hooks the collector sees
+        self.scale.register_hook(self.synchronize)  # leak: tensor-hook-cycle
+
+    def synchronize(self, gradient):
+        return gradient / self.world

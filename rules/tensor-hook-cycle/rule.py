@@ -31,6 +31,8 @@ class TensorHookCycle(Rule):
                 continue
             if _is_made_with_object(module, call) or switches.is_switched_off(module, call):
                 continue
+            if call.func.attr.value == "register_hook" and _is_parameter(module, call.func.value):
+                continue
             if _reached_from_self(module, call, call.func.value):
                 yield self.hit(
                     call, "the hook holds the object, and the object the hooked tensor: not freed"
@@ -42,6 +44,22 @@ def _is_made_with_object(module: Module, call: cst.Call) -> bool:
     function = module.function_of(call)
     constructed = function is not None and function.name.value == "__init__"
     return constructed and module.loop_of(call) is not None
+
+
+def _is_parameter(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether the tensor is a leaf, whose hooks Python keeps and its collector sees."""
+    loop = module.enclosing(tensor, cst.For)
+    if loop is not None and dotted(tensor) in shape.target_names(loop.target):
+        return "parameters()" in module.code(loop.iter)
+    spelled = dotted(tensor)
+    made = (
+        use.value
+        for _, use in module.facts.uses(spelled.removeprefix("self."))
+        if use.role == "bind" and use.value is not None
+    )
+    return spelled.startswith("self.") and any(
+        value.kind == "call" and value.text.endswith("Parameter") for value in made
+    )
 
 
 def _reached_from_self(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
-from leakcheck.static.facts.runs import runs_once
+from leakcheck.static.facts.resources import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
@@ -31,20 +31,17 @@ class UnclosedFigure(Rule):
             scope = function or module.loop_of(call)
             if scope is None or not _left_open(module, scope, call):
                 continue
-            if module.loop_of(call) is None and _is_called_once(module, function):
+            if module.loop_of(call) is None and _is_made_once(module, call):
                 continue
             yield self.hit(call, "pyplot keeps this figure until it is closed")
 
 
-def _is_called_once(module: Module, function: cst.FunctionDef | None) -> bool:
-    """Whether a script calls the function once, as it would write to a figure of its own."""
-    if function is None:
-        return False
-    name, line = function.name.value, module.location(function).line
-    return any(
-        each.name == name and each.at.line == line and runs_once(module.facts, index)
-        for index, each in enumerate(module.facts.facts.functions)
-    )
+def _is_made_once(module: Module, figure: cst.Call) -> bool:
+    """Whether a script comes here by one call: its figure is as one that it made by itself."""
+    at = module.location(figure)
+    calls = module.facts.facts.calls
+    here = (c for c in calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
+    return any(runs_once(module.facts, call) for call in here)
 
 
 def _reuses(call: cst.Call) -> bool:

@@ -75,6 +75,8 @@ def _overwritten(module: Module, call: cst.Call, attribute: str) -> Iterator[cst
         for node in shape.own_nodes(method):
             if isinstance(node, (cst.Call, cst.Return)) and shape.mentions(node, attribute):
                 touched = True
+            if isinstance(node, cst.Assign) and dotted(node.value) == attribute:
+                touched = True  # under another name it may yet be closed
             if isinstance(node, cst.Assign) and not touched and _forgets(node, attribute):
                 yield node
 

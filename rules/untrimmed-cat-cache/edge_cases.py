@@ -68,3 +68,36 @@ class Doubled:
         self.rows_with_room = torch.cat(
             [self.rows_with_room, torch.zeros_like(self.rows_with_room)]
         )
+
+
+class Sparse:
+    def add(self, other):
+        self.values = torch.cat([self.values, other.values])  # the sum of two
+
+    def extend(self, other):
+        self.values = torch.cat([self.values, other.rest])  # leak: untrimmed-cat-cache
+
+
+class Search:
+    """Made for each batch."""
+
+    def advance(self, tokens):
+        self.tokens = torch.cat([self.tokens, tokens], dim=1)
+
+
+class BeamSearch(Search):
+    pass
+
+
+class Decoder:
+    def __init__(self):
+        self.memory = Memory()
+
+    def decode(self, batch):
+        searches = [BeamSearch(row) for row in batch]
+        return [search.advance(self.memory.read()) for search in searches]
+
+
+class Memory:
+    def write(self, tokens):
+        self.tokens = torch.cat([self.tokens, tokens], dim=1)  # leak: untrimmed-cat-cache

@@ -9,6 +9,7 @@ from itertools import takewhile
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, lifetime
@@ -49,9 +50,29 @@ class UntrimmedCatCache(Rule):
             word = _word(assign.targets[0].target)
             if not word or function.name.value == "__init__":
                 continue
+            if _merges(module, assign.value, word) or _belongs_to_call(module, assign):
+                continue
             joined = _joined_names(module, function, word, assign)
             if _holds_join(module, assign.value, word, joined) and not _reset(module, word, joined):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
+
+
+def _merges(module: Module, value: cst.BaseExpression, word: str) -> bool:
+    """`torch.cat([self.x, other.x])`: two objects become one, as by `+`."""
+    if not isinstance(value, cst.Call) or module.qualified(value.func) not in shape.api("cat"):
+        return False
+    parts = value.args[0].value if value.args else None
+    if not isinstance(parts, (cst.List, cst.Tuple)):
+        return False
+    named = [dotted(element.value).rpartition(".") for element in parts.elements]
+    return len(named) > 1 and all(holder and last == word for holder, _, last in named)
+
+
+def _belongs_to_call(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the object is made anew for each sequence; a part of a model is not."""
+    owner = module.class_of(node)
+    found = [m for m in module.facts.classes if owner and m.facts.name == owner.name.value]
+    return any(not m.file.is_module(m) and is_made_per_call(m) for m in found)
 
 
 def _parts(node: ast.Call) -> list[ast.expr]:

@@ -32,7 +32,7 @@ class WorkersNeverEnded(Rule):
             if _probes(call):
                 yield self.hit(call.at, "nobody takes this connection, so nobody closes it")
             made = acquired(linked, call, _KNOWN)
-            if not made or _makes_its_object(linked, call):
+            if not made or _makes_its_object(linked, call) or _is_for_thread(linked, call):
                 continue
             if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
@@ -62,6 +62,13 @@ def _ended(member: Member, name: str) -> bool:
 def _probes(call: Call) -> bool:
     """A connection asked for and thrown away."""
     return call.fate == "dropped" and call.method in _CONNECTIONS and call.function >= 0
+
+
+def _is_for_thread(linked: Linked, call: Call) -> bool:
+    """Whether an event loop is made where the thread has none yet, and becomes the thread's."""
+    beside = linked.facts.calls_in(call.function)
+    kept = (c for c in beside if c.method == "set_event_loop" and c.given(call.bound, ("loop",)))
+    return call.handled == "except" and call.method == "new_event_loop" and any(kept)
 
 
 def _makes_its_object(linked: Linked, call: Call) -> bool:

@@ -66,7 +66,11 @@ def _is_own(member: Member, name: str) -> bool:
 
 def _is_record(facts: FileFacts, name: str, first: AttributeEffect) -> bool:
     """Whether these are numbers under a public name: a history, for who uses the object to read."""
-    return not name.startswith("_") and is_number(facts, first.value, first.function)
+    light = is_number(facts, first.value, first.function) or _NUMBERS.search(name) is not None
+    return light and not name.startswith("_")
+
+
+_NUMBERS = re.compile(r"(^|_)(loss|losses|times|lengths|accuracies|scores|rewards)(_(dict|list))?$")
 
 
 _READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})

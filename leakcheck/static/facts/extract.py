@@ -508,6 +508,8 @@ class _Walk:
                 return Expr("lambda", "", tuple(held))
             case ast.Await(value=inner):
                 return self._expr(inner)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return Expr("other", "bool", names_in(node))
             case ast.Subscript(value=ast.Attribute() | ast.Name() as holder):
                 cut = isinstance(node.slice, ast.Slice)
                 return Expr("slice" if cut else "item", dotted(holder), names_in(node))

@@ -57,10 +57,14 @@ class Member:
 
 
 def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]) -> bool:
-    """Whether the class around a use of self is another, with such an attribute or property."""
+    """Whether the class around a use of self is another, with such an attribute or property.
+
+    Classes of the same name in one file are not told apart.
+    """
     method = facts.method_around(use.function)
     owner = facts.class_named(method.owner) if method is not None else None
-    if owner is None or any(owner is each for each in kin):
+    here = {each.name for each in kin if any(each is known for known in facts.classes)}
+    if owner is None or owner.name in here:
         return False
     if use.name in owner.methods:
         return True

@@ -42,7 +42,7 @@ class Expr(msgspec.Struct, frozen=True, gc=False):
 
     kind: Literal["name", "constant", "call", "empty", "lambda", "item", "slice", "other"]
     # the dotted name, the constant's repr, what is called, or whose item it is; ".item" where a
-    # method of something computed is called
+    # method of something computed is called; "bool" of a comparison
     text: str = ""
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
     plain: tuple[str, ...] = ()  # the dotted names that stand as they are in a display

@@ -24,6 +24,8 @@ def is_number(facts: FileFacts, value: Expr | None, function: int, depth: int = 
         return _COUNTS.search(value.text) is not None
     if value.kind == "item":
         return value.text.endswith(".shape")
+    if value.kind == "other" and value.text:
+        return value.text == "bool"
     if value.kind == "other":
         shown = {name.partition(".")[0] for name in value.plain}
         members = (Expr("name", name) for name in value.plain)

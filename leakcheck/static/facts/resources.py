@@ -237,7 +237,7 @@ def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
 
 
 def runs_once(linked: Linked, call: Call) -> bool:
-    """Tell whether the program itself is the only caller of the function a call stands in."""
+    """Tell whether the program itself calls the function a call stands in, at one place."""
     function = linked.facts.method_around(call.function)
     if function is None or "main" in function.name or _is_entry(linked.facts, function):
         return True
@@ -248,7 +248,7 @@ def runs_once(linked: Linked, call: Call) -> bool:
     ]
     callers = [facts.method_around(other.function) for facts, other in calls]
     mains = all(caller is None or "main" in caller.name for caller in callers)
-    return bool(calls) and mains and not any(other.loops for _, other in calls)
+    return len(calls) == 1 and mains and not any(other.loops for _, other in calls)
 
 
 def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:

@@ -1,24 +1,10 @@
-"""How often a function runs: once in a process, or once for each object that is set up?"""
+"""Does a function run only while objects are set up, and does each call make an object anew?"""
 
 from __future__ import annotations
 
-from leakcheck.static.facts.link import Linked, sets_up
+from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.targets import may_mean
-
-
-def runs_once(file: Linked, index: int, above: frozenset[str] = frozenset()) -> bool:
-    """Tell whether a script leads to a function by one call each, and through no loop."""
-    function = file.facts.functions[index]
-    calls = _calls(file, function)
-    if function.owner or function.around >= 0 or function.name in above:
-        return False
-    if len(calls) != 1:
-        return False
-    [(facts, call)] = calls
-    return not call.loops and (
-        call.function == MODULE or runs_once(file.of(facts), call.function, above | {function.name})
-    )
 
 
 def runs_in_set_up(file: Linked, index: int) -> bool:
@@ -40,3 +26,35 @@ def _calls(file: Linked, function: FunctionFacts) -> list[tuple[FileFacts, Call]
         named = facts.calls_by_name.get(function.name, ())
         found += [(facts, call) for call in named if may_mean(home, call, file, function)]
     return found
+
+
+def is_made_per_call(member: Member) -> bool:
+    """Tell whether the project makes objects of a class, or of one below it, where work is done.
+
+    Such an object goes with the sequence, the search or the call that it is made for. One that a
+    set-up makes, or that nobody in the project does, may live as long as the program.
+    """
+    file = member.file
+    makes = [(facts, call) for name in _names_of(member) for facts, call in file.calls_of(name)]
+    return bool(makes) and all(_comes_and_goes(file, *each) for each in makes)
+
+
+def _names_of(member: Member) -> set[str]:
+    """Return the names of a class and of those that are derived from it by its name."""
+    name = member.facts.name
+    classes = (each for facts in member.file.everywhere(name) for each in facts.classes)
+    below = (each.name for each in classes if name in {b.rpartition(".")[2] for b in each.bases})
+    return {name, *below}
+
+
+def _comes_and_goes(file: Linked, facts: FileFacts, call: Call) -> bool:
+    """Whether an object is made at each turn of some work, put under a key there, or used up."""
+    method = facts.method_around(call.function)
+    if method is None or (call.fate == "bound" and not call.bound):  # `self.parts[index] = Part()`
+        return method is not None and not method.name.startswith("__")
+    if sets_up(facts, call.function) or call.bound.startswith("self."):
+        return False
+    if call.fate == "returned":
+        wanted = [other for _, other in file.calls_of(method.name)]
+        return bool(wanted) and all(other.loops for other in wanted)
+    return call.loops > 0 or call.fate == "chained"

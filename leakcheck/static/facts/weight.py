@@ -16,17 +16,12 @@ _NAMED = re.compile(
     r"(^|_)(models?|modules?|net|network|backbone|encoder|decoder|tensors?|hidden|embeddings?|"
     r"activations?|features|gradients?|grads|logits|outputs|weights?|batch|batches)$"
 )
+# methods that only tensors, arrays and modules have
 _ASKED = frozenset(
-    {
-        "detach",
-        "cpu",
-        "cuda",
-        "backward",
-        "requires_grad_",
-        "parameters",
-        "named_parameters",
-        "numel",
-    }
+    (
+        *("detach", "cpu", "cuda", "backward", "requires_grad_", "numel", "isfinite", "isnan"),
+        *("unsqueeze", "permute", "contiguous", "argmax", "parameters", "named_parameters"),
+    )
 )
 
 

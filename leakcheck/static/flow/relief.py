@@ -37,7 +37,7 @@ def _relieves(flow: Flow, growth: GrowingPlace, body: cst.CSTNode, place: str) -
             case cst.Call() if _takes_from(flow, node, place):
                 return True
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name(value=method))):
-                if method in _TAKES_OUT and flow.path(holder) == place:
+                if method in _TAKES_OUT and _root(flow.path(holder)) == place:
                     return True
                 own = place.startswith("self.") and syntax.dotted(holder) == "self"
                 if own and _resets_in(flow, method, place):

@@ -247,10 +247,14 @@ def unlimited(module: Module, decorator: cst.Decorator) -> bool:
     return isinstance(size, cst.Name) and size.value == "None"
 
 
+def limit(decorator: cst.Decorator) -> int | None:
+    """Return the number of entries that a cache is given room for: `lru_cache(maxsize=8)`."""
+    named = decorator.decorator
+    size = shape.keyword_value(named, "maxsize", 0) if isinstance(named, cst.Call) else None
+    return size.evaluated_value if isinstance(size, cst.Integer) else None
+
+
 def at_most_one(decorator: cst.Decorator) -> bool:
     """Tell whether a cache keeps one entry or none: `lru_cache(maxsize=1)`."""
-    named = decorator.decorator
-    if not isinstance(named, cst.Call):
-        return False
-    size = shape.keyword_value(named, "maxsize", 0)
-    return isinstance(size, cst.Integer) and size.evaluated_value <= 1
+    size = limit(decorator)
+    return size is not None and size <= 1
