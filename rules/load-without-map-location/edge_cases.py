@@ -109,3 +109,8 @@ def resumed(lr_scheduler, model, checkpoint, checkpoint_path):
     lr_scheduler.load_state_dict(state)
     weights = torch.load(checkpoint_path)  # leak: load-without-map-location
     model.load_state_dict(weights)
+
+
+def settings_of_an_optimizer(optimizer, param_group_path, load):
+    groups = torch.load(param_group_path)
+    optimizer.load_state_dict({"state": load(), "param_groups": groups})

@@ -35,8 +35,8 @@ class LoadWithoutMapLocation(Rule):
             if not absent or starred or _is_one_of_two(module, call):
                 continue
             evidence = _handed_back(module, call)
-            named = _is_named_checkpoint(module, call) and not _is_of_light(module, call)
-            if evidence or _restores(module, call) or named:
+            restored = _restores(module, call) or _is_named_checkpoint(module, call)
+            if evidence or (restored and not _is_of_light(module, call)):
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
@@ -100,7 +100,7 @@ def _is_of_light(module: Module, call: cst.Call) -> bool:
         for node in nodes
         if isinstance(node, cst.Call)
         and shape.last_name(node) == "load_state_dict"
-        and any(lifetime.holds(arg.value, name) for arg in node.args)
+        and any(shape.mentions(arg.value, name) for arg in node.args)
     ]
     return "param_group" in path or (bool(restored) and all(map(_is_light, restored)))
 

@@ -403,3 +403,28 @@ def test_whatever_is_asked_for_its_parameters_is_a_model():
 
 def test_a_criterion_is_none_whatever_it_has():
     assert told(UNNAMED.replace("f(", "criterion(").replace("f.", "criterion.")) == []
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        ("self.each([x])", []),
+        ("self(x)", ["print(predictor.model.forward_one(batch))"]),
+    ],
+)
+def test_a_forward_of_another_name_may_see_to_gradients_by_another_method(inner, expected):
+    evaluate = """
+def evaluate(predictor, batches):
+    for batch in batches:
+        print(predictor.model.forward_one(batch))
+"""
+    model = f"""
+class Model(torch.nn.Module):
+    def forward_one(self, x):
+        return {inner}
+
+    def each(self, xs):
+        with torch.no_grad():
+            return [self(x) for x in xs]
+"""
+    assert told(evaluate, model=model) == expected

@@ -75,7 +75,7 @@ def is_forward(file: Linked, call: Call) -> bool:
     head, _, name = call.spelled.rpartition(".")
     if head and head != "self":  # a method of the project's, `graph.add_layer`, is no model
         known = list(file.definers(name)) if name != "forward" else []
-        careful = any(is_careful(each.file.facts, each.facts.methods[name]) for each in known)
+        careful = any(_takes_care(each.file, each.facts.methods[name]) for each in known)
         return (name.startswith("forward") and not careful) or not known
     if head:
         return name.startswith("forward") or not list(_methods(file, call))
@@ -275,6 +275,12 @@ class Passes:
             if self.is_excused(home, call.function, depth + 1):
                 return True
         return False
+
+
+def _takes_care(file: Linked, index: int) -> bool:
+    """Whether a function switches gradients, or what it calls does."""
+    facts = file.facts
+    return is_careful(facts, index) or any(_leads_to_care(file, c) for c in facts.calls_in(index))
 
 
 def _leads_to_care(file: Linked, call: Call) -> bool:
