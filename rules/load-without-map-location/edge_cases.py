@@ -114,3 +114,9 @@ def resumed(lr_scheduler, model, checkpoint, checkpoint_path):
 def settings_of_an_optimizer(optimizer, param_group_path, load):
     groups = torch.load(param_group_path)
     optimizer.load_state_dict({"state": load(), "param_groups": groups})
+
+
+def seeds(rng_checkpoint, model_checkpoint):
+    states = torch.load(rng_checkpoint)
+    torch.set_rng_state(states["cpu"])
+    return torch.load(model_checkpoint)  # leak: load-without-map-location

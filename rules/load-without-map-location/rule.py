@@ -91,7 +91,7 @@ def _is_named_checkpoint(module: Module, call: cst.Call) -> bool:
 
 
 def _is_of_light(module: Module, call: cst.Call) -> bool:
-    """Whether a schedule is all that it restores, or it is the file of a few settings."""
+    """Whether a schedule is all that it restores, or it is the file of settings or of seeds."""
     path = module.code(call.args[0].value) if call.args else ""
     name = lifetime.bound_name(module, call)
     nodes = shape.own_nodes(module.function_of(call) or module.tree) if name else ()
@@ -102,7 +102,10 @@ def _is_of_light(module: Module, call: cst.Call) -> bool:
         and shape.last_name(node) == "load_state_dict"
         and any(shape.mentions(arg.value, name) for arg in node.args)
     ]
-    return "param_group" in path or (bool(restored) and all(map(_is_light, restored)))
+    return _SETTINGS.search(path) is not None or (bool(restored) and all(map(_is_light, restored)))
+
+
+_SETTINGS = re.compile(r"param_group|(^|_)rng(_|$)")
 
 
 def _restores(module: Module, call: cst.Call) -> bool:

@@ -39,3 +39,19 @@ def restored(make_rows, weights, device):
     hidden = make_rows()
     hidden.to(device)  # leak: result-thrown-away
     return image_feats, hidden
+
+
+def encoded(tokenizer, texts, target, device):
+    input_ids = tokenizer(texts, return_tensors="pt")
+    input_ids.to(device)  # a batch, which changes itself
+    labels = tokenizer(texts, return_tensors="pt").input_ids
+    labels.to(device)  # leak: result-thrown-away
+    if isinstance(target, torch.nn.Linear):
+        target.to(device)  # a module
+    return input_ids, labels
+
+
+def sent(target, device):
+    if isinstance(target, torch.Tensor):
+        target.to(device)  # leak: result-thrown-away
+    return target

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import MODULE, Call
+from leakcheck.static.facts.model import MODULE, Call, Expr
 from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -63,9 +63,12 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     here = [b for b in linked.facts.bindings if b.function == call.function and b.name == name]
     if any(b.value.text.startswith(_MAKERS) for b in here):
         return True
-    made = (c for c in linked.facts.calls_in(call.function) if c.bound == name)
-    if any(_is_module(linked, each) for each in made):
-        return False  # of modules, to() changes the very one
+    beside = linked.facts.calls_in(call.function)
+    made = [each for each in beside if each.bound == name]
+    if any(_is_module(linked, each) or _TOKENIZES.search(each.spelled) for each in made):
+        return False  # of modules, and of a tokenizer's batch, to() changes the very one
+    if any(each.spelled == "isinstance" and _asks_kind(each, name) for each in beside):
+        return False
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
     return (
@@ -74,6 +77,16 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
         and call.receiver.kind == "name"
         and _TENSOR.search(plain) is not None
     )
+
+
+_TOKENIZES = re.compile(r"(tokenizer|processor|encode_plus|\.pad)$")
+
+
+def _asks_kind(call: Call, name: str) -> bool:
+    """Whether the function asks what the object is, and not whether it is a tensor."""
+    kind = call.argument("class_or_tuple", 1)
+    asked = call.argument("", 0) == Expr("name", name)
+    return asked and kind is not None and not kind.text.endswith("Tensor")
 
 
 def _is_module(linked: Linked, call: Call) -> bool:
