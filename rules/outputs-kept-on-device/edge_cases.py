@@ -116,3 +116,18 @@ class Encoder(torch.nn.Module):
             with torch.no_grad():
                 found.append(self.forward(batch))  # leak: outputs-kept-on-device
         return found
+
+
+class Neighbours:
+    def remember(self, loader):
+        features, moved, returned = [], [], []
+        with torch.no_grad():
+            for batch in loader:
+                features.append(self.model(batch))  # a bank that is wanted on the device
+                moved.append(self.model(batch))  # leak: outputs-kept-on-device
+                returned.append(self.model(batch))  # leak: outputs-kept-on-device
+        self.bank = torch.cat(features).t()
+        known = torch.cat(moved)
+        self.known = known.cpu()
+        result = torch.cat(returned)
+        return result

@@ -60,7 +60,10 @@ class OutputsKeptOnDevice(Rule):
                 continue
             if not _over_batches(module, loop) and not _decodes(loop):
                 continue
-            if _is_output(module, call.args[0].value, outputs) and not _moved_later(module, call):
+            kept = _is_output(module, call.args[0].value, outputs) and not _moved_later(
+                module, call
+            )
+            if kept and not _is_wanted_there(module, call):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
 
 
@@ -297,3 +300,28 @@ def _moved_later(module: Module, call: cst.Call) -> bool:
                 if holder == name and attr.value in ("clear", "pop"):
                     return True
     return False
+
+
+def _is_wanted_there(module: Module, call: cst.Call) -> bool:
+    """Whether all of it is joined on the device, and stays: a bank of features to compare with."""
+    assert isinstance(call.func, cst.Attribute)
+    function, name = module.function_of(call), dotted(call.func.value)
+    if function is None:
+        return False
+    joined = [
+        statement
+        for join in module.calls_of("torch.cat", "torch.stack", "torch.concat")
+        if module.function_of(join) is function and join.args
+        if dotted(join.args[0].value) == name
+        for statement in [module.statement_of(join)]
+        if isinstance(statement, cst.Assign)
+    ]
+    code = module.code(function.body)
+    names = {dotted(target.target) for each in joined for target in each.targets}
+    leaves = any(_LEAVES.search(module.code(each.value)) for each in joined)
+    leaves |= any(re.search(_LEFT.format(re.escape(each)), code) for each in names)
+    return bool(joined) and all(names) and not leaves
+
+
+# `all.cpu()`, `all[:n].numpy()`, and a result that somebody else may move
+_LEFT = r"\b{0}(\[[^\]]*\])*\.(detach\(\)\.)?(cpu|numpy|item|tolist)|\breturn\b.*\b{0}\b"

@@ -52,9 +52,9 @@ def _comes_and_goes(file: Linked, facts: FileFacts, call: Call) -> bool:
     method = facts.method_around(call.function)
     if method is None or (call.fate == "bound" and not call.bound):  # `self.parts[index] = Part()`
         return method is not None and not method.name.startswith("__")
+    if call.fate == "returned":
+        wanted = list(file.calls_of(method.name))
+        return bool(wanted) and all(c.loops and not sets_up(f, c.function) for f, c in wanted)
     if sets_up(facts, call.function) or call.bound.startswith("self."):
         return False
-    if call.fate == "returned":
-        wanted = [other for _, other in file.calls_of(method.name)]
-        return bool(wanted) and all(other.loops for other in wanted)
     return call.loops > 0 or call.fate == "chained"
