@@ -23,7 +23,7 @@ class MethodKeptOnSelf(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what the methods of each class bind on self."""
-        for member in filter(holds_tensors, module.facts.classes):
+        for member in module.facts.classes:
             methods = _methods(member)
             bound = Counter((use.name, use.function) for use in member.binds())
             for use in member.binds():
@@ -31,7 +31,8 @@ class MethodKeptOnSelf(Rule):
                 again = bound[use.name, use.function] > 1
                 if again and method is not None and method.yields:  # put back behind the block
                     continue
-                if not sets_up(member.file.facts, use.function) and _names_one(use, methods):
+                late = not sets_up(member.file.facts, use.function)
+                if late and _names_one(use, methods) and holds_tensors(member):
                     yield self.hit(use.at, f"`self.{use.name}` holds self", confidence="medium")
 
 

@@ -50,10 +50,10 @@ class UntrimmedCatCache(Rule):
             word = _word(assign.targets[0].target)
             if not word or function.name.value == "__init__":
                 continue
-            if _merges(module, assign.value, word) or _belongs_to_call(module, assign):
-                continue
             joined = _joined_names(module, function, word, assign)
-            if _holds_join(module, assign.value, word, joined) and not _reset(module, word, joined):
+            if not _holds_join(module, assign.value, word, joined) or _reset(module, word, joined):
+                continue
+            if not _merges(module, assign.value, word) and not _belongs_to_call(module, assign):
                 yield self.hit(assign, f"`{word}` gets longer at every call")
 
 

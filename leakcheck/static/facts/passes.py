@@ -74,9 +74,10 @@ def is_forward(file: Linked, call: Call) -> bool:
         return False
     head, _, name = call.spelled.rpartition(".")
     if head and head != "self":  # a method of the project's, `graph.add_layer`, is no model
-        known = list(file.definers(name)) if name != "forward" else []
-        careful = any(_takes_care(each.file, each.facts.methods[name]) for each in known)
-        return (name.startswith("forward") and not careful) or not known
+        if not name.startswith("forward"):
+            return next(file.definers(name), None) is None
+        known = file.definers(name) if name != "forward" else ()
+        return not any(_takes_care(each.file, each.facts.methods[name]) for each in known)
     if head:
         return name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
