@@ -201,7 +201,12 @@ def _in_eval_mode(
 def _in_override(
     known: passes.Passes, linked: Linked, index: int, function: FunctionFacts
 ) -> tuple[Call, passes.Pass] | None:
-    """The first pass in a method that a base of its class has under no_grad, and it has not."""
+    """The first pass in a method that a base of its class has under no_grad, and it has not.
+
+    One that switches gradients off for a part knows what it does.
+    """
+    if passes.is_careful(linked.facts, index) or passes.trains(function.name):
+        return None
     owner = linked.facts.class_named(function.owner)
     bases = linked.lineage(Member(linked, owner))[1:] if owner is not None else []
     same = [each for each in bases if function.name in each.facts.methods][:1]

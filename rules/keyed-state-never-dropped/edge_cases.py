@@ -47,6 +47,8 @@ class Filters:
         self.voice_cache = {}
         self.image_cache = {}
         self.lengths = {}
+        self.learning_rate = {}
+        self.schedules = {}
 
     def smooth(self, audio):
         cutoff = 1000.0
@@ -69,6 +71,8 @@ class Filters:
         self.image_cache[image_key] = design(text)  # leak: keyed-state-never-dropped
         length = len(text)
         self.lengths[request_id] = length
+        self.learning_rate[request_id] = self.schedule(text)  # a number each
+        self.schedules[request_id] = self.schedule(text)  # leak: keyed-state-never-dropped
 
 
 class Planner:

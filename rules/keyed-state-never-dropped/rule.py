@@ -9,7 +9,7 @@ from leakcheck.source.words import parts_of, words
 from leakcheck.static.facts.keys import one_of_many, only_constants, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
-from leakcheck.static.facts.numbers import is_number
+from leakcheck.static.facts.numbers import is_number, names_number
 from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -51,7 +51,7 @@ def _filled(member: Member) -> Iterator[tuple[str, AttributeEffect]]:
     for use in (*facts.uses, *facts.local_uses):
         if use.role != "slot" or use.how == "+=" or use.key is None:
             continue
-        if is_number(facts, use.value, use.function):
+        if is_number(facts, use.value, use.function) or names_number(use.name):
             continue
         method = facts.method_around(use.function)
         if method is None or method.owner != member.facts.name or _MAKES.match(method.name):

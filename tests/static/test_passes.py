@@ -428,3 +428,25 @@ class Model(torch.nn.Module):
             return [self(x) for x in xs]
 """
     assert told(evaluate, model=model) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("predict", "return self.net(x)", ["return self.net(x)"]),
+        ("train_part", "return self.net(x)", []),
+        ("predict", "with torch.no_grad():\n            y = self.embed(x)\n        return self.net(y)", []),
+    ],
+)
+def test_an_override_that_trains_or_sees_to_gradients_needs_none_of_its_base(name, body, expected):
+    source = f"""
+class Base(torch.nn.Module):
+    def {name}(self, x):
+        with torch.no_grad():
+            return self.net(x)
+
+class Model(Base):
+    def {name}(self, x):
+        {body}
+"""
+    assert told(source) == expected

@@ -12,7 +12,7 @@ _COUNTS = re.compile(
 )
 _NAMED = re.compile(
     r"(^|_)(loss|losses|step|steps|epoch|iter|iteration|count|num|len|length|time|seconds|s|ms|lr|"
-    r"score|acc|accuracy|reward)$"
+    r"score|acc|accuracy|reward|rate)$"
 )
 
 
@@ -36,4 +36,9 @@ def is_number(facts: FileFacts, value: Expr | None, function: int, depth: int = 
     made = [b.value for b in facts.bindings if b.name == value.text and b.function == function]
     if made and depth < DEEPEST_NAME and all(each.kind != "other" for each in made):
         return all(is_number(facts, each, function, depth + 1) for each in made)
-    return _NAMED.search(value.text.rpartition(".")[2]) is not None
+    return names_number(value.text.rpartition(".")[2])
+
+
+def names_number(word: str) -> bool:
+    """Tell whether a name is one of a number: `epoch_loss`, `learning_rate`."""
+    return _NAMED.search(word) is not None

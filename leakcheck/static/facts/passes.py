@@ -44,7 +44,10 @@ _ASKS = re.compile(
     r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
     r"(eval|evaluation|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
 )
-_PREDICTS = re.compile(r"^_?(full_sort_)?(predict|infer|inference)(_\w+)?$")
+_PREDICTS = re.compile(  # not `infer_lengths`, which works out what a tensor tells
+    r"^_?(full_sort_)?(predict|infer|inference)(?!_\w*(shape|size|length|type|device|offset|schema))"
+    r"(_\w+)?$"
+)
 _NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
 _MODULES_OWN = ("parameters", "named_parameters", "eval")  # methods that only modules have
 _LOSS = re.compile(r"loss|crit|metric|augment|transform|(^|\.)(re|np|pd|df|ast)$")
@@ -92,6 +95,11 @@ def _can_be_called(file: Linked, call: Call) -> bool:
     classes = (each for facts in file.everywhere(name) for each in facts.classes)
     derived = any(base.rpartition(".")[2] == name for each in classes for base in each.bases)
     return derived or any("__call__" in member.facts.methods for member in file.lineage(around))
+
+
+def trains(name: str) -> bool:
+    """Tell whether a function of this name trains."""
+    return _TRAINS.match(name) is not None
 
 
 def is_differentiated(function: FunctionFacts) -> bool:
