@@ -12,17 +12,26 @@ def shards(parts, build, folder, results):
         torch.save(shard, folder / part)
         built.append(shard)  # leak: kept-though-saved
         results.append(part)
-    return len(built)
+    return built
 
 
-def computed_once(parts, build, folder):
+def computed_once(sequences, build, folder):
     """What is returned is what the function is called for, and the files are its copy."""
     built = []
-    for part in parts:
-        shard = build(part)
-        torch.save(shard, folder / part)
-        built.append(shard)
-    return {"built": built, "number": len(parts)}
+    for sequence in sequences:
+        features = build(sequence)
+        torch.save(features, folder / sequence)
+        built.append(features)
+    return {"built": built, "number": len(sequences)}
+
+
+def computed_for_nobody(sequences, build, folder):
+    built = []
+    for sequence in sequences:
+        features = build(sequence)
+        torch.save(features, folder / sequence)
+        built.append(features)  # leak: kept-though-saved
+    return len(built)
 
 
 def paths(parts, build, folder):

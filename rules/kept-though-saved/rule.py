@@ -44,10 +44,14 @@ def _collects(use: AttributeEffect, call: Call, name: str) -> bool:
 
 
 def _is_result(facts: FileFacts, use: AttributeEffect) -> bool:
-    """Whether the function returns the list: that is what it is called for, the file a copy."""
+    """Whether the function is called for the list, and the files are its copy.
+
+    One that makes shards is called for the files.
+    """
     function = facts.function(use.function)
-    returned = function.returns if function is not None else ()
-    return any(use.name in (value.text, *value.plain) for value in returned)
+    if function is None or "shard" in function.name:
+        return False
+    return any(use.name in (value.text, *value.plain) for value in function.returns)
 
 
 def _made_in_loop(facts: FileFacts, call: Call, name: str) -> bool:

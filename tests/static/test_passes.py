@@ -435,7 +435,11 @@ class Model(torch.nn.Module):
     [
         ("predict", "return self.net(x)", ["return self.net(x)"]),
         ("train_part", "return self.net(x)", []),
-        ("predict", "with torch.no_grad():\n            y = self.embed(x)\n        return self.net(y)", []),
+        (
+            "predict",
+            "with torch.no_grad():\n            y = self.embed(x)\n        return self.net(y)",
+            [],
+        ),
     ],
 )
 def test_an_override_that_trains_or_sees_to_gradients_needs_none_of_its_base(name, body, expected):
