@@ -92,3 +92,22 @@ def count(module, inputs, outputs):
 
 def watch_everything():
     register_module_forward_hook(count)  # one function, and it holds nothing
+
+
+class Adapted:
+    def __init__(self, model):
+        self.model = model
+
+    def enable_input_require_grads(self):
+        def require(module, inputs, output):
+            output.requires_grad_(True)
+
+        embeddings = self.model.get_input_embeddings()
+        self._require_grads_hook = embeddings.register_forward_hook(require)  # its base removes it
+
+    def train_step(self, batch):
+        def require(module, inputs, output):
+            output.requires_grad_(True)
+
+        embeddings = self.model.get_input_embeddings()
+        self._other_hook = embeddings.register_forward_hook(require)  # leak: dropped-hook-handle

@@ -10,6 +10,7 @@ from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.torch_api import framework
 
 
 class DroppedHookHandle(Rule):
@@ -26,7 +27,7 @@ class DroppedHookHandle(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each registration on a module."""
         for call in hooks.registrations(module):
-            if not hooks.handle_dropped(module, call):
+            if not hooks.handle_dropped(module, call) or _is_removed_by_base(module, call):
                 continue
             if _per_step(module, call) or hooks.runs_what_it_hooks(module, call):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
@@ -35,6 +36,15 @@ class DroppedHookHandle(Rule):
         for call in module.calls_of(*shape.api("global-hooks")):
             if call.args and _closes_over_a_call(module, call):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
+
+
+def _is_removed_by_base(module: Module, call: cst.Call) -> bool:
+    """Whether the handle is where a framework's own method looks for it."""
+    above = module.parent(call)
+    targets = above.targets if isinstance(above, cst.Assign) else ()
+    return any(
+        shape.last_name(each.target) in framework("hooks", "removed_by_base") for each in targets
+    )
 
 
 def _closes_over_a_call(module: Module, call: cst.Call) -> bool:
