@@ -60,10 +60,9 @@ class OutputsKeptOnDevice(Rule):
                 continue
             if not _over_batches(module, loop) and not _decodes(loop):
                 continue
-            kept = _is_output(module, call.args[0].value, outputs) and not _moved_later(
-                module, call
-            )
-            if kept and not _is_wanted_there(module, call):
+            if not _is_output(module, call.args[0].value, outputs) or _moved_later(module, call):
+                continue
+            if not _is_wanted_there(module, call):
                 yield self.hit(call, "each batch's output stays on the device until the loop ends")
 
 
