@@ -283,7 +283,7 @@ class Sentinel:
                 return
             if self._step - loop.watch.origin >= FEWEST_STEPS:
                 if over and not loop.trusted:
-                    course.is_over(self._step)
+                    course.loop_ended(self._step)
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
             if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:

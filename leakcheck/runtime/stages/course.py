@@ -95,7 +95,7 @@ class Course:
         self._go(step, self.stage.close(step, cut_short=cut_short, exhausted=exhausted))
         self._go(step, self.stage.settle(step, cut_short=cut_short, exhausted=exhausted))
 
-    def is_over(self, step: int) -> None:
+    def loop_ended(self, step: int) -> None:
         """Close what is open of a loop that has ended, and acquit what it gathered."""
         self._go(step, self.stage.close(step, cut_short=False, exhausted=False))
         self._go(step, self.stage.acquit(step))
