@@ -272,3 +272,13 @@ def test_what_nothing_uses_before_a_few_steps_of_a_probe_is_not_acquitted(judged
     told = " ".join(done.stderr.split())
     assert "unclear in 242 steps" in told, done.stderr
     assert "held by global `seen` (program.py:6)" in told
+
+
+def test_features_that_each_epoch_joins_and_nothing_takes_away_are_not_acquitted(judged):
+    head, _, rest = PROBE.format(kept="features").partition("for step in")
+    body = f"for step in{rest}".replace("range(5)", "range(1)")
+    indented = "".join(f"    {line}" for line in body.splitlines(keepends=True))
+
+    done = judged(f"{head}for round in range(4):\n{indented}")
+
+    assert "unclear in 242 steps" in " ".join(done.stderr.split()), done.stderr
