@@ -111,6 +111,16 @@ def _act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:
             around = file.above.get(given)
             if isinstance(around, ast.Call):
                 return _argument(program, held, mention, around)
+        case (ast.Tuple() | ast.List()) as beside:
+            return _mapped(file.above.get(beside))
+    return READ
+
+
+def _mapped(call: ast.AST | None) -> Act:
+    """Return what `map(list.clear, (outputs, labels))` does to each."""
+    match call:
+        case ast.Call(func=ast.Name(id="map"), args=[act, *_]) if says(name_of(act), "takes"):
+            return Act("escape")
     return READ
 
 
@@ -331,13 +341,18 @@ def _taken(program: ProgramTexts, mention: Mention, call: ast.Call, method: str)
 
 def _added(mention: Mention, call: ast.Call, method: str) -> Act:
     given = [*call.args, *(each.value for each in call.keywords)]
-    if method == "update" and given and all(map(is_empty, given)):
+    if method == "update" and given and all(map(_is_of_empty, given)):
         return Act("replace")  # state.update(rows=[])
     goes_on = isinstance(mention.file.above.get(call), (ast.Attribute, ast.Subscript))
     if method == "setdefault" and not goes_on:
         text, line = ast.unparse(call), call.lineno
         return Act("add", False, Guard("new", None, "", text, mention.file.path, line))
     return Act("add")
+
+
+def _is_of_empty(value: ast.expr) -> bool:
+    """Say whether a value is made empty, or a table of such: `{name: [] for name in names}`."""
+    return is_empty(value.value if isinstance(value, ast.DictComp) else value)
 
 
 def _executed(call: ast.Call) -> Act:

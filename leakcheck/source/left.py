@@ -99,6 +99,8 @@ class _Left:
         parts = getattr(value.slice, "elts", [value.slice])
         cut = [each for each in parts if isinstance(each, ast.Slice)]
         inner = self.of(value.value)
+        if any(_is_of_none(each) for each in cut):
+            return "none"
         if inner in ("none", "unknown") or not cut:
             return "unknown" if reads(value, self._kept) else "none"
         return "some" if any(each.lower or each.upper or each.step for each in cut) else inner
@@ -106,6 +108,8 @@ class _Left:
     def _of_chosen(self, value: ast.AST) -> Left:
         """Return what a comprehension has: with a condition, or asked for by other keys, some."""
         over = getattr(value, "generators", [])
+        if _leaves_out(value, self._kept):
+            return "none"
         if len(over) != 1:
             return "unknown"
         if over[0].ifs:
@@ -195,6 +199,22 @@ def _is_same(node: ast.AST, kept: ast.expr) -> bool:
     if type(node) is not type(kept):
         return False
     return name_of(node) == name_of(kept) if name_of(kept) else same(node, kept)
+
+
+def _is_of_none(part: ast.Slice) -> bool:
+    """Say whether it is `[:0]`."""
+    last = part.upper
+    return part.lower is None and isinstance(last, ast.Constant) and last.value == 0
+
+
+def _leaves_out(made: ast.AST, kept: ast.expr) -> bool:
+    """Say whether a comprehension has nothing of what it goes over: `{k: [] for k in kept}`."""
+    if isinstance(made, ast.DictComp):
+        return is_empty(made.value)
+    if not isinstance(made, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        return False
+    own = {name_of(part) for each in made.generators for part in ast.walk(each.target)}
+    return not reads(made.elt, kept) and own.isdisjoint(map(name_of, ast.walk(made.elt)))
 
 
 def _is_arithmetic(node: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from leakcheck.source.owners import is_another, kinds_of, may_be, receiver_of
 from leakcheck.source.places import Held, Place, place_at
 from leakcheck.source.seeds import seeds_of
 from leakcheck.source.tree import (
+    COMPREHENSIONS,
     FUNCTIONS,
     File,
     ProgramTexts,
@@ -80,7 +81,7 @@ def _nodes(program: ProgramTexts, file: File, place: Place) -> Iterator[ast.expr
 
 def _is_of_scope(file: File, node: ast.Name, place: Place) -> bool:
     scope = file.scope(node)
-    if isinstance(scope, FUNCTIONS):
+    if isinstance(scope, (*FUNCTIONS, *COMPREHENSIONS)):
         return (file.path, scope.lineno) == (place.path, place.line)
     own = file.path == place.path or _is_imported(file, node, place)
     return scope is file.tree and not place.line and own
@@ -205,7 +206,10 @@ def _receivers(
 
 
 def _gone_over(program: ProgramTexts, mention: Mention) -> Iterator[Place]:
-    """Yield the variable of a loop over it: `for rows in kept.values():`, `for r in (a, kept):`."""
+    """Yield the variable of a loop over it: `for rows in kept.values():`, `for r in (a, kept):`.
+
+    Also of a comprehension: `[rows.clear() for rows in kept.values()]`.
+    """
     file, node, place = mention.file, mention.node, mention.place
     over: ast.AST = node
     beside = isinstance(file.above.get(over), (ast.Tuple, ast.List))
@@ -219,7 +223,10 @@ def _gone_over(program: ProgramTexts, mention: Mention) -> Iterator[Place]:
             case ast.Call(func=ast.Name(), args=[only]) as copied if only is over:
                 over = copied
     match file.above.get(over):
-        case ast.For(target=target, iter=gone_over) if gone_over is over:
+        case (
+            ast.For(target=target, iter=gone_over)
+            | ast.comprehension(target=target, iter=gone_over)
+        ) if gone_over is over:
             if beside or place.inner:
                 last = target.elts[-1] if isinstance(target, ast.Tuple) else target
                 inner = place.inner and beside

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leakcheck.source.owners import Makers, kinds_of
-from leakcheck.source.tree import FUNCTIONS, File, ProgramTexts
+from leakcheck.source.tree import COMPREHENSIONS, FUNCTIONS, File, ProgramTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Place:
     kind: Literal["variable", "attribute"]
     name: str
     path: str = ""  # of the file; "" for an attribute, which any file may name
-    line: int = 0  # of the variable's function, 0 for the module
+    line: int = 0  # of the variable's function or comprehension, 0 for the module
     classes: tuple[str, ...] = ()  # whose attribute it is, where these are known
     homes: tuple[str, ...] = ()  # the files that define these classes
     inner: bool = False  # an element of it is what grows
@@ -61,7 +61,7 @@ def place_at(program: ProgramTexts, file: File, node: ast.AST) -> list[Place]:
     match node:
         case ast.Name():
             scope = file.scope(node)
-            line = scope.lineno if isinstance(scope, FUNCTIONS) else 0
+            line = scope.lineno if isinstance(scope, (*FUNCTIONS, *COMPREHENSIONS)) else 0
             return [Place("variable", node.id, file.path, line)]
         case ast.Attribute(value=owner, attr=name):
             kinds = kinds_of(program, file, owner)

@@ -16,6 +16,7 @@ from leakcheck.source.tree import COMPREHENSIONS, File, ProgramTexts, is_around,
 from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
+_NOT_SEEN: frozenset[Reach] = frozenset(["elsewhere", "never called"])
 _CHANCES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -171,8 +172,11 @@ class _Reader:
                         yield Use("replace", NONE, reach, file.path, function.lineno, code)
 
     def through_owner(self) -> Iterator[Use]:
-        """Yield what sets an attribute through its object: `self.__init__()`, `vars(self)`."""
-        names = ("__init__", "setattr", "update", "vars")
+        """Yield what sets an attribute through its object: `self.__init__()`, `vars(self)`.
+
+        A name that is computed may be any attribute's: it counts where the program comes there.
+        """
+        names = ("__init__", "setattr", "getattr", "update", "vars")
         places = [each for each in seeds_of(self.program, self.held) if each.name == self.held.name]
         for name in names if self.held.kind == "attribute" else ():
             for file in self.program.files(name, self.held.homes):
@@ -181,7 +185,8 @@ class _Reader:
                     if owner is not None and may_own(self.program, file, owner, places[0]):
                         code = _first_line(file.statement(call))
                         reach = self.calls.reach(file, call)
-                        yield Use("replace", NONE, reach, file.path, call.lineno, code)
+                        if reach not in _NOT_SEEN or not _is_computed(call, name):
+                            yield Use("replace", NONE, reach, file.path, call.lineno, code)
 
     def _guard_of_calls(self, mention: Mention, file: File, node: ast.AST, depth: int = 0) -> Guard:
         """Return the condition around every call of the function that a use is in, or that ran."""
@@ -241,13 +246,24 @@ def _is_alone(file: File, node: ast.AST, statement: ast.stmt) -> bool:
     return not any(isinstance(each, _CHANCES) for each in inside)
 
 
+def _is_computed(call: ast.Call, name: str) -> bool:
+    """Say whether a call names the attribute by a variable: `setattr(self, name, [])`."""
+    told = call.args[1] if name in ("setattr", "getattr") else None
+    return told is not None and not isinstance(told, ast.Constant)
+
+
 def _set_by(file: File, call: ast.Call, name: str, attribute: str) -> ast.expr | None:
     """Return the object whose attribute a call sets by its name, None for another call."""
     match name, call:
         case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self") as owner)):
             return owner
-        case "setattr", ast.Call(args=[owner, ast.Constant(value=told), value]):
-            return owner if told == attribute and not isinstance(value, ast.Name) else None
+        case "setattr", ast.Call(args=[owner, told, value]):
+            named = not isinstance(told, ast.Constant) or told.value == attribute
+            return owner if named and not isinstance(value, ast.Name) else None
+        case "getattr", ast.Call(args=[owner, told]) if not isinstance(told, ast.Constant):
+            asked = file.above.get(call)
+            clears = isinstance(asked, ast.Attribute) and asked.attr in words("methods", "clear")
+            return owner if clears else None
         case "update", ast.Call(func=ast.Attribute(value=namespace), keywords=given):
             named = attribute in [each.arg for each in given]
             return _owner_of(namespace) if named else None

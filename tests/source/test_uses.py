@@ -32,6 +32,9 @@ ROLES = {
     "kept[:] = []": "replace",
     "with opened() as kept: pass": "replace",
     "kept = rows": "replace",
+    "kept = kept[:0]": "replace",
+    "kept = {k: [] for k in kept}": "replace",
+    "kept.update({k: [] for k in names})": "replace",
     "kept = kept[-9:]": "cut",
     "kept[:] = kept[-9:]": "cut",
     "del kept[:-9]": "cut",
@@ -53,11 +56,13 @@ ROLES = {
     "done, kept = wait(kept)": "escape",
     "prune(kept)": "escape",
     "kept.prune()": "escape",
+    "list(map(list.clear, (kept, rows)))": "escape",
     "future.add_done_callback(kept.discard)": "escape",
     "print(kept, len(kept), kept[0])": "read",
     "row = kept.get(key)": "read",
     "for row in kept: use(row)": "read",
     "kept.sort()": "read",
+    "list(map(list.sort, (kept, rows)))": "read",
     "droplet(kept)": "read",
 }
 
@@ -441,6 +446,56 @@ def test_an_attribute_may_be_set_through_its_object(statement, sets):
     found = [use for use in uses(program, "Meter.kept") if use.reach == "elsewhere"]
 
     assert [use.role for use in found if use.role == "replace"] == ["replace"] * sets
+
+
+COMPUTED = {
+    "setattr(self, name, [])": True,
+    "setattr(self, name, self.made[name]())": True,
+    "getattr(self, name).clear()": True,
+    "setattr(self, name, value)": False,
+    "getattr(self, name).sort()": False,
+}
+
+
+@pytest.mark.parametrize("called", ["meter.reset()", "pass"])
+@pytest.mark.parametrize(("statement", "empties"), COMPUTED.items())
+def test_a_name_that_is_computed_may_be_any_attribute_s_where_the_program_comes_there(
+    statement, empties, called
+):
+    program = program_of(f"""
+        class Meter:
+            def __init__(self, names):
+                self.kept, self.names = [], names
+            def add(self, x):
+                self.kept.append(x)  # adds
+            def reset(self):
+                for name in self.names:
+                    {statement}
+        meter = Meter(["kept"])
+        for step in range(90):
+            meter.add(step)
+            if step % 30 == 0:
+                {called}
+        """)
+    found = {use.role for use in uses(program, "Meter.kept") if use.reach == "each step"}
+
+    assert bool(found & {"replace", "take"}) is (empties and called != "pass")
+
+
+def test_a_comprehension_may_empty_each_list_of_a_table():
+    text = """
+        table = {}
+        for step in range(90):
+            table.setdefault(step % 2, []).append(step)  # adds
+            if step % 30 == 0:
+                [rows.METHOD() for rows in table.values()]
+        """
+    roles = [
+        {use.role for use in uses(program_of(text.replace("METHOD", method)), "table", inner=True)}
+        for method in ("clear", "copy")
+    ]
+
+    assert ["take" in each for each in roles] == [True, False]
 
 
 def test_of_lists_in_a_table_those_that_grow_are_meant():
