@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from leakcheck.model import Holder
@@ -10,6 +10,7 @@ from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.curve import LengthCurve
 from leakcheck.runtime.judgement.release import Hope, Release
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.stages.episode import Attributed, Episode
 
 
@@ -63,6 +64,17 @@ class EstablishedGrowth:
     def full(self) -> list[Holder]:
         """Who holds what was measured to gain no more."""
         return [holder for holder, curve in self._curves.items() if curve.stands]
+
+    @property
+    def is_unheld(self) -> bool:
+        """Whether no container is known that holds what grew: there may be none any more."""
+        return not any(one.holder in self.found.way_by_holder for one in self.found.suspects)
+
+    def is_gone(self, newest: Mapping[str, int]) -> bool:
+        """Say whether all that was counted exactly is gone: no more is there than at first."""
+        counted = [one for one in self.episode.grown if one.resource in COUNTED_EXACTLY]
+        gone = (newest.get(one.resource, one.values[-1]) <= one.values[0] for one in counted)
+        return bool(counted) and all(gone)
 
     @property
     def is_disputed(self) -> bool:

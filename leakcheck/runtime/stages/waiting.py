@@ -53,6 +53,8 @@ class Waiting(GrowthStage):
             return self._look_late(step)
         if not over and (seldom or not loop.trusted or self._may_be_released(step)):
             return None
+        if growth.is_unheld and growth.is_gone(loop.watch.checkpoint(step)):
+            return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
         return self._full(step) or Settle(growth)
 
     def _full(self, step: int) -> Move | None:
