@@ -258,9 +258,9 @@ def _set_by(file: File, call: ast.Call, name: str, attribute: str) -> ast.expr |
         case "__init__", ast.Call(func=ast.Attribute(value=ast.Name(id="self") as owner)):
             return owner
         case "setattr", ast.Call(args=[owner, told, value]):
-            named = not isinstance(told, ast.Constant) or told.value == attribute
+            named = _is_computed(call, name) or getattr(told, "value", None) == attribute
             return owner if named and not isinstance(value, ast.Name) else None
-        case "getattr", ast.Call(args=[owner, told]) if not isinstance(told, ast.Constant):
+        case "getattr", ast.Call(args=[owner, _]) if _is_computed(call, name):
             asked = file.above.get(call)
             clears = isinstance(asked, ast.Attribute) and asked.attr in words("methods", "clear")
             return owner if clears else None

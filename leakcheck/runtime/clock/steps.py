@@ -178,8 +178,8 @@ class StepClock:
         self._outer = {}
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
-        loop = self._chosen
-        over = loop is not None and loop >= 0 and loop not in ticks.enclosing(sys._getframe(2))
+        around = ticks.enclosing(sys._getframe(2)) if restart else ()
+        over = self._chosen not in (None, LOADER, BACKWARD, *around)
         with self._changing:
             self._optimizer = weakref.ref(optimizer)
             self._trusted = self._updated = True
