@@ -23,8 +23,8 @@ _OF_GROWTH = {
     "published": "a leak of the installed version that is known",
     "fills-to-a-number": "it fills to at most {most} elements",
     "fills-to-a-limit": "it fills to a limit: {code} ({path}:{line})",
-    "emptied-now-and-then": "`{code}` ({path}:{line}) is to empty it now and then",
-    "emptied-at-a-turn": "`{code}` ({path}:{line}) is to empty it when the loop turns",
+    "emptied-now-and-then": "`{code}` ({path}:{line}) empties it every so often",
+    "emptied-at-a-turn": "`{code}` ({path}:{line}) empties it when the loop turns",
     "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
     "gathered": "`{code}` ({path}:{line}) uses it after the loop: it may be gathered on purpose",
     "memo": "`{code}` ({path}:{line}) adds only what is new",
@@ -104,6 +104,7 @@ _OF_NOTICES = {
     "slows": "{holders} gains ever less, as what is filled by key does",
     "gathered-by-loop": "{holder} gathered {gained_bytes:B} in {steps:,} steps, and `{code}` "
     "({path}:{line}) uses it after the loop: no leak",
+    "not-waited-for": "{holder} grows too, and that was not waited for: {why}",
     "passed-its-limit": "{holder} has {length} elements, more than the {most} that its source "
     "states",
     "too-much": "{holder} will hold {most:,} elements, {full_bytes:B}, when the loop ends and "

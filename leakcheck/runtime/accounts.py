@@ -53,11 +53,11 @@ def told_suspects(course: Course) -> tuple[Suspect, ...]:
         allocated_at = (place_of(memory) for memory in course.loop.memory)
         places = next(filter(None, allocated_at), ()) if leading == "device" else ()
         suspects = (Suspect(leading, "", locations=places),)
-    beside = course.stage.found.fills_beside
+    beside = course.stage.found.beside_bytes
     if len(suspects) == 1 and beside is None:
         suspects = (_measured(suspects[0], course, rates),)
     else:
-        adding_up = _adding_up(suspects, rates) if beside is None else suspects
+        adding_up = _adding_up(suspects, rates if beside is None else {})
         in_use = _bytes_per_step(course, with_blocks=True)[0]
         possible = tuple(_without_shared(one, in_use) for one in adding_up)
         suspects = _with_rest(possible, in_use and in_use - (beside or 0.0))
@@ -113,14 +113,18 @@ def _adding_up(suspects: tuple[Suspect, ...], rates: dict[str, float]) -> tuple[
         rate = rates.get(COUNTERS.get(suspect.kind, ""), 0.0)
         seen = sum(each or 0.0 for each in alike)
         factor = rate / seen if seen and None not in alike else 0.0
-        if 1 / MOST_OFF <= factor <= MOST_OFF:
-            count, size = (suspect.objects_per_step or 0.0) * factor, suspect.bytes_per_step
-            in_bytes = None if size is None else size * factor
-            if suspect.kind == "tensor":
-                in_bytes = _weighed(suspect, count)
-            suspect = replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
-        scaled.append(suspect)
+        factor = factor if 1 / MOST_OFF <= factor <= MOST_OFF else 1.0
+        scaled.append(_scaled(suspect, factor))
     return tuple(scaled)
+
+
+def _scaled(suspect: Suspect, factor: float) -> Suspect:
+    count, size = suspect.objects_per_step, suspect.bytes_per_step
+    count = None if count is None else count * factor
+    in_bytes = None if size is None else size * factor
+    if suspect.kind == "tensor":
+        in_bytes = _weighed(suspect, count)
+    return replace(suspect, objects_per_step=count, bytes_per_step=in_bytes)
 
 
 def _without_shared(suspect: Suspect, in_use: float | None) -> Suspect:

@@ -148,6 +148,26 @@ class Prospects:
         later = (one for one in self.each if one.outlook.reason.code == "gathered")
         return Prospects(tuple(later))
 
+    def hoped(self, waited_steps: int) -> Prospects:
+        """Return those that may yet come to an end: so many steps are not enough to tell."""
+        waits = ((one, one.outlook.wait_steps) for one in self.each if one.outlook.kind != "leak")
+        return Prospects(tuple(one for one, most in waits if most is None or waited_steps < most))
+
+    @property
+    def told_of_hoped(self) -> tuple[Notice, ...]:
+        """Tell what was not waited for, as others are a leak whatever becomes of these."""
+        return tuple(
+            Notice(
+                "note",
+                Reason.of(
+                    "not-waited-for",
+                    holder=str(one.suspect.holder),
+                    why=one.outlook.reason,
+                ),
+            )
+            for one in self.each
+        )
+
     def explain(self, established: Sequence[Reading]) -> bool:
         """Say whether these account for the memory that grows: beside them something else may."""
         gained = [one.line.per_step for one in established if is_in_use(one.resource)]

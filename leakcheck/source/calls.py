@@ -226,6 +226,16 @@ class Calls:
         calls = self._calls_up(file, function, on_new=False) if function is not None else []
         return any(f.loops(call) or _is_for_each(f, call) for f, call in calls)
 
+    def goes_on(self, file: File, called: ast.expr) -> bool:
+        """Say whether a call that leads to the loop which adds did not end while that was watched.
+
+        A line with a lambda runs whenever that is called, wherever the call on it stands.
+        """
+        at = (file.path, called.lineno)
+        ran = self._visits.get(at, 0) > 0
+        other = any(isinstance(node, ast.Lambda) for node in file.at(called.lineno))
+        return bool(self._visits) and at in self._around_loop and (not ran or other)
+
     def _last_of_loops(self, file: File, function: Function | None) -> int | None:
         """Return the last line of the loops of a scope that add, and of calls that lead to one."""
         here = self._lines_in(file, function)

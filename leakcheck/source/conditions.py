@@ -33,9 +33,9 @@ class Condition:
     outside: bool = False
 
 
-def conditions(file: File, node: ast.AST) -> Iterator[Condition]:
-    """Yield what holds at a node of a function, the nearest first."""
-    below, outside = node, False
+def conditions(file: File, node: ast.AST, *, outside: bool = False) -> Iterator[Condition]:
+    """Yield what holds at a node of a function, the nearest first; `outside`: of each loop."""
+    below = node
     for above in file.around(node):
         found = [*_tests(above, below)]
         for block in _blocks(above):

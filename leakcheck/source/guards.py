@@ -90,11 +90,21 @@ def guard_of(program: ProgramTexts, mention: Mention, places: Places) -> Guard:
 
 
 def guard_around(
-    program: ProgramTexts, file: File, node: ast.AST, mention: Mention, places: Places
+    program: ProgramTexts,
+    file: File,
+    node: ast.AST,
+    mention: Mention,
+    places: Places,
+    *,
+    outside: bool = False,
 ) -> Guard:
-    """Return the strongest condition around another node, such as a call that leads there."""
+    """Return the strongest condition around another node, such as a call that leads there.
+
+    `outside`: that call is still running, so that what was asked before it is not asked again.
+    """
     subject = _Subject(program, file, mention, places)
-    return strongest(subject.classified(each) for each in conditions(file, node))
+    asked = conditions(file, node, outside=outside)
+    return strongest(subject.classified(each) for each in asked)
 
 
 def strongest(guards: Iterable[Guard]) -> Guard:

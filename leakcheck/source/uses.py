@@ -206,7 +206,8 @@ class _Reader:
         )
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
-        own = guard_around(self.program, file, call, mention, self.places)
+        goes_on = self.calls.goes_on(file, call)
+        own = guard_around(self.program, file, call, mention, self.places, outside=goes_on)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
 
 

@@ -59,6 +59,18 @@ def test_a_leak_is_found_with_its_kind_line_holder_and_rate(program, scoreboard,
     assert error is None or error <= off_by, suspect
 
 
+def test_what_is_emptied_at_times_is_no_leak_because_another_is_proved_before_that(watched):
+    report = watched(HERE / "programs" / "leaking" / "kept_beside_lists_set_anew.py")
+
+    assert [one["holder"] for one in report["suspects"]] == ["local `kept` in main()"]
+    told = [one["fields"] for one in report["notices"] if one["code"] == "not-waited-for"]
+    assert [one["holder"] for one in told] == [
+        "attribute `EpochMetric.outputs`, from local `metric` in main()",
+        "attribute `EpochMetric.labels`, from local `metric` in main()",
+    ]
+    assert [one["why"]["code"] for one in told] == ["emptied-elsewhere", "emptied-elsewhere"]
+
+
 ROUNDS = """
 import torch
 

@@ -114,7 +114,7 @@ ROWS = {
             "emptied",
             1000,
             "look again",
-            "`rows.clear()` (train.py:7) is to empty it now and then",
+            "`rows.clear()` (train.py:7) empties it every so often",
         ),
     ),
     "emptied-at-a-turn": (
@@ -123,7 +123,7 @@ ROWS = {
             "emptied",
             50_000,
             "growing",
-            "`rows.clear()` (train.py:7) is to empty it when the loop turns",
+            "`rows.clear()` (train.py:7) empties it when the loop turns",
         ),
     ),
     "emptied-elsewhere": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.source.uses import with_numbers
-from tests.source.asked import program_of, uses
+from leakcheck.source.uses import uses_of, with_numbers
+from tests.source.asked import held, program_of, uses
 
 CONDITIONS = {
     "if len(kept) < 300: kept.append(x)": ("below", 300),
@@ -133,6 +133,36 @@ def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
     found = uses(program_of(f"def add(x):\n    kept.append(x)  # adds\n{calls}\n"), "kept")
 
     assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
+RUNS_ON = """
+def add(x):
+    kept.append(x)  # adds
+
+def train():
+    for x in xs:
+        add(x)
+
+if key not in done: {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "seen", "kind"),
+    [
+        ("train()", [3, 7], "other"),
+        ("train(lambda: x)", [3, 7, 9], "other"),
+        ("train()", [3, 7, 9], "new"),
+    ],
+    ids=["still running", "though a lambda on its line was called", "made again and again"],
+)
+def test_a_condition_before_a_call_that_still_runs_ends_nothing_in_it(call, seen, kind):
+    program = program_of(RUNS_ON.format(call=call))
+    visits = {("train.py", line): 40 for line in seen}
+
+    (use,) = uses_of(program, held(program, "kept"), visits)
+
+    assert use.guard.kind == kind
 
 
 ONLY = {

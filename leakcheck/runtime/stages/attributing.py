@@ -195,7 +195,7 @@ class Attributing(Stage):
             per_training=findings.come_with(loop.rounds.trainings, grown[0].steps[0]),
             may_fill_up=steps > 0 or findings.keyed,
             doubt=row,
-            fills_beside=findings.fills_beside,
+            beside_bytes=findings.beside_bytes,
         )
         if steps and not episode.doubted:
             firm = replace(found, suspects=findings.firm)

@@ -150,7 +150,7 @@ class WindowResult:
     def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> WindowResult:
         """Return them without what was emptied since an earlier window, if others explain it."""
         kept = turnover.kept(before, self.suspects, seen_before, seen)
-        if kept == self.suspects or (not kept and self.fills_beside is None):
+        if kept == self.suspects or (not kept and self.beside_bytes is None):
             return self
         gone = (one.bytes_per_step or 0.0 for one in self.suspects if one not in kept)
         return replace(self, suspects=kept, emptied_bytes=sum(gone))
@@ -190,7 +190,7 @@ class WindowResult:
         return may_be and trainings.keep(self.apart_steps, since)
 
     @property
-    def fills_beside(self) -> float | None:
+    def beside_bytes(self) -> float | None:
         """The bytes a step of what has a limit or is emptied; None if nothing that grows is."""
         bounded = any(notice.kind == "bounded" for notice in self.notices)
         gained = self.filling_bytes + self.emptied_bytes
@@ -199,7 +199,7 @@ class WindowResult:
     @property
     def rates_of_logs(self) -> Mapping[str, float]:
         """How fast what is confirmed grows by logs: bytes only where nothing fills beside them."""
-        if self.fills_beside is None:
+        if self.beside_bytes is None:
             return self.rates
         return {name: rate for name, rate in self.rates.items() if name in COUNTED_EXACTLY}
 

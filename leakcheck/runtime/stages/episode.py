@@ -24,7 +24,7 @@ class Attributed:
     per_training: bool = False  # it comes once in each
     may_fill_up: bool = False  # as a cache does
     doubt: DoubtRow = NO_DOUBT  # for which it is looked at for longer
-    fills_beside: float | None = None  # bytes a step, gained by what fills up beside the suspects
+    beside_bytes: float | None = None  # a step, gained by what is no leak beside the suspects
 
     @property
     def removal(self) -> Removal | None:

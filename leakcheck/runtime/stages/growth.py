@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from leakcheck.model import Holder
+from leakcheck.model import Holder, Notice
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.curve import LengthCurve
@@ -65,6 +65,13 @@ class EstablishedGrowth:
         """Who holds what was measured to gain no more."""
         return [holder for holder, curve in self._curves.items() if curve.stands]
 
+    def leave_out_hoped(self, step: int) -> tuple[Notice, ...]:
+        """Leave out, beside a leak, what may yet come to an end; say what that is."""
+        waited_steps = step - self.release.since_step
+        hoped = self.found.prospects.hoped(waited_steps)
+        holders = [one.suspect.holder for one in hoped.each]
+        return hoped.told_of_hoped if self.goes_on_without(holders) else ()
+
     @property
     def is_unheld(self) -> bool:
         """Whether no container is known that holds what grew: there may be none any more."""
@@ -93,9 +100,13 @@ class EstablishedGrowth:
     def goes_on_without(self, holders: Collection[Holder]) -> bool:
         """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
         left = self.found.prospects.without(holders)
-        if left.leaks:
+        if left.leaks and holders:
             suspects = tuple(one for one in self.found.suspects if one.holder not in holders)
-            self.found = replace(self.found, prospects=left, suspects=suspects)
+            out = (one for one in self.found.suspects if one.holder in holders)
+            beside_bytes = sum(one.bytes_per_step or 0.0 for one in out)
+            beside_bytes += self.found.beside_bytes or 0.0
+            found = replace(self.found, prospects=left, suspects=suspects)
+            self.found = replace(found, beside_bytes=beside_bytes)
             self._curves = {h: one for h, one in self._curves.items() if h not in holders}
         return left.leaks
 

@@ -55,7 +55,10 @@ class Waiting(GrowthStage):
             return None
         if growth.is_unheld and growth.is_gone(loop.watch.checkpoint(step)):
             return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
-        return self._full(step) or Settle(growth)
+        if full := self._full(step):
+            return full
+        loop.tell(*growth.leave_out_hoped(step), step=step)
+        return Settle(growth)
 
     def _full(self, step: int) -> Move | None:
         full = self._growth.full

@@ -254,8 +254,8 @@ def test_what_another_container_gives_up_is_a_limit():
 def test_what_fills_beside_a_leak_is_known_by_its_bytes():
     full = Notice("bounded", Reason("holds"))
 
-    assert findings(GRAPH).fills_beside is None
-    assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).fills_beside == 900.0
+    assert findings(GRAPH).beside_bytes is None
+    assert replace(findings(GRAPH), notices=(full,), filling_bytes=900.0).beside_bytes == 900.0
 
 
 def test_bytes_that_a_log_gains_beside_what_fills_up_are_not_known():
