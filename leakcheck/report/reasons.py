@@ -60,7 +60,7 @@ _OF_VERDICTS = {
     "not-full-yet": "{limit}, and the run ended before it was full",
     "goes-on-yet": "{limit}, and the run ended before that did",
     "rose": "{resources} rose at each of the last looks; {steps} steps are too few to say",
-    "climbs": "{resource} still climbs{rate}, not regularly",
+    "climbs": "{resource}: still climbing{rate}, though not evenly",
     "children-grow": "child processes grow {per_step:B} a step together, and are not watched; with "
     "num_workers=0, or a sentinel of their own, the line can be told",
     "shared-memory-grows": "blocks of shared memory pile up, and no line of those that were traced "
@@ -87,6 +87,8 @@ _OF_NOTICES = {
     "enclosing loop to the next",
     "grew-no-more-once-emptied": "{resources} had grown, and grew no more as what holds it was "
     "emptied",
+    "grew-no-more-than-before": "{resources} grow, and what holds them was emptied before from about "
+    "as much",
     "released-at-turns": "{resources} grow inside the enclosing loop and are released at its end",
     "released": "tensors grow in number, but those of past steps are released",
     "little-a-step": "plain objects grow about {per_step:B} a step, below the tolerance of "

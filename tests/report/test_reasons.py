@@ -16,7 +16,7 @@ HELD = Reason.of("held-at", holder="global `kept`", path="train.py", line=9)
 SENTENCES = {
     "amounts have the unit that the resource has": (
         Reason.of("climbs", resource="tensors", rate=Reason.of("rate", per_step=2, unit="tensors")),
-        "tensors still climbs 2 tensors a step, not regularly",
+        "tensors: still climbing 2 tensors a step, though not evenly",
     ),
     "bytes are written as people read them": (
         Reason.of("crept", gained_bytes=96 * (1 << 20)),
@@ -24,7 +24,7 @@ SENTENCES = {
     ),
     "what is not known is left out": (
         Reason.of("climbs", resource="tensors", rate=None),
-        "tensors still climbs, not regularly",
+        "tensors: still climbing, though not evenly",
     ),
     "memory grows": (
         Reason.of("no-graph", resources=("host.rss",), held=HELD),
@@ -46,8 +46,8 @@ SENTENCES = {
             held=HELD,
             removal=Reason.of("emptied-at-a-turn", code="kept.clear()", path="train.py", line=20),
         ),
-        "tensors grow, held by global `kept` (train.py:9); `kept.clear()` (train.py:20) is to "
-        "empty it when the loop turns",
+        "tensors grow, held by global `kept` (train.py:9); `kept.clear()` (train.py:20) "
+        "empties it when the loop turns",
     ),
     "lists have the separator that the sentence asks for": (
         Reason.of("cut-off", resources=("host.heap", "python.blocks")),

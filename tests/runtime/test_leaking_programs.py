@@ -71,6 +71,17 @@ def test_what_is_emptied_at_times_is_no_leak_because_another_is_proved_before_th
     assert [one["why"]["code"] for one in told] == ["emptied-elsewhere", "emptied-elsewhere"]
 
 
+def test_what_was_emptied_once_is_not_acquitted_when_it_holds_far_more_later(watched, tmp_path):
+    source = (HERE / "programs" / "clean" / "lists_emptied_every_500.py").read_text()
+    program = tmp_path / "train.py"
+    program.write_text(source.replace("step % 500 == 0", "step == 500"))
+
+    report = watched(program)
+
+    assert report["verdict"] == "unclear"
+    assert report["reason"]["code"] == "may-be-taken"
+
+
 ROUNDS = """
 import torch
 

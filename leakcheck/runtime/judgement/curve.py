@@ -42,6 +42,16 @@ class LengthCurve:
         return not self._lost and self._newest < CAME_DOWN * self._greatest
 
     @property
+    def greatest(self) -> int:
+        """The greatest length that was read."""
+        return self._greatest
+
+    @property
+    def newest(self) -> int:
+        """The length that was read last."""
+        return self._newest
+
+    @property
     def stands(self) -> bool:
         """Whether it was hardly longer in the last third of the steps than in those before.
 

@@ -56,9 +56,14 @@ class EstablishedGrowth:
             curve.read(step, self.found.way_by_holder[holder].length())
 
     @property
-    def emptied(self) -> list[Holder]:
-        """Who holds what was measured to have been emptied."""
-        return [holder for holder, curve in self._curves.items() if curve.came_down]
+    def emptied_from(self) -> dict[Holder, int]:
+        """Who holds what was measured to have been emptied, and how long it had been before."""
+        return {holder: one.greatest for holder, one in self._curves.items() if one.came_down}
+
+    def as_before(self, emptied_from: Mapping[Holder, int]) -> list[Holder]:
+        """Return who holds about no more than that from which it was emptied before."""
+        most = {holder: outlook.PASSED * length for holder, length in emptied_from.items()}
+        return [h for h, one in self._curves.items() if one.newest <= most.get(h, 0)]
 
     @property
     def full(self) -> list[Holder]:

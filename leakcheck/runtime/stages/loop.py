@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakcheck.model import DeviceMemory, Notice, Suspect
+from leakcheck.model import DeviceMemory, Holder, Notice, Suspect
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.harmless import (
     PLAIN,
@@ -51,6 +51,7 @@ class LoopCourse:
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
         self.waiting_since_step = step  # from this step on
+        self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
         self.looked_again = False  # over a whole period of what may take away
         self._passed: Passed = ""  # of what is tolerated,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
-from leakcheck.model import Notice
+from leakcheck.model import Holder, Notice
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.release import GONE
@@ -12,6 +13,7 @@ from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, 
 from leakcheck.runtime.stages.stage import GrowthStage
 
 EMPTIED = "once-emptied"
+AS_BEFORE = "than-before"
 
 
 class Waiting(GrowthStage):
@@ -30,9 +32,8 @@ class Waiting(GrowthStage):
         release, prospects = growth.release, self.found.prospects
         seldom = release.too_seldom(loop.watch.quick, step)
         long = release.is_overdue(step)
-        growth.measure(step)
-        if (emptied := growth.emptied) and not growth.goes_on_without(emptied):
-            return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
+        if emptied := self._emptied(step):
+            return emptied
         if prospects.too_much:
             return Settle(growth)
         if growth.is_disputed and step - release.since_step > patience.DISPUTED_STEPS:
@@ -46,7 +47,7 @@ class Waiting(GrowthStage):
             if gone := release.gone(loop.watch.sources):
                 return self._gone(step, gone)
         if seldom == "stopped":
-            loop.tell(stopped(one.resource for one in self.grown), step=step)
+            loop.tell(self._stopped(""), step=step)
             loop.looks.acquit(step)
             return WatchAgain(step)
         if over and prospects.looks_again and not self.episode.looked_late:
@@ -54,17 +55,30 @@ class Waiting(GrowthStage):
         if not over and (seldom or not loop.trusted or self._may_be_released(step)):
             return None
         if growth.is_unheld and growth.is_gone(loop.watch.checkpoint(step)):
-            return self._gone(step, stopped((one.resource for one in self.grown), EMPTIED))
+            return self._gone(step, self._stopped(EMPTIED))
         if full := self._full(step):
             return full
         loop.tell(*growth.leave_out_hoped(step), step=step)
         return Settle(growth)
 
+    def _emptied(self, step: int) -> Move | None:
+        """Read how long the containers are, and acquit what was emptied."""
+        self._growth.measure(step)
+        emptied_from = self._growth.emptied_from
+        self._loop.emptied_from |= emptied_from
+        return self._without(emptied_from, EMPTIED, step)
+
     def _full(self, step: int) -> Move | None:
-        full = self._growth.full
-        if not full or self._growth.goes_on_without(full):
+        return self._without(self._growth.full, GONE, step)
+
+    def _without(self, holders: Collection[Holder], seen: str, step: int) -> Move | None:
+        """Go on without these; if no leak is left, what grew is over, as was `seen`."""
+        if not holders or self._growth.goes_on_without(holders):
             return None
-        return self._gone(step, stopped((one.resource for one in self.grown), GONE))
+        return self._gone(step, self._stopped(seen))
+
+    def _stopped(self, seen: str) -> Notice:
+        return stopped((one.resource for one in self.grown), seen)
 
     def _gone(self, step: int, notice: Notice) -> Move:
         self._loop.tell(notice, step=step)
@@ -121,6 +135,9 @@ class Waiting(GrowthStage):
         """Establish it where nothing more is to come that may release it."""
         loop, growth = self._loop, self._growth
         growth.settle_dispute()
+        as_before = growth.as_before(loop.emptied_from)
+        if ended := self._emptied(step) or self._without(as_before, AS_BEFORE, step):
+            return ended
         if not (cut_short or exhausted) and (move := self.acquit(step)):
             return move
         if gone := growth.release.gone(loop.watch.sources, at_end=True):
