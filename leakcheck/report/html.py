@@ -19,6 +19,7 @@ from leakcheck.processes import RANK, are_ranks, names_of
 from leakcheck.report import terminal
 from leakcheck.report.charts import Chart, charts_of, is_beside
 from leakcheck.report.device import memory_lines
+from leakcheck.report.next_steps import next_text
 from leakcheck.report.plain import escape
 from leakcheck.report.reasons import said, told
 from leakcheck.report.terminal import (
@@ -96,6 +97,7 @@ def _facts(report: Report) -> str:
         "device": run.device or "",
         "cost": cost_text(run, overhead) if overhead else "",
         "ended": run.stopped_by,
+        "next": next_text(report),
         "program": failure_text(run).removeprefix("the program "),
     }
     return "".join(

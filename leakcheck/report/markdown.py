@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Finding, Report, Suspect
 from leakcheck.report.full import summary_text
+from leakcheck.report.next_steps import next_text
 from leakcheck.report.plain import one_line
 from leakcheck.report.reasons import said, told
 from leakcheck.report.terminal import (
@@ -26,6 +27,8 @@ def render(report: Report, *, color: bool = False) -> str:
     """Write the report in GitHub's flavour of Markdown."""
     checked = f"leakcheck: {summary_text(report)}" if report.is_of_source else ""
     lines = [f"### {_escape(checked or headline(report))}"]
+    if following := next_text(report):
+        lines += ["", f"Next: {_escape(following)}"]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings)]
     if report.findings:

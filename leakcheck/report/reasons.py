@@ -37,7 +37,7 @@ _OF_GROWTH = {
     "grows": "nothing takes it away",
 }
 # why a run has no verdict
-_OF_VERDICTS = {
+OF_VERDICTS = {
     "failed": "leakcheck failed, and no report could be made: {error}",
     "stopped-watching": "leakcheck failed and stopped watching: {error}",
     "no-steps": "no steps seen",
@@ -175,7 +175,7 @@ _PARTS = {
 }
 SAID = {
     **_OF_GROWTH,
-    **_OF_VERDICTS,
+    **OF_VERDICTS,
     **_OF_NOTICES,
     **_OF_EVIDENCE,
     **_OF_TRIALS,

@@ -25,6 +25,7 @@ from leakcheck.model import (
 )
 from leakcheck.processes import MOST_NAMED
 from leakcheck.report.device import memory_lines
+from leakcheck.report.next_steps import next_text
 from leakcheck.report.plain import one_line
 from leakcheck.report.reasons import said, told
 from leakcheck.units import format_bytes, format_count, format_duration
@@ -59,7 +60,7 @@ COLORS = {"growing": "red", "steady": "green", "unclear": "yellow"}
 
 def render(report: Report, *, color: bool = False, width: int = WIDTH) -> str:
     """Write the whole report of a run; ends without a newline."""
-    lines = [headline(report)]
+    lines = [headline(report), *_row("next", next_text(report), width)]
     for suspect in report.suspects:
         lines += ["", *_leak(suspect, report.findings, width)]
     lines += ["", *_load(report.load, width)] if report.load else []
