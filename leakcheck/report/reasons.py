@@ -87,8 +87,8 @@ _OF_NOTICES = {
     "enclosing loop to the next",
     "grew-no-more-once-emptied": "{resources} had grown, and grew no more as what holds it was "
     "emptied",
-    "grew-no-more-than-before": "{resources} grow, and what holds them was emptied before from about "
-    "as much",
+    "grew-no-more-than-before": "{resources} grow, and what holds them was emptied before from "
+    "about as much",
     "released-at-turns": "{resources} grow inside the enclosing loop and are released at its end",
     "released": "tensors grow in number, but those of past steps are released",
     "little-a-step": "plain objects grow about {per_step:B} a step, below the tolerance of "
