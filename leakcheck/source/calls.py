@@ -236,6 +236,32 @@ class Calls:
         other = any(isinstance(node, ast.Lambda) for node in file.at(called.lineno))
         return bool(self._visits) and at in self._around_loop and (not ran or other)
 
+    def lasts(self, file: File, loop: Loop) -> bool:
+        """Say whether a loop began before and had not ended when the watching of lines was over.
+
+        Nothing before it in its function ran, and nobody called that function.
+        """
+        function = file.function(loop)
+        body = file.tree.body if function is None else function.body
+        inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
+        if not self._ran(file, inside) or self._ran(file, range(body[0].lineno, loop.lineno)):
+            return False
+        return function is None or self._is_under_way(file, function)
+
+    def _ran(self, file: File, lines: Iterable[int]) -> bool:
+        return any(self._visits.get((file.path, line)) for line in lines)
+
+    def comes_again(self, file: File, function: Function) -> bool:
+        """Say whether a function may be called another time: in a loop, or by whom it is given."""
+        calls = self.callers(file, function, itself=True)
+        given = any(not _is_called(f, call) for f, call in calls)
+        return given or self._comes_again(file, function)
+
+    def _is_under_way(self, file: File, function: Function) -> bool:
+        """Say whether a function is called somewhere, and was by none of its callers."""
+        calls = self.callers(file, function, itself=True)
+        return bool(calls) and all(self.goes_on(f, call) for f, call in calls)
+
     def _last_of_loops(self, file: File, function: Function | None) -> int | None:
         """Return the last line of the loops of a scope that add, and of calls that lead to one."""
         here = self._lines_in(file, function)

@@ -11,6 +11,7 @@ from leakcheck.source.tree import (
     LOOPS,
     File,
     Function,
+    Loop,
     ProgramTexts,
     is_property,
     name_of,
@@ -23,7 +24,7 @@ class Condition:
     """A test that holds, or not, where a statement runs.
 
     `node` has it, and `block` is what runs then; `outside`: it is asked around the innermost loop,
-    and held when that began.
+    and held when that began; `left`: the loop that is left where it does not hold, or holds.
     """
 
     test: ast.expr
@@ -31,6 +32,7 @@ class Condition:
     node: ast.AST
     block: tuple[ast.stmt, ...] = ()
     outside: bool = False
+    left: Loop | None = None
 
 
 def conditions(file: File, node: ast.AST, *, outside: bool = False) -> Iterator[Condition]:
@@ -40,7 +42,7 @@ def conditions(file: File, node: ast.AST, *, outside: bool = False) -> Iterator[
         found = [*_tests(above, below)]
         for block in _blocks(above):
             if below in block:
-                found += _exits(block, block.index(below))
+                found += _exits(file, block, block.index(below))
         yield from (replace(each, outside=outside) for each in found)
         if isinstance(above, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             return
@@ -122,7 +124,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
             yield block
 
 
-def _exits(block: list[ast.stmt], at: int) -> Iterator[Condition]:
+def _exits(file: File, block: list[ast.stmt], at: int) -> Iterator[Condition]:
     """Yield the conditions that do not hold, as the block would have been left.
 
     Before the statement, or after it: where a loop goes on, `if len(kept) > n: break` did not run.
@@ -132,13 +134,20 @@ def _exits(block: list[ast.stmt], at: int) -> Iterator[Condition]:
         match statement:
             case ast.If(test=test, body=[*_, last]) if index != at:
                 if _leaves(last, after=index > at):
-                    yield Condition(test, False, statement, rest)
+                    yield Condition(test, False, statement, rest, left=_loop_left(file, last))
             case ast.Assert(test=test):
-                yield Condition(test, True, statement, rest)
+                left = _loop_left(file, statement)
+                yield Condition(test, True, statement, rest, left=left)
             case ast.Try(body=[*_, ast.Return()], handlers=handlers) if index < at:
                 errors = (names_of_errors(each.type) for each in handlers)
                 if any(each & words("names", "missing") for each in errors):
                     yield Condition(_not_there(statement), True, statement)
+
+
+def _loop_left(file: File, exit_: ast.stmt) -> Loop | None:
+    """Return the loop that a statement leaves for good, the outermost of several."""
+    loops = [] if isinstance(exit_, ast.Continue) else file.loops(exit_)
+    return next(iter(loops if isinstance(exit_, ast.Break) else reversed(loops)), None)
 
 
 def _leaves(statement: ast.stmt, *, after: bool) -> bool:

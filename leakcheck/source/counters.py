@@ -39,6 +39,35 @@ def only_counts(file: File, counter: ast.expr) -> bool:
     return bool(stores) and all(_goes_up(file.above[each], each) for each in stores)
 
 
+def goes_up(file: File, number: ast.expr) -> bool:
+    """Say whether a number only gains while a loop goes on: `for step in range(n)`, `step += 1`."""
+    if not isinstance(number, ast.Name):
+        return only_counts(file, number)
+    scope = file.scope(number)
+    named = (each for each in file.named(number.id) if isinstance(each, ast.Name))
+    stores = [each for each in named if isinstance(each.ctx, ast.Store)]
+    stores = [each for each in stores if file.scope(each) is scope]
+    begins = [each for each in stores if any(_is_a_number(v) for v in file.given(each))]
+    goes_on = [each for each in stores if each not in begins]
+    return bool(goes_on) and all(
+        _goes_up(file.above[each], each) or _is_counted(file, each) for each in goes_on
+    )
+
+
+def _is_a_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
+def _is_counted(file: File, target: ast.expr) -> bool:
+    """Say whether a loop counts with a name: over a range, or as the first of `enumerate`."""
+    above = file.above[target]
+    loop = file.above[above] if isinstance(above, ast.Tuple) and above.elts[0] is target else above
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(loop.iter, ast.Call):
+        return False
+    ways = ("enumerate",) if loop is not above else ("range", "count")
+    return name_of(loop.iter.func) in ways and len(loop.iter.args) < 3
+
+
 def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
     """Return n where a counter begins anew: `self.at = (self.at + 1) % n`, `if at >= n: at = 0`."""
     for each in _spelt(file, counter) if isinstance(counter, ast.Attribute) else ():

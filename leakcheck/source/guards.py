@@ -9,9 +9,18 @@ from typing import Literal
 
 from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
-from leakcheck.source.counters import counts, turn_of
+from leakcheck.source.constants import Constants, Running
+from leakcheck.source.counters import counts, goes_up, turn_of
 from leakcheck.source.mentions import Mention
-from leakcheck.source.tree import FUNCTIONS, LOOPS, File, ProgramTexts, asks_for_main, name_of, same
+from leakcheck.source.tree import (
+    FUNCTIONS,
+    LOOPS,
+    File,
+    ProgramTexts,
+    asks_for_main,
+    name_of,
+    same,
+)
 from leakcheck.source.words import words
 
 GuardKind = Literal[
@@ -54,6 +63,7 @@ _RANK: tuple[GuardKind, ...] = (
     "flag",
     "other",
 )
+_BY_VALUE = ("new", "first", "flag")
 _WEAK = ("new", "missing", "first", "flag", "other")
 
 
@@ -79,32 +89,33 @@ class Guard:
 NONE = Guard()
 
 
-def guard_of(program: ProgramTexts, mention: Mention, places: Places) -> Guard:
-    """Return the strongest condition around an expression, in its own function.
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Reads the guards of one place.
 
-    `places`: all expressions that stand for the place.
+    `places`: all expressions that stand for it.
     """
-    room = _Subject(program, mention.file, mention, places).room()
-    around = guard_around(program, mention.file, mention.node, mention, places)
-    return strongest((around, room, _of_function(mention)))
 
+    program: ProgramTexts
+    places: Places
+    running: Running
 
-def guard_around(
-    program: ProgramTexts,
-    file: File,
-    node: ast.AST,
-    mention: Mention,
-    places: Places,
-    *,
-    outside: bool = False,
-) -> Guard:
-    """Return the strongest condition around another node, such as a call that leads there.
+    def of(self, mention: Mention) -> Guard:
+        """Return the strongest condition around an expression, in its own function."""
+        room = _Subject(self, mention.file, mention).room()
+        around = self.around(mention.file, mention.node, mention)
+        return strongest((around, room, _of_function(mention)))
 
-    `outside`: that call is still running, so that what was asked before it is not asked again.
-    """
-    subject = _Subject(program, file, mention, places)
-    asked = conditions(file, node, outside=outside)
-    return strongest(subject.classified(each) for each in asked)
+    def around(
+        self, file: File, node: ast.AST, mention: Mention, *, outside: bool = False
+    ) -> Guard:
+        """Return the strongest condition around another node, such as a call that leads there.
+
+        `outside`: that call is still running, so that what was asked before it is not asked again.
+        """
+        subject = _Subject(self, file, mention)
+        asked = conditions(file, node, outside=outside)
+        return strongest(subject.classified(each) for each in asked)
 
 
 def strongest(guards: Iterable[Guard]) -> Guard:
@@ -140,17 +151,25 @@ def _of_function(mention: Mention) -> Guard:
 class _Subject:
     """What conditions are asked about: a mention of the place, in one file of the program."""
 
-    program: ProgramTexts
+    guards: Guards
     file: File
     mention: Mention
-    places: Places
+
+    @property
+    def program(self) -> ProgramTexts:
+        """The whole program."""
+        return self.guards.program
 
     def classified(self, condition: Condition) -> Guard:
         """Return what a condition says about the place."""
         kind, limit = self._said(condition.test, condition.holds, condition)
         if kind == "none":
             return NONE
-        if kind in _WEAK and condition.outside:
+        running = self.guards.running
+        if kind in _WEAK and condition.left and running.lasts(self.file, condition.left):
+            return NONE  # no more steps come where it does not hold
+        asked_before = condition.outside and kind in _WEAK
+        if asked_before or (kind in _BY_VALUE and self._stays(condition.test)):
             kind = "other"  # it held when the loop began; in the loop it ends nothing
         line = getattr(condition.node, "lineno", 0)
         found = guard(self.program, self.file, kind, limit, condition.test, line)
@@ -199,7 +218,8 @@ class _Subject:
         if sign is ast.In and self._is_place(right) and self._takes():
             return _NOTHING  # `if old in kept: del kept[old]`
         if sign in (ast.In, ast.NotIn):
-            return ("new" if sign is ast.NotIn else "other"), None
+            new = sign is ast.NotIn and not self._keeps(right)
+            return ("new" if new else "other"), None
         if isinstance(right, ast.Constant) and right.value is None:
             nothing = "missing" if self._is_place(left) else "new"
             return (nothing if sign in (ast.Is, ast.Eq) else "other"), None  # type: ignore[return-value]
@@ -209,6 +229,9 @@ class _Subject:
             return self._length(sign, right)
         if any(isinstance(s, ast.Call) and name_of(s.func) == "len" for s in (left, right)):
             return "other", None  # the length of a batch, or of what nothing is added to here
+        greater = right if sign in (ast.Lt, ast.LtE) else left
+        if sign in ORDERED and goes_up(self.file, greater):
+            return "other", None  # from some step on: that never ceases to hold
         constant = next((s for s in (left, right) if isinstance(s, ast.Constant)), None)
         if sign in ORDERED or (sign is ast.Eq and constant is not None):
             return "first", constant
@@ -238,7 +261,33 @@ class _Subject:
         return "other"
 
     def _is_place(self, node: ast.expr) -> bool:
-        return (node.value if isinstance(node, ast.Subscript) else node) in self.places
+        return (node.value if isinstance(node, ast.Subscript) else node) in self.guards.places
+
+    def _keeps(self, held: ast.expr) -> bool:
+        """Say whether something never has more elements: it is spelt out, or nothing adds to it."""
+        if isinstance(held, (ast.Tuple, ast.List, ast.Set)):
+            return all(isinstance(each, ast.Constant) for each in held.elts)
+        if not isinstance(held, (ast.Name, ast.Attribute)) or self._is_place(held):
+            return False
+        named = [each for each in self.file.named(name_of(held)) if isinstance(each, ast.expr)]
+        made = [value for each in named for value in self.file.given(each)]
+        parts = (part for value in made for part in ast.walk(value) if isinstance(part, ast.expr))
+        changes = any(map(self._is_place, parts)) or any(map(self._may_gain, named))
+        return bool(made) and not changes
+
+    def _may_gain(self, held: ast.expr) -> bool:
+        """Say whether something is added where a container is named, or it is handed on there."""
+        match self.file.above.get(held):
+            case ast.Attribute(attr=method):
+                return method in words("methods", "add")
+            case ast.Call(func=called):
+                return name_of(called) not in words("functions", "measures")
+            case ast.Subscript(ctx=ast.Store()) | ast.AugAssign() | ast.keyword() | ast.Return():
+                return True
+        return False
+
+    def _stays(self, test: ast.expr) -> bool:
+        return Constants(self.program, self.guards.running).has(self.file, test)
 
     def _takes(self) -> bool:
         """Say whether the mention is of what is taken away."""
@@ -321,6 +370,10 @@ def divisor(node: ast.expr) -> ast.expr | None:
                 text = isinstance(left, ast.Constant) and isinstance(left.value, (str, bytes))
                 return None if text else right
     return None
+
+
+def _expressions(node: ast.expr) -> Iterator[ast.expr]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.expr))
 
 
 def _bounds(node: ast.AST) -> Iterator[ast.AST]:

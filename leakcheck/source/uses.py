@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, UNSEEN, Calls, Reach, Visits, taken_back
-from leakcheck.source.guards import MOST_HELD, NONE, Guard, guard_around, guard_of, strongest
+from leakcheck.source.guards import MOST_HELD, NONE, Guard, Guards, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
 from leakcheck.source.seeds import makers_of_owner, seeds_of
@@ -54,7 +54,8 @@ def uses_of(program: ProgramTexts, held: Held, visits: Visits = UNSEEN) -> tuple
     owners = (name.removeprefix(".") for name, _ in held.owners)
     calls = Calls(program, held.adds, held.classes, makers, visits, owners)
     mentions = mentions_of(program, held)
-    reader = _Reader(program, held, visits, calls, frozenset(each.node for each in mentions))
+    guards = Guards(program, frozenset(each.node for each in mentions), calls)
+    reader = _Reader(program, held, visits, calls, guards)
     found = [reader.used(each, act_of(program, held, each)) for each in mentions]
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
@@ -90,7 +91,7 @@ class _Reader:
     held: Held
     visits: Visits
     calls: Calls
-    places: frozenset[ast.expr]
+    guards: Guards
 
     def used(self, mention: Mention, act: Act) -> Use:
         """Return the use that an act is."""
@@ -99,7 +100,7 @@ class _Reader:
         at = (file.path, statement.lineno)
         if act.role == "replace" and at in self.held.adds:
             act = _while_adding(act, statement)
-        own = guard_of(self.program, mention, self.places) if act.role != "read" else NONE
+        own = self.guards.of(mention) if act.role != "read" else NONE
         if own.kind == "none" and act.role != "read":
             own = self._guard_of_calls(mention, file, node)
         found = strongest((act.guard, own))
@@ -201,13 +202,11 @@ class _Reader:
         if found and all(each.kind != "none" for each in found):
             return strongest(found)
         back = taken_back(self.program, calls)
-        return strongest(
-            guard_around(self.program, f, call, mention, self.places) for f, call in back
-        )
+        return strongest(self.guards.around(f, call, mention) for f, call in back)
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
         goes_on = self.calls.goes_on(file, call)
-        own = guard_around(self.program, file, call, mention, self.places, outside=goes_on)
+        own = self.guards.around(file, call, mention, outside=goes_on)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
 
 

@@ -89,7 +89,8 @@ ASKED = {
     "if self.at >= len(self.kept): self.kept.append(x)\n"
     "        self.at = (self.at + 1) % self.most": ("below", 90),
     "if self.at >= len(self.kept): self.kept.append(x)\n        self.at += 1": ("none", None),
-    "if self.size < self.most: self.kept.append(x)": ("first", None),
+    "if self.size < self.most: self.kept.append(x)": ("other", None),
+    "if self.size < self.most: self.kept.append(x)\n        self.size = x": ("first", None),
     "if not self.other(): self.kept.append(x)": ("other", None),
 }
 
@@ -133,6 +134,67 @@ def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
     found = uses(program_of(f"def add(x):\n    kept.append(x)  # adds\n{calls}\n"), "kept")
 
     assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
+# what is set before the loop, the condition in it, and whether that may cease to hold
+STAYS = {
+    "rank = int(os.environ['RANK'])\n---\nif rank == 0: kept.append(x)": "other",
+    "rank = 0\n---\nif rank == 0: kept.append(x)\n    rank = x": "first",
+    "mode = 'train'\n---\nif mode == 'eval': continue\n    kept.append(x)": "other",
+    "args = parser.parse_args()\n---\nif args.keep: kept.append(x)": "other",
+    "args = parser.parse_args()\n---\nif args.keep: kept.append(x)\n    args.keep = x": "flag",
+    "waiting = []\n---\nif waiting: kept.append(x)": "flag",
+    "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x)": "other",
+    "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x); skip.add(x)": "new",
+    "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x); note(skip)": "new",
+    "\n---\nif x not in ('a', 'b'): continue\n    kept.append(x)": "other",
+    "step = 0\n---\nstep += 1\n    if step > 100: kept.append(x)": "other",
+    "step = 0\n---\nstep += 1\n    if step < 100: kept.append(x)": "first",
+    "\n---\nif loss > 100: kept.append(x)": "first",
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), STAYS.items())
+def test_a_condition_that_is_the_same_at_each_step_does_not_cease_to_hold(text, kind):
+    before, _, statement = text.partition("\n---\n")
+    found = uses(program_of(f"{before}\nfor x in xs:\n    {statement}\n"), "kept")
+
+    assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
+ENDS = """
+def train(quiet=False):
+    limit = 900
+    for step, x in enumerate(xs):
+        {condition}
+        kept.append(x)  # adds
+
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "call", "seen", "kind"),
+    [
+        ("if step >= limit: break", "train()", [4, 5, 6], "none"),
+        ("if step >= limit: return", "train()", [4, 5, 6], "none"),
+        ("if step >= limit: continue", "train()", [4, 5, 6], "first"),
+        ("if step >= limit: break", "train()", [3, 4, 5, 6], "first"),
+        ("if step >= limit: break", "for _ in ys: train()", [3, 4, 5, 6, 8], "first"),
+        ("if quiet: continue", "train()", [4, 5, 6], "other"),
+        ("if quiet: continue", "for _ in ys: train()", [4, 5, 6], "flag"),
+        ("if quiet: continue", "run(train)", [4, 5, 6], "flag"),
+    ],
+)
+def test_what_a_loop_that_goes_on_does_not_set_stays_and_to_leave_it_ends_the_steps(
+    condition, call, seen, kind
+):
+    program = program_of(ENDS.format(condition=condition, call=call))
+    visits = {("train.py", line): 40 for line in seen}
+
+    (use,) = uses_of(program, held(program, "kept"), visits)
+
+    assert use.guard.kind == kind
 
 
 RUNS_ON = """

@@ -1,0 +1,148 @@
+"""What stays as it is while the steps go on: names and attributes that nothing sets any more."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from leakcheck.source.tree import FUNCTIONS, File, Function, Loop, ProgramTexts, name_of
+from leakcheck.source.words import words
+
+_DEEPEST = 3  # names that are given what others stand for
+
+
+class Running(Protocol):
+    """Knows which loops and functions were running while lines were watched."""
+
+    def lasts(self, file: File, loop: Loop) -> bool:
+        """Say whether a loop began before that and had not ended then."""
+
+    def comes_again(self, file: File, function: Function) -> bool:
+        """Say whether a function may be called another time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Which conditions are the same at each step: they ask for numbers that nothing sets."""
+
+    program: ProgramTexts
+    running: Running
+
+    def has(self, file: File, test: ast.expr, depth: int = 0) -> bool:
+        """Say whether a condition stays as it is; a list that stays may yet have more elements."""
+        match test:
+            case ast.Constant():
+                return True
+            case ast.UnaryOp(operand=inner):
+                return self.has(file, inner, depth)
+            case ast.BoolOp(values=parts):
+                return all(self.has(file, each, depth) for each in parts)
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant()]):
+                return self._is_bound_once(file, left)
+            case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+                return False
+            case ast.Compare(left=left, comparators=others):
+                return all(self.has(file, each, depth) for each in (left, *others))
+            case ast.Name() | ast.Attribute() if self._is_bound_once(file, test):
+                given = list(self._given(file, test))
+                return bool(given) and all(self._is_number(f, v, depth) for f, v in given)
+        return False
+
+    def _is_number(self, file: File, value: ast.expr, depth: int) -> bool:
+        """Say whether a value is a number, a truth or a text, as none of these changes."""
+        match value:
+            case ast.Constant() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.Call(func=called):
+                return name_of(called) in words("functions", "plain")
+            case ast.Name() | ast.Attribute() if depth < _DEEPEST:
+                given = list(self._given(file, value))
+                return bool(given) and all(self._is_number(f, v, depth + 1) for f, v in given)
+        return False
+
+    def _given(self, file: File, named: ast.expr) -> Iterator[tuple[File, ast.expr]]:
+        """Yield what a name or attribute is given: the default, where it is a parameter."""
+        match named:
+            case ast.Name(id=name):
+                scope = file.scope(named)
+                stores = [each for each in file.named(name) if isinstance(each, ast.Name)]
+                yield from (
+                    (file, value)
+                    for each in stores
+                    if file.scope(each) is scope
+                    for value in file.given(each)
+                )
+                yield from ((file, each) for each in _default(scope, name))
+            case ast.Attribute(attr=name, value=ast.Name() as owner):
+                stored = [(f, each) for f in self.program.files(name) for each in f.named(name)]
+                yield from ((f, value) for f, each in stored for value in f.given(each))
+                yield from ((file, value) for value in _settings(file, owner))
+
+    def _is_bound_once(self, file: File, named: ast.expr) -> bool:
+        match named:
+            case ast.Name():
+                return self._name_stays(file, named)
+            case ast.Attribute(value=ast.Name() as owner):
+                return self._attribute_stays(file, named, owner)
+        return False
+
+    def _name_stays(self, file: File, name: ast.Name) -> bool:
+        """Say whether a variable is set once for the module, or nowhere in the loop that lasts."""
+        scope = file.scope(name)
+        named = (each for each in file.named(name.id) if isinstance(each, ast.Name))
+        stores = [each for each in named if not isinstance(each.ctx, ast.Load)]
+        stores = [each for each in stores if file.scope(each) is scope]
+        if scope is file.tree:
+            beside = [each for each in stores if file.loops(each) or file.function(each)]
+            return len(stores) == 1 and not beside
+        loops = file.loops(name)
+        if not isinstance(scope, FUNCTIONS) or not loops or file.function(name) is not scope:
+            return False
+        if any(loops[-1] in file.loops(each) for each in stores):
+            return False
+        return self.running.lasts(file, loops[-1]) and not self.running.comes_again(file, scope)
+
+    def _attribute_stays(self, file: File, attribute: ast.Attribute, owner: ast.Name) -> bool:
+        """Say whether only constructors set an attribute of `self`, and nothing a setting."""
+        name = attribute.attr
+        named = [(f, each) for f in self.program.files(name) for each in f.named(name)]
+        if any(isinstance(each, FUNCTIONS) for _, each in named):
+            return False  # a property
+        stores = [(f, each) for f, each in named if _is_store(each)]
+        if owner.id == "self":
+            makers = {getattr(f.function(each), "name", "") for f, each in stores}
+            return bool(makers) and makers <= words("names", "constructors")
+        return not stores and bool(_settings(file, owner))
+
+
+def _is_store(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _settings(file: File, owner: ast.Name) -> list[ast.expr]:
+    """Return the calls that parse the settings of a run, if a name stands for these alone."""
+    given = [v for each in file.named(owner.id) for v in file.given(each)]
+    called = [name_of(v.func) if isinstance(v, ast.Call) else "" for v in given]
+    return given if given and words("functions", "parses").issuperset(called) else []
+
+
+def _default(scope: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield the default of a parameter; None says nothing of what is given in its place."""
+    if not isinstance(scope, FUNCTIONS):
+        return
+    spec = scope.args
+    positional = [*spec.posonlyargs, *spec.args]
+    with_default = positional[len(positional) - len(spec.defaults) :]
+    pairs = [
+        *zip(with_default, spec.defaults, strict=True),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    for parameter, default in pairs:
+        if parameter.arg == name and default is not None and not _is_none(default):
+            yield default
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
