@@ -147,6 +147,8 @@ def may_relieve(use: Use) -> bool:
     made = use.guard.kind == "new" and use.role == "replace"
     if made or use.guard.kind == "missing" or (use.guard.n or 0) > MOST_HELD:
         return False
+    if use.guard.kind == "same" and use.asked and not use.ran:
+        return False  # it was asked, and is the same at each step
     rare = use.reach in ("once", "never called", "only in an except handler")
     return not rare or (use.ran > 0 and use.reach != "once")
 

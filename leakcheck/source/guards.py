@@ -32,6 +32,7 @@ GuardKind = Literal[
     "new",  # it is not there yet: a key, a value that was looked for
     "first",  # an order of other sizes, or one step of many: it may cease to hold
     "flag",  # a name
+    "same",  # it holds at each step, or at none: nothing sets what is asked for
     "other",  # another question
 ]
 MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
@@ -61,6 +62,7 @@ _RANK: tuple[GuardKind, ...] = (
     "new",
     "first",
     "flag",
+    "same",
     "other",
 )
 _BY_VALUE = ("new", "first", "flag")
@@ -168,9 +170,10 @@ class _Subject:
         running = self.guards.running
         if kind in _WEAK and condition.left and running.lasts(self.file, condition.left):
             return NONE  # no more steps come where it does not hold
-        asked_before = condition.outside and kind in _WEAK
-        if asked_before or (kind in _BY_VALUE and self._stays(condition.test)):
+        if kind in _WEAK and condition.outside:
             kind = "other"  # it held when the loop began; in the loop it ends nothing
+        elif kind in _BY_VALUE and self._stays(condition.test):
+            kind = "same"
         line = getattr(condition.node, "lineno", 0)
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)

@@ -290,6 +290,16 @@ def test_each_role_that_relieves_is_waited_for_until_it_has_run_in_vain(role):
 
 
 @pytest.mark.parametrize(
+    ("guard", "ran", "kind"),
+    [("same", 0, "leak"), ("same", 3, "emptied"), ("flag", 0, "emptied")],
+)
+def test_what_is_asked_in_vain_and_never_changes_takes_nothing_away(guard, ran, kind):
+    clears = use("take", Guard(guard), "each step", ran=ran, asked=40)
+
+    assert outlook_of(Case((ADD, clears))).kind == kind
+
+
+@pytest.mark.parametrize(
     ("limited", "kind"),
     [
         (use("cut", SOME), "fills"),

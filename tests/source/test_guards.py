@@ -89,7 +89,7 @@ ASKED = {
     "if self.at >= len(self.kept): self.kept.append(x)\n"
     "        self.at = (self.at + 1) % self.most": ("below", 90),
     "if self.at >= len(self.kept): self.kept.append(x)\n        self.at += 1": ("none", None),
-    "if self.size < self.most: self.kept.append(x)": ("other", None),
+    "if self.size < self.most: self.kept.append(x)": ("same", None),
     "if self.size < self.most: self.kept.append(x)\n        self.size = x": ("first", None),
     "if not self.other(): self.kept.append(x)": ("other", None),
 }
@@ -138,10 +138,11 @@ def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
 
 # what is set before the loop, the condition in it, and whether that may cease to hold
 STAYS = {
-    "rank = int(os.environ['RANK'])\n---\nif rank == 0: kept.append(x)": "other",
+    "rank = int(os.environ['RANK'])\n---\nif rank == 0: kept.append(x)": "same",
     "rank = 0\n---\nif rank == 0: kept.append(x)\n    rank = x": "first",
     "mode = 'train'\n---\nif mode == 'eval': continue\n    kept.append(x)": "other",
-    "args = parser.parse_args()\n---\nif args.keep: kept.append(x)": "other",
+    "mode = 'train'\n---\nif mode == 'train': kept.append(x)": "same",
+    "args = parser.parse_args()\n---\nif args.keep: kept.append(x)": "same",
     "args = parser.parse_args()\n---\nif args.keep: kept.append(x)\n    args.keep = x": "flag",
     "waiting = []\n---\nif waiting: kept.append(x)": "flag",
     "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x)": "other",
@@ -181,7 +182,7 @@ def train(quiet=False):
         ("if step >= limit: continue", "train()", [4, 5, 6], "first"),
         ("if step >= limit: break", "train()", [3, 4, 5, 6], "first"),
         ("if step >= limit: break", "for _ in ys: train()", [3, 4, 5, 6, 8], "first"),
-        ("if quiet: continue", "train()", [4, 5, 6], "other"),
+        ("if quiet: continue", "train()", [4, 5, 6], "same"),
         ("if quiet: continue", "for _ in ys: train()", [4, 5, 6], "flag"),
         ("if quiet: continue", "run(train)", [4, 5, 6], "flag"),
     ],
