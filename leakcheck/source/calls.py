@@ -244,12 +244,16 @@ class Calls:
         function = file.function(loop)
         body = file.tree.body if function is None else function.body
         inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
-        if not self._ran(file, inside) or self._ran(file, range(body[0].lineno, loop.lineno)):
+        if not self._ran(file, inside, function):
+            return False
+        if self._ran(file, range(body[0].lineno, loop.lineno), function):
             return False
         return function is None or self._is_under_way(file, function)
 
-    def _ran(self, file: File, lines: Iterable[int]) -> bool:
-        return any(self._visits.get((file.path, line)) for line in lines)
+    def _ran(self, file: File, lines: Iterable[int], function: Function | None) -> bool:
+        """Say whether one of these lines ran that is a function's own, or the module's."""
+        ran = (file.innermost_at(at) for at in lines if self._visits.get((file.path, at)))
+        return any(node is not None and file.function(node) is function for node in ran)
 
     def comes_again(self, file: File, function: Function) -> bool:
         """Say whether a function may be called another time: in a loop, or by whom it is given."""

@@ -23,6 +23,8 @@ from typing import Any
 
 STEPS = 3000
 HEAD = """
+import argparse
+import os
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
 import torch
@@ -161,14 +163,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Innocent code: definitions, what `main` does before the loop, and in each step."""
+    """Innocent code: definitions, what `main` does before the loop, in each step, and when it adds.
+
+    `around`: a condition that holds at each step.
+    """
 
     more: str = ""
     before: str = "pass"
     during: str = "pass"
+    around: str = "{add}"
     touches: bool = False  # the very container, in a branch that is never reached
 
 
+IF = "if {}:\n            {{add}}"
 ADDITIONS = {
     "alone": Addition(),
     "class clears": Addition(
@@ -204,6 +211,16 @@ ADDITIONS = {
         before="other = {of_class}()",
         during="if step % 20 == 0:\n            other.buf.clear()",
     ),
+    "rank": Addition('rank = int(os.environ.get("RANK", 0))\n', around=IF.format("rank == 0")),
+    "setting": Addition(
+        before="parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--keep", default=True)\n    args = parser.parse_args([])',
+        around=IF.format("args.keep"),
+    ),
+    "left": Addition(around="if step >= 10**6:\n            break\n        {add}"),
+    "warm-up": Addition(around=IF.format("step >= 10")),
+    "skipped": Addition(before="skip = {{3, 7}}", around=IF.format("step not in skip")),
+    "debug": Addition("DEBUG = False\n", during="if DEBUG:\n            {empties}", touches=True),
 }
 DISTRACTING = """
 class Other:
@@ -243,6 +260,12 @@ CLEAN = {
         "if step % 200 == 199:\n            while buf:\n                buf.popleft()",
     ),
     "limited": ("buf = []", "if len(buf) < 500:\n            buf.append(y.detach())", "pass"),
+    "first steps": ("buf = []", "if step < 500:\n            buf.append(y.detach())", "pass"),
+    "flag lowered": (
+        "buf, keeps = [], True",
+        "if keeps:\n            buf.append(y.detach())",
+        "keeps = step < 400",
+    ),
     "maxlen": ("buf = deque(maxlen=700)", "buf.append(y.detach())", "pass"),
     "by turns": (
         "ten = [Other() for _ in range(10)]",
@@ -298,7 +321,7 @@ def programs() -> Iterator[tuple[str, str, str]]:
                 more=innocent.more,
                 before=innocent.before.format(**named),
                 setup=leak.setup,
-                add=leak.add,
+                add=innocent.around.format(add=leak.add),
                 during=innocent.during.format(**named),
                 steps=STEPS,
             )

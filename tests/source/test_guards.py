@@ -198,6 +198,24 @@ def test_what_a_loop_that_goes_on_does_not_set_stays_and_to_leave_it_ends_the_st
     assert use.guard.kind == kind
 
 
+def test_functions_above_a_loop_of_the_module_are_not_what_runs_before_it():
+    program = program_of(
+        """\
+        def loss_of(x):
+            return x
+
+        for step, x in enumerate(xs):
+            if step >= most: break
+            kept.append(loss_of(x))  # adds
+        """
+    )
+    visits = {("train.py", line): 40 for line in (2, 4, 5, 6)}
+
+    (use,) = uses_of(program, held(program, "kept"), visits)
+
+    assert use.guard.kind == "none"
+
+
 RUNS_ON = """
 def add(x):
     kept.append(x)  # adds
