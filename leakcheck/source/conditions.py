@@ -96,7 +96,7 @@ def _tests(above: ast.AST, below: ast.AST) -> Iterator[Condition]:
             yield Condition(test, holds, above, tuple(body if holds else orelse))
         case ast.While(test=test, body=body) if below in body:
             if not isinstance(test, ast.Constant):
-                yield Condition(test, True, above, tuple(body))
+                yield Condition(test, True, above, tuple(body), left=above)
         case ast.IfExp(test=test, body=body) if below is not test:
             yield Condition(test, below is body, above)
         case ast.BoolOp(op=sign, values=values):

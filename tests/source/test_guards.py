@@ -198,6 +198,26 @@ def test_what_a_loop_that_goes_on_does_not_set_stays_and_to_leave_it_ends_the_st
     assert use.guard.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("loop", "seen", "kind"),
+    [
+        ("while step < most:", [3, 4], "none"),
+        ("while step < most:", [2, 3, 4], "first"),
+        ("while not done:", [3, 4], "none"),
+        ("while len(kept) < 900:", [3, 4], "below"),
+    ],
+)
+def test_the_condition_of_a_loop_that_goes_on_ends_the_steps(loop, seen, kind):
+    program = program_of(
+        f"def train():\n    step = 0\n    {loop}\n        kept.append(x)  # adds\ntrain()\n"
+    )
+    visits = {("train.py", line): 40 for line in seen}
+
+    found = uses_of(program, held(program, "kept"), visits)
+
+    assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
 def test_functions_above_a_loop_of_the_module_are_not_what_runs_before_it():
     program = program_of(
         """\
