@@ -376,7 +376,7 @@ class Inquest:
 
     def _memory_culprit(self, per_step: float) -> Counter[Site]:
         """Return the line that gains so much of a device's memory a step, or else of the heap."""
-        steps = self._growth.steps
+        steps = self._tracer.traced_of(self._growth.steps)
         for resource in (*filter(is_of_device, self._credits.resources), HEAP):
             expected = per_step * traced_steps(resource, steps)
             if lines := self._credits.culprit(resource, expected):

@@ -35,7 +35,7 @@ _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 BINDS_METHODS = sys.version_info < (3, 12)
 # Spent inside trace functions before the tracer ends by itself: on events, of which a program has
 # as many as it has lines, and with what is read at them, which takes 2 ms where blocks are counted.
-BUDGET_S, MOST_S = 1.0, 30.0
+BUDGET_S, MOST_S = 1.0, 3.0
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
 READINGS = 3  # to measure what one takes: the shortest was interrupted least
@@ -63,6 +63,8 @@ class LineTracer:
         self._spent_s, self._counted_to = 0.0, 0  # when the newest probe came, and the count then
         self._event_s = _EVENT_S  # what each costs since, with its probes
         self._stop_at_s = 0.0
+        self._steps = 0
+        self._ended_at: int | None = None  # the step at which the budget was spent
         self._on = False
         self._guard = ErrorGuard()
         self._events = LineEvents(
@@ -137,11 +139,16 @@ class LineTracer:
 
     @contextmanager
     def ours(self) -> Iterator[None]:
-        """Credit what changed so far; what changes within is ours, and no line's."""
+        """Credit what changed in a step; what changes within is ours, and no line's."""
+        self._steps += 1
         if self._on and self._events.are_on():
             self._settle()
         yield
         self._read_anew()
+
+    def traced_of(self, steps: int) -> int:
+        """Return how many of a window's `steps` were traced before the budget was spent."""
+        return steps if self._ended_at is None else min(steps, self._ended_at)
 
     def _read_anew(self) -> None:
         self._probes = {key: (probe, probe()) for key, (probe, _) in self._probes.items()}
@@ -221,6 +228,7 @@ class LineTracer:
     def _keep_to_budget(self) -> None:
         is_spent = self._count * _EVENT_S > BUDGET_S or self.spent_s > MOST_S
         if is_spent or perf_counter() > self._stop_at_s:
+            self._ended_at = self._steps
             self._on = False
             self._events.stop()
 

@@ -116,7 +116,7 @@ def leads(growing: Mapping[str, float], tracer: LineTracer, steps: int, alone: b
             continue
         if resource == "host.heap" and not _tells_lines(growing[resource]):
             continue
-        traced = traced_steps(resource, steps)
+        traced = traced_steps(resource, tracer.traced_of(steps))
         lines = culprit(credits, growing[resource] * traced)
         if not lines or (resource == shared_memory.BLOCKS and not _in_time(lines, tracer, traced)):
             continue

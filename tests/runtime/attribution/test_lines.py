@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leakcheck
+from leakcheck.runtime.attribution import lines
 from leakcheck.runtime.attribution.lines import LineTracer, culprit
 from leakcheck.runtime.introspection.frames import Site
 
@@ -103,6 +104,26 @@ def test_what_changes_in_a_step_of_our_own_is_no_line_s():
     tracer.stop()
 
     assert list(tracer.credits["rows"].values()) == [1, 1]
+
+
+def test_what_was_read_until_the_budget_was_spent_is_that_of_so_many_steps(monkeypatch):
+    monkeypatch.setattr(lines, "MOST_S", 0.0)
+    monkeypatch.setattr(lines, "_EVENTS_BETWEEN_CHECKS", 60)
+    rows: list[int] = []
+    tracer = LineTracer()
+
+    assert tracer.start()
+    tracer.watch("rows", rows.__len__)
+    for _ in range(50):
+        rows.append(1)
+        with tracer.ours():
+            pass
+    tracer.stop()
+
+    traced_steps, (added,) = tracer.traced_of(50), tracer.credits["rows"].values()
+    assert 0 < traced_steps < 50
+    assert added - 1 <= traced_steps <= added
+    assert LineTracer().traced_of(50) == 50
 
 
 def test_a_generator_that_is_only_resumed_was_not_called():
