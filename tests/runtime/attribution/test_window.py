@@ -389,3 +389,34 @@ def test_weak_references_are_told_where_nothing_is_extended():
     (suspect,), _ = through_a_window(lambda: seen.note(Meter()), growing=("host.heap",))
 
     assert str(suspect.holder).startswith("attribute `Seen.known`")
+
+
+def test_the_values_of_two_variables_are_no_pile_beside_one():
+    kept, rows, scores, count = [], None, None, 0
+
+    def step():
+        nonlocal rows, scores, count
+        kept.append(torch.zeros(4))
+        count += 1
+        if count % 44 == 0:  # early in the window
+            rows, scores = torch.zeros(count, 6), torch.zeros(count, 2)
+
+    suspects, _ = through_a_window(step)
+
+    assert [suspect.holder.name for suspect in suspects] == ["kept"]
+
+
+def test_the_values_of_one_name_in_many_calls_are_a_pile():
+    waiting = []
+
+    def wait():
+        rows = torch.zeros(3, 6)
+        yield rows
+
+    def step():
+        waiting.append(wait())
+        next(waiting[-1])
+
+    suspects, _ = through_a_window(step)
+
+    assert [suspect.what for suspect in suspects if suspect.kind == "tensor"] != []
