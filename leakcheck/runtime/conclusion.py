@@ -39,6 +39,7 @@ MOST_UNSURE = 3.0  # times the low end of an interval, at its high end, for grow
 LEAST_GARBAGE_BYTES = 1 << 20
 LEAST_GARBAGE_PER_STEP = 1 << 9  # bytes; below it nobody minds
 _MADE_BY_OTHERS = {CHILDREN: "children-grow", BLOCKS: "shared-memory-grows"}
+_OF_LIMITS = ("not-full-yet", "goes-on-yet")  # doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def conclude(course: Course, step: int, clock: str, broken: str, ending: Ending)
     others = _of_others(course)
     verdict, reason = _verdict(course, steps, broken, others)
     suspects = told_suspects(course) if verdict == "growing" else ()
-    trends = _trends(course, others)
+    trends = _trends(course, others, reason)
     elapsed_s = watch.elapsed_s
     cost_s = steps * watch.per_step_us / 1e6 + watch.checkpoint_s
     return Report(
@@ -309,11 +310,12 @@ def _held_by(suspects: Iterable[Suspect]) -> Reason | None:
     return None
 
 
-def _trends(course: Course, others: list[Reading]) -> tuple[Trend, ...]:
+def _trends(course: Course, others: list[Reading], reason: Reason | None) -> tuple[Trend, ...]:
     watch = course.loop.watch
     growing = {reading.resource: reading for reading in course.stage.grown}
     pending = [*course.stage.pending, *others]
     doubted = growing.keys() | {reading.resource for reading in pending}
+    doubted |= _doubted_by(course, reason)
     seconds_per_step = watch.quick.seconds_per_step()
     trends = []
     for source in reversed(watch.sources):
@@ -328,6 +330,18 @@ def _trends(course: Course, others: list[Reading]) -> tuple[Trend, ...]:
             room_bytes = _room_bytes(course, resource) if verdict == "growing" else None
             trends.append(as_trend(reading, verdict, seconds_per_step, room_bytes))
     return tuple(trends)
+
+
+def _doubted_by(course: Course, reason: Reason | None) -> set[str]:
+    """Return the resources that a doubt is about: they are not steady."""
+    if reason is None:
+        return set()
+    limited = course.loop.excuses.limited
+    if reason.code in _OF_LIMITS and limited is not None:
+        return set(limited.rates)
+    named = reason.get("resources") or (reason.get("resource"),)
+    names = named if isinstance(named, tuple) else ()
+    return {name for name in names if isinstance(name, str)}
 
 
 def _grows(course: Course, reading: Reading, growing: dict[str, Reading]) -> bool:

@@ -352,8 +352,10 @@ class Calls:
         return "elsewhere" if again or file.loops(node) else "once"
 
     def _loops_of(self, file: File, lines: set[int]) -> list[Loop]:
-        nodes = (file.innermost_at(line) for line in lines)
-        return [loop for node in nodes if node is not None for loop in file.loops(node)]
+        """Return the loops around some lines, and those that they are the heads of."""
+        nodes = [node for line in lines if (node := file.innermost_at(line)) is not None]
+        heads = [node for node in nodes if isinstance(node, LOOPS)]
+        return heads + [loop for node in nodes for loop in file.loops(node)]
 
     def _is_around(self, file: File, lines: set[int]) -> bool:
         """Say whether all of these lines call what has the loop."""

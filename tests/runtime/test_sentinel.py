@@ -49,6 +49,27 @@ def test_a_loop_that_keeps_nothing_is_steady():
     assert report.run.clock == "sentinel.step()"
 
 
+class Bank:
+    def __init__(self):
+        self.kept, self.frozen = [], False
+
+    def add(self):
+        self.kept.append(bytearray(4000))
+        if self.frozen:
+            self.kept = self.kept[-100:]
+
+
+@pytest.mark.parametrize(("frozen", "heap"), [(True, "steady"), (False, "unclear")])
+def test_what_is_not_full_at_the_end_is_not_called_steady(frozen, heap):
+    bank = Bank()
+    bank.frozen = frozen
+
+    report = watched(1200, bank.add)
+
+    verdicts = {trend.resource: trend.verdict for trend in report.trends}
+    assert (report.verdict, verdicts["host.heap"], verdicts["threads"]) == (heap, heap, "steady")
+
+
 def test_a_bounded_buffer_that_filled_is_steady():
     kept: dict[int, bytearray] = {}
     count = iter(range(10**6))

@@ -35,6 +35,24 @@ def test_a_statement_runs_as_often_as_its_loop_turns(place, reach):
     assert [use.reach for use in found if use.role == "take"] == [reach]
 
 
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [
+        ("kept = cycle(rows())\nfor row in kept:  # adds\n    use(row)", "once"),
+        ("kept = cycle(rows())\nwhile use(next(kept)):  # adds\n    pass", "once"),
+        (
+            "for fold in folds:\n    kept = cycle(rows())\n    for row in kept:  # adds\n"
+            "        use(row)",
+            "when a loop turns",
+        ),
+    ],
+)
+def test_the_head_of_a_loop_runs_as_often_as_what_is_in_it(text, reach):
+    found = uses(program_of(text), "kept")
+
+    assert [use.reach for use in found if use.role == "replace"] == [reach]
+
+
 @pytest.mark.parametrize(("place", "reach"), PLACES.items())
 def test_so_does_what_it_calls(place, reach):
     parts = dict.fromkeys(PLACES, "pass") | {place: "empty()"}

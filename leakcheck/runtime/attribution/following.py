@@ -66,6 +66,12 @@ class Retention:
         return self.told.holder.start.kind == "local"
 
     @property
+    def in_variable(self) -> bool:
+        """Whether it is the value of a variable, which has one at a time."""
+        alone = len(self.told.edges) == 1 and not self.tells_limit
+        return alone and self.told.holder.kind in ("global", "local")
+
+    @property
     def outside(self) -> bool:
         """Whether nothing in Python holds it."""
         return self.told.holder.kind == "outside"
@@ -122,12 +128,16 @@ class Follower:
     def pile_up(self, alike: Sequence[Any], target: Any, found: Retention) -> bool:
         """Say whether no container keeps these to a number, `found` of the `target` among them.
 
-        Each may be in a small dictionary of its own, which others hold. What locals alone hold may
-        be of this round of the loop: a longer window tells.
+        Each may be in a small dictionary of its own, which others hold, or in a variable. What
+        locals alone hold may be of this round of the loop: a longer window tells.
         """
+        others = [each for each in (alike[0], alike[-1]) if each is not target]
+        if found.in_variable and others:
+            known = [found, *map(self.follow, others)]
+            variables = {one.told.holder for one in known if one.in_variable}
+            return len(variables) < len(known)
         if found.piles_up or found.bounded is not None or found.in_local:
             return found.piles_up
-        others = [each for each in (alike[0], alike[-1]) if each is not target]
         apart = (found.fixed.isdisjoint(self.follow(other).fixed) for other in others)
         return bool(others) and all(apart)
 

@@ -141,11 +141,11 @@ class Inquest:
         self._tensor_leads(explained)
         for grower in self._growers:
             self._container_lead(grower)
-        if not self.leads:
-            self.leads += self._weak
         if not self.leads and not self.filling.notices and self._gains_bytes():
             for longer in extended:
                 self._extended_lead(longer)
+        if not self.leads:
+            self.leads += self._weak
         if not self.leads and not self.filling.notices:
             # what was searched for in vain before must not cost these their turn
             self._follower.until_s = max(self._follower.until_s, thread_time() + self._search_s / 2)

@@ -1,7 +1,8 @@
 """Is what is added taken out of a pool that only shrinks? `kept.append((pool[i], label))`.
 
 By the source: where a program makes the pool anew without what it took, `pool = [x for x in pool
-if x not in taken]`, no container is seen to become shorter.
+if x not in taken]`, no container is seen to become shorter. Where it takes the place of what it
+adds, `free.remove(i); kept.append(x[i])`, what the pool loses is not what is gained.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from leakcheck.model import Suspect
 from leakcheck.runtime.attribution.names import ADDS, name_of
 from leakcheck.source.tree import LOOPS, File
+from leakcheck.source.words import words
 
 
 def pool_of(suspect: Suspect) -> str:
@@ -21,7 +23,9 @@ def pool_of(suspect: Suspect) -> str:
         file = File(place.path, "".join(linecache.getlines(place.path)))
         added = _added_at(place.line, file.tree)
         pools = (pool for part in added for pool in _sources(part, file.tree))
-        return next((ast.unparse(pool) for pool in pools if _only_shrinks(pool, file)), "")
+        shrinking = (pool for pool in pools if _only_shrinks(pool, file))
+        beside = (pool for pool in _taken_beside(place.line, file) if _is_never_filled(pool, file))
+        return next((ast.unparse(pool) for pool in (*shrinking, *beside)), "")
     return ""
 
 
@@ -83,6 +87,61 @@ def _listed(over: ast.expr) -> Iterator[ast.expr]:
             yield over
         case ast.Call(func=ast.Name(id="enumerate" | "reversed" | "list"), args=[inner, *_]):
             yield from _listed(inner)
+
+
+def _taken_beside(line: int, file: File) -> Iterator[ast.expr]:
+    """Yield what gives up, each time that a line adds, the place of what that adds."""
+    statement = file.innermost_at(line)
+    block = _block_of(statement, file) if isinstance(statement, ast.stmt) else []
+    for part in _added_at(line, file.tree):
+        names = {name_of(each) for each in ast.walk(part) if isinstance(each, ast.Name)}
+        for beside in block:
+            taken = _taken_by(beside)
+            if taken is not None and any(name_of(each) in names for each in taken[1]):
+                yield taken[0]
+
+
+def _block_of(statement: ast.stmt, file: File) -> list[ast.stmt]:
+    """Return the statements that run as often as one does: those of its block."""
+    above = file.above.get(statement)
+    blocks = (getattr(above, name, None) for name in ("body", "orelse", "finalbody"))
+    return next((each for each in blocks if isinstance(each, list) and statement in each), [])
+
+
+def _taken_by(statement: ast.stmt) -> tuple[ast.expr, list[ast.expr]] | None:
+    """Return what a statement takes one element out of, and the names that stand for that one."""
+    take = words("methods", "take")
+    match statement:
+        case ast.Assign(
+            targets=[target], value=ast.Call(func=ast.Attribute(value=pool, attr=method))
+        ):
+            named = list(_parts(target))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=pool, attr=method), args=[one])):
+            named = [one]
+        case ast.Delete(targets=[ast.Subscript(value=pool, slice=one)]):
+            method, named = "pop", [one]
+        case _:
+            return None
+    known = isinstance(pool, (ast.Name, ast.Attribute)) and method in take
+    return (pool, [each for each in named if isinstance(each, ast.Name)]) if known else None
+
+
+def _is_never_filled(pool: ast.expr, file: File) -> bool:
+    """Say whether it is made once, before any loop or with its object, and nothing adds to it."""
+    made = False
+    for node in _alike(pool, file):
+        above = file.above[node]
+        if isinstance(above, ast.Attribute) and above.attr in ADDS:
+            return False
+        if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
+            return False
+        if isinstance(node.ctx, ast.Store) and not _is_cut(file.statement(node), name_of(pool)):
+            function = file.function(node)
+            constructed = function is None or function.name in words("names", "constructors")
+            if file.loops(node) or not (constructed or isinstance(node, ast.Name)):
+                return False
+            made = True
+    return made
 
 
 def _only_shrinks(pool: ast.expr, file: File) -> bool:

@@ -41,6 +41,7 @@ AGREES_FROM = 0.5  # share of the suspected rate that each half of the new steps
 # between collected readings we left up to 30 blocks behind in a half: counters of ours that passed
 # 256, kinds of objects seen for the first time
 OWN_BLOCKS = 40
+STANDS_BELOW = 0.1  # of the suspected rate, from one reading to the next
 STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
@@ -120,13 +121,25 @@ class Confirmation:
     def in_doubt(self, quick: Series) -> list[Reading]:
         """Return what may yet be confirmed if the run ends now: not what was mostly garbage.
 
-        Nor bytes that the `quick` readings since it began show to grow much less.
+        Nor counts that stand, or bytes that the `quick` readings since it began show to grow much
+        less.
         """
         return [
             reading
             for reading in self.suspected
-            if self._is_left(reading) and not self._lags(reading, quick)
+            if self._is_left(reading)
+            if not (self._stands(reading) or self._lags(reading, quick))
         ]
+
+    def _stands(self, reading: Reading) -> bool:
+        """Say whether hardly any more were counted at the last reading, where many were due."""
+        steps, levels = self.taken.column(reading.resource)
+        if len(levels) < 2 or unit_of(reading.resource) == "B" or reading.stairs is not None:
+            return False
+        ours = OWN_BLOCKS if reading.resource == "python.blocks" else 0
+        due = reading.line.per_step * (steps[-1] - steps[-2])
+        gained = levels[-1] - levels[-2] - ours
+        return gained <= STANDS_BELOW * due and AGREES_FROM * due >= max(LEAST_RISEN, ours)
 
     def _lags(self, reading: Reading, quick: Series) -> bool:
         line = fit(*quick.column(reading.resource, after=self.begin))

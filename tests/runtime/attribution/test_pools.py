@@ -81,3 +81,61 @@ class Learner:
 """
 
     assert pool_of(named(source, line=4)) == "self.pool"
+
+
+BY_PLACE = """\
+{made}
+for turn in range(60):
+    for i in pick(free):
+        {taken}
+        kept.append({added})
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "added"),
+    [
+        ("free.remove(i)", "x[i]"),
+        ("free.remove(i)", "ask(x[i])"),
+        ("free.pop(i)", "(x[i], 1)"),
+        ("del free[i]", "x[i]"),
+        ("j = free.pop()", "x[j]"),
+        ("j, _ = free.popitem()", "x[j]"),
+    ],
+)
+def test_a_pool_may_have_the_places_of_what_is_added(named, taken, added):
+    source = BY_PLACE.format(made="free = list(range(99))", taken=taken, added=added)
+
+    assert pool_of(named(source, line=5)) == "free"
+
+
+@pytest.mark.parametrize(
+    ("made", "taken", "added"),
+    [
+        ("free = load()", "free.remove(i)", "x[turn]"),
+        ("free = load()", "free.discard(i)", "x[i]"),  # it may not be there
+        ("free = load()", "free.pop(i, None)", "x[i]"),
+        ("free = load()", "if turn: free.remove(i)", "x[i]"),
+        ("free = load()", "free.remove(i); free.append(i)", "x[i]"),
+        ("free = load()", "free.remove(i); free[i] = i", "x[i]"),
+        ("free = load()", "free = load(); free.remove(i)", "x[i]"),
+        ("from other import free", "free.remove(i)", "x[i]"),
+    ],
+)
+def test_places_that_come_again_or_are_not_taken_each_time_are_no_pool(named, made, taken, added):
+    assert pool_of(named(BY_PLACE.format(made=made, taken=taken, added=added), line=5)) == ""
+
+
+@pytest.mark.parametrize(("refill", "pool"), [("__init__", "self.free"), ("refill", "")])
+def test_a_pool_that_another_method_fills_is_none(named, refill, pool):
+    source = f"""\
+class Learner:
+    def turn(self):
+        for i in self.chosen():
+            self.free.remove(i)
+            self.labelled.append(self.x[i])
+    def {refill}(self):
+        self.free = list(range(99))
+"""
+
+    assert pool_of(named(source, line=5)) == pool

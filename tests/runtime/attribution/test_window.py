@@ -4,6 +4,7 @@ import gc
 import sys
 import weakref
 
+import numpy as np
 import pytest
 import torch
 
@@ -356,3 +357,66 @@ def test_what_a_closure_puts_together_anew_is_told_with_the_line_that_does():
 
     assert str(suspect.holder).startswith("closure cell `seen` of log()")
     assert code_of(suspect) == "seen = (*seen, value)"
+
+
+class Seen:
+    def __init__(self):
+        self.numbers, self.known = np.zeros(0), []
+
+    def add(self, numbers):
+        self.numbers = np.append(self.numbers, numbers)
+
+    def note(self, thing):
+        self.known.append(weakref.ref(thing))
+
+
+def test_an_array_that_is_extended_comes_before_weak_references_beside_it():
+    seen = Seen()
+
+    def step():
+        seen.add(np.zeros(64))
+        seen.note(Meter())
+
+    (suspect,), _ = through_a_window(step, growing=("host.heap",))
+
+    assert str(suspect.holder).startswith("attribute `Seen.numbers`")
+    assert suspect.bytes_per_step == pytest.approx(512, rel=0.1)
+
+
+def test_weak_references_are_told_where_nothing_is_extended():
+    seen = Seen()
+
+    (suspect,), _ = through_a_window(lambda: seen.note(Meter()), growing=("host.heap",))
+
+    assert str(suspect.holder).startswith("attribute `Seen.known`")
+
+
+def test_the_values_of_two_variables_are_no_pile_beside_one():
+    kept, rows, scores, count = [], None, None, 0
+
+    def step():
+        nonlocal rows, scores, count
+        kept.append(torch.zeros(4))
+        count += 1
+        if count % 44 == 0:  # early in the window
+            rows, scores = torch.zeros(count, 6), torch.zeros(count, 2)
+
+    suspects, _ = through_a_window(step)
+
+    assert [suspect.holder.name for suspect in suspects] == ["kept"]
+
+
+def test_the_values_of_one_name_in_many_calls_are_a_pile():
+    waiting = []
+
+    def wait():
+        rows = torch.zeros(3, 6)
+        yield rows
+
+    def step():
+        waiting.append(wait())
+        next(waiting[-1])
+
+    suspects, _ = through_a_window(step)
+
+    assert [suspect.what for suspect in suspects if suspect.kind == "tensor"] != []

@@ -168,6 +168,31 @@ def test_a_heap_that_stood_still_since_it_was_suspected_is_not_in_doubt():
     assert in_doubt(level, level + 10 * 4096) == []
 
 
+@pytest.mark.parametrize(
+    ("level", "found"),
+    [
+        (lambda step: 2 * min(step, 300), []),  # a memo that has every key
+        (lambda step: 2 * step, ["tensors"]),
+        (lambda step: 140 + 2 * (step - 70) // 3, ["tensors"]),  # slower, and it goes on
+    ],
+)
+def test_a_count_that_stands_between_two_collections_is_not_in_doubt(level, found):
+    cut_off = confirmed(level, length=2000, until=70 + 2000)
+
+    assert [one.resource for one in cut_off.in_doubt(UNREAD)] == found
+
+
+def test_of_a_count_that_rises_seldom_a_short_rest_says_nothing():
+    seldom = Reading(
+        "tensors", STEPS, [s // 30 for s in STEPS], fit(STEPS, [s / 30 for s in STEPS])
+    )
+    confirmation = Confirmation([seldom], 70, 100)
+    for step in (70, 120):
+        confirmation.taken.append(step, 0.0, {"tensors": 2})
+
+    assert confirmation.in_doubt(UNREAD) == [seldom]
+
+
 def test_a_heap_that_gains_much_less_between_two_collections_is_not_in_doubt():
     def in_doubt(per_step: int) -> list[Reading]:
         quick = Series(64)
