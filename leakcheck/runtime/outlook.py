@@ -142,13 +142,11 @@ class Case:
 
 def may_relieve(use: Use) -> bool:
     """Say whether a use may yet take something away from what grows."""
-    if use.role not in RELIEVES or (use.sure and use.ran >= FEWEST_RUNS):
+    if use.role not in RELIEVES or use.barred or (use.sure and use.ran >= FEWEST_RUNS):
         return False
     made = use.guard.kind == "new" and use.role == "replace"
     if made or use.guard.kind == "missing" or (use.guard.n or 0) > MOST_HELD:
         return False
-    if use.guard.kind == "same" and use.asked and not use.ran:
-        return False  # it was asked, and is the same at each step
     rare = use.reach in ("once", "never called", "only in an except handler")
     return not rare or (use.ran > 0 and use.reach != "once")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -115,9 +115,21 @@ class Guards:
 
         `outside`: that call is still running, so that what was asked before it is not asked again.
         """
+        return strongest(self._each(file, node, mention, outside=outside))
+
+    def bars(self, mention: Mention, visits: Mapping[tuple[str, int], int]) -> bool:
+        """Say whether a condition was asked that is the same at each step.
+
+        What did not run behind it never will.
+        """
+        each = self._each(mention.file, mention.node, mention)
+        return any(one.kind == "same" and visits.get((one.path, one.line)) for one in each)
+
+    def _each(
+        self, file: File, node: ast.AST, mention: Mention, *, outside: bool = False
+    ) -> Iterator[Guard]:
         subject = _Subject(self, file, mention)
-        asked = conditions(file, node, outside=outside)
-        return strongest(subject.classified(each) for each in asked)
+        return (subject.classified(one) for one in conditions(file, node, outside=outside))
 
 
 def strongest(guards: Iterable[Guard]) -> Guard:

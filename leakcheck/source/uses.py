@@ -27,7 +27,7 @@ class Use:
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
     how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
     entry, the one of a key that varies; `after`: all of it is asked for after a loop that ends;
-    `gathers`: and joined or saved.
+    `gathers`: and joined or saved; `barred`: it is behind a condition that never comes to hold.
     """
 
     role: Role
@@ -43,6 +43,7 @@ class Use:
     by_key: bool = False
     after: bool = False
     gathers: bool = False
+    barred: bool = False
 
 
 def uses_of(program: ProgramTexts, held: Held, visits: Visits = UNSEEN) -> tuple[Use, ...]:
@@ -108,6 +109,8 @@ class _Reader:
             # its length is not that of an element
             found = replace(found, n=None, limit="")
         reach = self._reach(mention, act)
+        ran = self.visits.get(at, 0)
+        barred = act.role in RELIEVES and not ran and self.guards.bars(mention, self.visits)
         after = act.whole and self.calls.come_to_an_end() and self._is_used_after(file, node)
         return Use(
             act.role,
@@ -117,11 +120,12 @@ class _Reader:
             _first_line(statement),
             self._is_sure(mention, act) and _is_alone(file, node, statement),
             act.detached,
-            self.visits.get(at, 0),
+            ran,
             self.visits.get((found.path, found.line), 0),
             act.by_key,
             after,
             after and act.gathers,
+            barred,
         )
 
     def _is_used_after(self, file: File, node: ast.expr) -> bool:

@@ -163,6 +163,37 @@ def test_a_condition_that_is_the_same_at_each_step_does_not_cease_to_hold(text, 
     assert [use.guard.kind for use in found if use.role == "add"] == [kind]
 
 
+CUTS = """
+class Bank:
+    def __init__(self, frozen=False):
+        self.kept, self.frozen = [], frozen
+
+    def note(self, x):
+        self.kept.append(x)  # adds
+        if {condition}:
+            self.kept = self.kept[-512:]
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "seen", "barred"),
+    [
+        ("self.frozen", [7, 8], True),
+        ("not self.frozen and len(self.kept) > 512", [7, 8], False),
+        ("self.frozen", [7, 8, 9], False),
+        ("self.frozen", [7], False),
+        ("self.thawed", [7, 8], False),
+    ],
+)
+def test_what_did_not_run_where_a_condition_never_changes_is_barred(condition, seen, barred):
+    program = program_of(CUTS.format(condition=condition))
+    visits = {("train.py", line): 40 for line in seen}
+
+    found = uses_of(program, held(program, "Bank.kept"), visits)
+
+    assert [use.barred for use in found if use.role == "cut"] == [barred]
+
+
 ENDS = """
 def train(quiet=False):
     limit = 900
