@@ -33,6 +33,7 @@ _CLASSES: dict[Kind, tuple[tuple[str, str], ...]] = {
         ("selectors", "_BaseSelectorImpl"),
     ),
 }
+_RUNNING = "threading._active"  # where threads that run are filed
 DEEPEST = 4  # from an executor through its dictionary to the set of its threads
 MOST_PARTS = 200  # of one object that are looked at
 _OWNERS: dict[Kind, tuple[Kind, ...]] = {  # whose they may be
@@ -61,7 +62,7 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
     """Tell leads as what they stand for if that grows, by `growing`, and join line and holder."""
     told = [_as_owners(_named(lead, growing), growing) for lead in leads]
     if "threads" in growing and any(lead.kind == "threads" for lead in told):
-        told = [lead for lead in told if lead.told.trace.root != OUTSIDE]  # what they work with
+        told = [lead for lead in told if not _is_of_threads(lead)]
     with_tensors = any(lead.kind == "tensor" and "descriptors" in lead.resources for lead in told)
     if with_tensors:
         told = [lead for lead in told if lead.kind != "descriptors" or lead.told.holder]
@@ -74,6 +75,14 @@ def as_counted(leads: Iterable[Lead], growing: Mapping[str, float]) -> list[Lead
             told[told.index(held[0])] = _joined(added[0], held[0])
             told.remove(added[0])
     return told
+
+
+def _is_of_threads(lead: Lead) -> bool:
+    """Say whether it is what running threads work with: it goes when they end."""
+    start, trace = lead.told.holder.start, lead.told.trace
+    running = start.kind == "global" and start.qualified == _RUNNING
+    of_each = running and lead.kind != "threads" and any(one.suspect for one in trace.links[:1])
+    return trace.root == OUTSIDE or of_each
 
 
 def _named(lead: Lead, growing: Mapping[str, float]) -> Lead:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakcheck.model import LeakTrace
+from leakcheck.model import LeakTrace, Link
 from leakcheck.runtime.attribution.resources import as_counted, resources_in
 from leakcheck.runtime.attribution.suspects import Lead
 from leakcheck.runtime.attribution.trace import OUTSIDE, Told
@@ -29,6 +29,13 @@ def held(*resources) -> Lead:
     """Return the lead of objects that a global holds."""
     found = frozenset(resources)
     return Lead("object", "dict of X", KEPT, HELD_AT, objects_per_step=0.21, resources=found)
+
+
+def kept_by_one(*, suspect: bool) -> Lead:
+    """Return the lead of tensors in threads, of each if there are ever more of these."""
+    running = "global `threading._active`"
+    trace = LeakTrace(running, (Link("[x]", "Thread", suspect=suspect), Link("._args", "tuple")))
+    return Lead("tensor", "Tensor (8)", Told(trace, held_by(running), False))
 
 
 def a_child() -> subprocess.Popen:
@@ -128,6 +135,8 @@ def test_what_threads_work_with_is_theirs():
 
     assert as_counted([batch, threads], {"threads": 0.1}) == [threads]
     assert as_counted([batch], {"threads": 0.1}) == [batch]
+    for suspect, told in ((True, [threads]), (False, [kept_by_one(suspect=False), threads])):
+        assert as_counted([kept_by_one(suspect=suspect), threads], {"threads": 0.1}) == told
     assert as_counted([batch, threads], {"tensors": 0.1}) == [batch, threads]
 
 
