@@ -96,7 +96,7 @@ class Constants:
         stores = [each for each in stores if file.scope(each) is scope]
         if scope is file.tree:
             beside = [each for each in stores if file.loops(each) or file.function(each)]
-            return len(stores) == 1 and not beside
+            return len(stores) == 1 and not beside and not self._is_set_elsewhere(name.id)
         loops = file.loops(name)
         if not isinstance(scope, FUNCTIONS) or not loops or file.function(name) is not scope:
             return False
@@ -113,8 +113,20 @@ class Constants:
         stores = [(f, each) for f, each in named if _is_store(each)]
         if owner.id == "self":
             makers = {getattr(f.function(each), "name", "") for f, each in stores}
-            return bool(makers) and makers <= words("names", "constructors")
-        return not stores and bool(_settings(file, owner))
+            made = bool(makers) and makers <= words("names", "constructors")
+            return made and not self._is_set_by_text(name)
+        return bool(_settings(file, owner)) and not self._is_set_elsewhere(name)
+
+    def _is_set_elsewhere(self, name: str) -> bool:
+        """Say whether something is set through an object or a module: `config.keep = False`."""
+        named = (each for file in self.program.files(name) for each in file.named(name))
+        return any(map(_is_store, named)) or self._is_set_by_text(name)
+
+    def _is_set_by_text(self, name: str) -> bool:
+        """Say whether an attribute of a name, or of any, is set by `setattr`."""
+        calls = (call for file in self.program.files("setattr") for call in file.calls("setattr"))
+        texts = (call.args[1] if len(call.args) > 1 else None for call in calls)
+        return any(not isinstance(one, ast.Constant) or one.value == name for one in texts)
 
 
 def _is_store(node: ast.AST) -> bool:
