@@ -215,7 +215,7 @@ _SENTENCES: dict[HolderKind, str] = {
     "gradient": "gradient of a parameter",
     "suspended": "suspended {0.function}()",
     "traceback": "local {0.name} of {0.function}(), kept by a traceback",
-    "inside": "a {0.owner}",
+    "inside": "a `{0.owner}` object",
     "exits": "functions registered with `{0.name}`",
     "graph hook": "hook {0.name}() of a Node of the autograd graph",
 }

@@ -18,7 +18,7 @@ _FORMS = (
     (r"suspended (?P<function>\w+)\(\)", "suspended"),
     (r"functions registered with `(?P<name>\w+)`", "exits"),
     (r"hook (?P<name>[\w<>]+)\(\) of a Node of the autograd graph", "graph hook"),
-    (r"a (?P<owner>\w+)", "inside"),
+    (r"a `(?P<owner>\w+)` object", "inside"),
 )
 
 
