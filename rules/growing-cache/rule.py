@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
@@ -40,8 +41,17 @@ class GrowingCache(Rule):
         for memo in memos.memos(module):
             if not growth.bounded(module, memo.name):
                 yield self.hit(
-                    memo.node, f"`{memo.name}` keeps an entry for every {memo.key} it ever saw"
+                    memo.node,
+                    f"`{memo.name}` keeps an entry for every {memo.key} it ever saw",
+                    confidence="low" if _keeps_text(module, memo) else "high",
                 )
+
+
+def _keeps_text(module: Module, memo: memos.Memo) -> bool:
+    """Whether an entry is a word for a word, as tokenizers keep them."""
+    facts, line = module.facts.facts, module.location(memo.node).line
+    kept = [use for use in (*facts.uses, *facts.local_uses) if use.at.line == line]
+    return any(use.role == "slot" and is_text(facts, use) for use in kept)
 
 
 def _may_outlive(outline: ast.Module, holder: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.numbers import is_number, names_number
 from leakcheck.static.facts.runs import is_made_per_call
+from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -40,7 +41,7 @@ class KeyedStateNeverDropped(Rule):
                     yield self.hit(
                         first.at,
                         f"`self.{name}` keeps an entry for every key it ever saw",
-                        confidence="medium",
+                        confidence="low" if is_text(linked.facts, first) else "medium",
                     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.runs import is_made_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, hooks, switches
 from leakcheck.static.rule import Hit, Rule
@@ -34,8 +35,12 @@ class TensorHookCycle(Rule):
             if call.func.attr.value == "register_hook" and _is_parameter(module, call.func.value):
                 continue
             if _reached_from_self(module, call, call.func.value):
+                owner = module.member_of(call)
+                once = owner is not None and is_made_once(owner)
                 yield self.hit(
-                    call, "the hook holds the object, and the object the hooked tensor: not freed"
+                    call,
+                    "the hook holds the object, and the object the hooked tensor: not freed",
+                    confidence="low" if once else "high",
                 )
 
 
