@@ -1,5 +1,7 @@
 """Near misses are unmarked."""
 
+import io
+
 import torch
 
 
@@ -120,3 +122,21 @@ def seeds(rng_checkpoint, model_checkpoint):
     states = torch.load(rng_checkpoint)
     torch.set_rng_state(states["cpu"])
     return torch.load(model_checkpoint)  # leak: load-without-map-location
+
+
+def where_it_is_told_or_the_model_is(model, path, place=None):
+    device = place if place is not None else model.device
+    model.load_state_dict(torch.load(path, map_location=device))
+
+
+def where_nobody_says(model, path, place):
+    device = None if place else "cpu"
+    model.load_state_dict(torch.load(path, map_location=device))  # leak: load-without-map-location
+
+
+def twice(model, checkpoint):
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
+    buffer.seek(0)
+    checkpoint = torch.load(buffer)  # a copy of what is there anyway
+    return checkpoint["model"]

@@ -32,7 +32,7 @@ class LoadWithoutMapLocation(Rule):
             place = shape.keyword_value(call, "map_location", 1)
             absent = place is None or _says_none(place) or _none_or_cpu(module, place)
             starred = any(arg.star for arg in call.args)
-            if not absent or starred or _is_one_of_two(module, call):
+            if not absent or starred or _is_one_of_two(module, call) or _is_copy(module, call):
                 continue
             evidence = _handed_back(module, call)
             restored = _restores(module, call) or _is_named_checkpoint(module, call)
@@ -62,11 +62,25 @@ def _is_one_of_two(module: Module, call: cst.Call) -> bool:
     return False
 
 
+def _is_copy(module: Module, call: cst.Call) -> bool:
+    """Whether the function itself has just saved it to the same place, to have it twice."""
+    function, source = module.function_of(call), dotted(call.args[0].value) if call.args else ""
+    saved = (each for each in module.calls_of("torch.save") if len(each.args) > 1)
+    return bool(source) and any(
+        dotted(each.args[1].value) == source and module.function_of(each) is function
+        for each in saved
+    )
+
+
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 
 
 def _says_none(value: cst.BaseExpression) -> bool:
-    return any(isinstance(node, cst.Name) and node.value == "None" for node in walk(value))
+    """`None`, `None if cuda else "cpu"`, not `place if place is not None else device`."""
+    match value:
+        case cst.IfExp(body=body, orelse=orelse):
+            return _says_none(body) or _says_none(orelse)
+    return dotted(value) == "None"
 
 
 def _none_or_cpu(module: Module, place: cst.BaseExpression) -> bool:
