@@ -54,7 +54,15 @@ def _is_lost(linked: Linked, call: Call) -> bool:
         return (
             not call.arguments and not own and receiver.kind == "name" and _is_tensor(linked, call)
         )
-    return call.method in _MOVES and _is_tensor(linked, call)
+    return call.method in _MOVES and _is_tensor(linked, call) and not _is_so_already(linked, call)
+
+
+def _is_so_already(linked: Linked, call: Call) -> bool:
+    """Whether the tensor was made as it is asked to be: `torch.zeros(n, dtype=x.dtype)`."""
+    wanted = [given.value for given in call.arguments]
+    name = call.receiver.text if call.receiver is not None else ""
+    made = [each for each in linked.facts.calls_in(call.function) if each.bound == name]
+    return len(wanted) == 1 and any(wanted[0] == g.value for m in made for g in m.arguments)
 
 
 def _is_tensor(linked: Linked, call: Call) -> bool:
