@@ -496,3 +496,17 @@ def compared(model, loader, path):
     for batch in loader:
         print(model(batch).mean())  # leak: evaluation-without-no-grad
     torch.onnx.export(model, torch.randn(1, 3, 32, 32), path)
+
+
+def field_of_the_output(model, scheduler, latents, embeds):
+    for step in range(10):
+        noise = model(latents, embeds).sample  # a field, and no draw from a distribution
+        kept = scheduler.step(noise)
+    return kept
+
+
+def drawn_from_the_output(model, scheduler, latents, embeds):
+    for step in range(10):
+        noise = model(latents, embeds).sample()  # leak: evaluation-without-no-grad
+        kept = scheduler.step(noise)
+    return kept
