@@ -10,6 +10,7 @@ import pytest
 from leakcheck.static import registry
 from leakcheck.static.checker import Checker, Settings
 from leakcheck.static.engine import check_source
+from leakcheck.static.project import Project
 from leakcheck.static.select import Layer
 
 
@@ -164,6 +165,35 @@ TWINS = {
         "text.lower()",
         "self.model(text)",
     ),
+    "a key that is made of a few": Twins(
+        "LK315",
+        """
+    class Store:
+        def __init__(self):
+            self._tables_cache = {}
+        def ask(self, height, width, request):
+            table_key = f"{height}_{LINE}"
+            self._tables_cache[table_key] = self.table(height, width)
+            return self._tables_cache[table_key]
+""",
+        "width",
+        "request.request_id",
+    ),
+    "a cached method of an object of the module's": Twins(
+        "LK301",
+        """
+    from functools import cache
+
+    class Kernel:
+        @cache
+        def check(self):
+            return find(self.name)
+
+    LINE
+""",
+        "kernel = Kernel()",
+        "",
+    ),
 }
 
 
@@ -182,6 +212,31 @@ def test_what_is_known_to_matter_is_not(case):
     (found,) = confidence(case.code, case.source.replace("LINE", case.told.strip("\n")))
 
     assert found in ("medium", "high")
+
+
+@pytest.mark.parametrize(
+    ("importer", "said"),
+    [
+        ("from pkg.fast import run\n", "low"),  # the frames of modules, whose names stay anyway
+        ("def work(model):\n    from pkg.fast import run\n    return run(model)\n", "high"),
+        ("", "high"),
+    ],
+)
+def test_a_kept_import_error_matters_where_a_function_imports_the_module(importer, said):
+    source = dedent("""
+        import torch
+        failed = None
+        try:
+            import triton
+        except ImportError as error:
+            failed = error
+    """)
+    project = Project({"pkg/__init__.py": "", "pkg/fast.py": source, "pkg/user.py": importer})
+    (rule,) = (each for each in registry.builtin_rules() if each.code == "LK306")
+
+    found = check_source(source, "pkg/fast.py", [rule], project)
+
+    assert [each.confidence for each in found] == [said]
 
 
 @pytest.mark.parametrize(
