@@ -62,3 +62,15 @@ def of_its_own_type(query):
     mask.to(query.dtype)  # it is so already
     mask.to(query.device)  # leak: result-thrown-away
     return mask
+
+
+class OnTheHost(torch.nn.Module):
+    def __init__(self, embeddings):
+        super().__init__()
+        self.word_embedding = torch.nn.Embedding(8, 4)
+        self.known = embeddings
+
+    def move(self, host):
+        self.word_embedding.to(host)  # a module moves itself
+        embeddings = torch.cat(self.known)
+        embeddings.to(host)  # leak: result-thrown-away

@@ -72,7 +72,10 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     if any(b.value.text.startswith(_MAKERS) for b in here):
         return True
     beside = linked.facts.calls_in(call.function)
-    made = [each for each in beside if each.bound == name]
+    around = linked.class_around(call) if name.startswith("self.") else None
+    methods = set(around.facts.methods.values()) if around is not None else set()
+    everywhere = (*beside, *(c for c in linked.facts.calls if c.function in methods))
+    made = [each for each in everywhere if each.bound == name]
     if any(_is_module(linked, each) or _TOKENIZES.search(each.spelled) for each in made):
         return False  # of modules, and of a tokenizer's batch, to() changes the very one
     if any(each.spelled == "isinstance" and _asks_kind(each, name) for each in beside):
