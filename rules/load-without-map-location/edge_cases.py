@@ -3,6 +3,7 @@
 import io
 
 import torch
+from apex import amp
 
 
 def average(paths):
@@ -140,3 +141,8 @@ def twice(model, checkpoint):
     buffer.seek(0)
     checkpoint = torch.load(buffer)  # a copy of what is there anyway
     return checkpoint["model"]
+
+
+def of_a_library(path, model):
+    amp.load_state_dict(torch.load(path))  # its own few numbers
+    model.load_state_dict(torch.load(path))  # leak: load-without-map-location

@@ -127,7 +127,7 @@ def _restores(module: Module, call: cst.Call) -> bool:
         return True
     for above in module.ancestors(call):
         if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
-            return not _is_light(above)
+            return not _is_light(above) and not module.qualified(above.func)
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             break
     function = module.function_of(call)
