@@ -40,7 +40,9 @@ ONE_FOR_A_TRAINER = """
     class Recipe:
         def setup(self):
             self.manager = make()
-        def train(self): ...
+            self.loss = Loss()
+        def run(self):
+            self.loss().backward()
 """
 TWINS = {
     "methods given to a base": Twins(
@@ -55,7 +57,10 @@ TWINS = {
 """,
     ),
     "methods given to a base by what a layer holds": Twins(
-        "LK209", BASE_KEEPS_METHODS, ONE_FOR_A_TRAINER, ONE_FOR_A_TRAINER.replace("train", "ask")
+        "LK209",
+        BASE_KEEPS_METHODS,
+        ONE_FOR_A_TRAINER,
+        ONE_FOR_A_TRAINER.replace("backward", "item"),
     ),
     "hooks on a foreign module": Twins(
         "LK201",
@@ -178,6 +183,20 @@ TWINS = {
 """,
         "width",
         "request.request_id",
+    ),
+    "a key that a method makes": Twins(
+        "LK315",
+        """
+    class Store:
+        def __init__(self):
+            self._tables_cache = {}
+        def ask(self, step):
+            table_key = LINE
+            self._tables_cache[table_key] = self.table(step)
+            return self._tables_cache[table_key]
+""",
+        "self.key_of(step)",
+        "step",
     ),
     "a cached method of an object of the module's": Twins(
         "LK301",

@@ -31,10 +31,14 @@ def parts_of_key(facts: FileFacts, key: Expr, function: int) -> list[Expr]:
     """Return what a key is put together from: it is as varied as they are, whatever its name.
 
     `key = (rate, order)` and `key = f"{height}_{width}"` are of a few, `key = (request.id, 1)` not.
+    Of what a method of the object makes, `key = self.key_of(step)`, it is not known.
     """
     made = [b.value for b in facts.bindings if (b.name, b.function) == (key.text, function)]
-    whole = all(each.kind == "other" and each.names for each in made)
-    return made if key.kind == "name" and made and whole else [key]
+    if key.kind != "name" or not made:
+        return [key]
+    if all(each.kind == "call" and each.text.startswith("self.") for each in made):
+        return []
+    return made if all(each.kind == "other" and each.names for each in made) else [key]
 
 
 def one_of_many(key: Expr) -> bool:

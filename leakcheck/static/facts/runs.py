@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
-from leakcheck.static.facts.passes import is_differentiated, trains
+from leakcheck.static.facts.passes import is_differentiated
 from leakcheck.static.facts.targets import may_mean
 
 
@@ -72,10 +72,19 @@ _DEEPEST_MAKER = 3
 
 
 def _trains(member: Member) -> bool:
-    """Whether a class is what a training is run by: a program has one."""
-    methods = [each for kin in member.file.lineage(member) for _, each in kin.methods()]
-    by_hand = any(trains(each.name) for each in methods)
-    return by_hand or (any(map(is_differentiated, methods)) and not member.file.is_module(member))
+    """Whether a class is what a training is run by, of which a program has one.
+
+    It calls backward, or has a method whose result a framework differentiates.
+    """
+    if member.file.is_module(member):
+        return False
+    for kin in member.file.lineage(member):
+        calls = (call for index, _ in kin.methods() for call in kin.file.facts.calls_in(index))
+        if any(call.method == "backward" for call in calls):
+            return True
+        if any(is_differentiated(function) for _, function in kin.methods()):
+            return True
+    return False
 
 
 def _names_of(member: Member) -> set[str]:
