@@ -527,9 +527,8 @@ class Sampler:
     def fit_again(self, loader):
         found = []
         for batch in loader:
-            found.append(
-                self.model(batch).detach().cpu().numpy()
-            )  # leak: evaluation-without-no-grad
+            out = self.model(batch)  # leak: evaluation-without-no-grad
+            found.append(out.detach().cpu().numpy())
         return found
 
 
