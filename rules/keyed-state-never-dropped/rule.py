@@ -73,7 +73,7 @@ def _from_data(name: str, key: Expr) -> bool:
 def _matters(facts: FileFacts, name: str, use: AttributeEffect) -> bool:
     """Whether it is more than text that is kept, and the parts of the key are of many as well."""
     parts = parts_of_key(facts, use.key, use.function) if use.key is not None else []
-    return not is_text(facts, use) and any(_from_data(name, part) for part in parts)
+    return not is_text(facts, use) and any(map(one_of_many, parts))
 
 
 def _is_setting(word: str) -> bool:
