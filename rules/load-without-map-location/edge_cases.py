@@ -143,6 +143,13 @@ def twice(model, checkpoint):
     return checkpoint["model"]
 
 
+def the_best_again(model, path, epochs):
+    for epoch in range(epochs):
+        if model.fit(epoch):
+            torch.save(model.state_dict(), path)
+    model.load_state_dict(torch.load(path))  # leak: load-without-map-location
+
+
 def of_a_library(path, model):
     amp.load_state_dict(torch.load(path))  # its own few numbers
     model.load_state_dict(torch.load(path))  # leak: load-without-map-location

@@ -63,12 +63,19 @@ def _is_one_of_two(module: Module, call: cst.Call) -> bool:
 
 
 def _is_copy(module: Module, call: cst.Call) -> bool:
-    """Whether the function itself has just saved it to the same place, to have it twice."""
+    """Whether the function itself has just saved it to the same buffer, to have it twice.
+
+    A file is read anew because the one that was in memory has changed.
+    """
     function, source = module.function_of(call), dotted(call.args[0].value) if call.args else ""
-    saved = (each for each in module.calls_of("torch.save") if len(each.args) > 1)
-    return bool(source) and any(
-        dotted(each.args[1].value) == source and module.function_of(each) is function
-        for each in saved
+    filled = any(
+        len(each.args) > 1 and dotted(each.args[1].value) == source
+        for each in module.calls_of("torch.save")
+        if module.function_of(each) is function
+    )
+    return filled and any(
+        shape.binds(node, source) and "BytesIO" in module.code(node)
+        for node in shape.own_nodes(function or module.tree)
     )
 
 
