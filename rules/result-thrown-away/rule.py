@@ -58,11 +58,12 @@ def _is_lost(linked: Linked, call: Call) -> bool:
 
 
 def _is_so_already(linked: Linked, call: Call) -> bool:
-    """Whether the tensor was made as it is asked to be: `torch.zeros(n, dtype=x.dtype)`."""
+    """Whether the tensor is always made as it is asked to be: `torch.zeros(n, dtype=x.dtype)`."""
     wanted = [given.value for given in call.arguments]
     name = call.receiver.text if call.receiver is not None else ""
     made = [each for each in linked.facts.calls_in(call.function) if each.bound == name]
-    return len(wanted) == 1 and any(wanted[0] == g.value for m in made for g in m.arguments)
+    given = [[argument.value for argument in each.arguments] for each in made]
+    return len(wanted) == 1 and bool(given) and all(wanted[0] in values for values in given)
 
 
 def _is_tensor(linked: Linked, call: Call) -> bool:
