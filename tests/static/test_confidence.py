@@ -162,13 +162,13 @@ TWINS = {
     class Store:
         def __init__(self):
             self._cache = {}
-        def ask(self, text):
+        def ask(self, prompt):
             found = LINE
-            self._cache[text] = found
+            self._cache[prompt] = found
             return found
 """,
-        "text.lower()",
-        "self.model(text)",
+        "prompt.lower()",
+        "self.model(prompt)",
     ),
     "a key that is made of a few": Twins(
         "LK315",
@@ -190,13 +190,13 @@ TWINS = {
     class Store:
         def __init__(self):
             self._tables_cache = {}
-        def ask(self, step):
+        def ask(self, request):
             table_key = LINE
-            self._tables_cache[table_key] = self.table(step)
+            self._tables_cache[table_key] = self.table(request)
             return self._tables_cache[table_key]
 """,
-        "self.key_of(step)",
-        "step",
+        "self.key_of(request)",
+        "request.request_id",
     ),
     "a cached method of an object of the module's": Twins(
         "LK301",

@@ -38,7 +38,7 @@ def parts_of_key(facts: FileFacts, key: Expr, function: int) -> list[Expr]:
         return [key]
     if all(each.kind == "call" and each.text.startswith("self.") for each in made):
         return []
-    return made if all(each.kind == "other" and each.names for each in made) else [key]
+    return made if all(each.kind == "name" or each.names for each in made) else [key]
 
 
 def one_of_many(key: Expr) -> bool:
