@@ -71,9 +71,10 @@ def _from_data(name: str, key: Expr) -> bool:
 
 
 def _matters(facts: FileFacts, name: str, use: AttributeEffect) -> bool:
-    """Whether it is more than text that is kept, and the parts of the key are of many as well."""
-    parts = parts_of_key(facts, use.key, use.function) if use.key is not None else []
-    return not is_text(facts, use) and any(map(one_of_many, parts))
+    """Whether it is more than text that is kept, and the key, or a part of it, is of many."""
+    if use.key is None or is_text(facts, use):
+        return False
+    return any(map(one_of_many, (use.key, *parts_of_key(facts, use.key, use.function))))
 
 
 def _is_setting(word: str) -> bool:
