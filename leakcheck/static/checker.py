@@ -16,7 +16,7 @@ from leakcheck.static.fix import Fixed, fix_text
 from leakcheck.static.notebook import Notebook, in_cells, python_of, read_notebook
 from leakcheck.static.registry import builtin_rule_set, load_rules
 from leakcheck.static.rule import Rule
-from leakcheck.static.select import Layer, choose, names_of, slugs_named
+from leakcheck.static.select import Layer, asked_for, choose, names_of, slugs_named
 from leakcheck.static.suppress import UnusedSuppression, add_ignores, suppress
 from leakcheck.static.workspace import Workspace, digest_of
 
@@ -63,6 +63,7 @@ class Checker:
         self.rules = all_rules(settings.rule_sets)
         self.slugs = names_of(self.rules)
         self.chosen = choose(self.rules, settings.layers)
+        self._asked = asked_for(self.rules, settings.layers)
         self.workspace = Workspace()
         self._root = absolute(settings.root)
         self._cached = settings.cache_dir is not None
@@ -99,12 +100,17 @@ class Checker:
         findings: tuple[Finding, ...] = ()
         if any(word in python for rule in rules for word in rule.words):
             try:
-                findings = engine.check_source(python, shown, rules, self.workspace)
+                found = engine.check_source(python, shown, rules, self.workspace)
+                findings = tuple(each for each in found if self._is_told(each))
             finally:
                 self.workspace.trim()
         elif syntax.outline(python) is None:
             syntax.parse(python)  # no rule has a say; but a file that is no Python is to be named
         return suppress(shown, python, findings, self.slugs, active)
+
+    def _is_told(self, finding: Finding) -> bool:
+        """Whether it is known to matter, or somebody wants to hear of whatever its rule finds."""
+        return finding.confidence != "low" or finding.rule in self._asked
 
     def fix(self, path: Path, *, unsafe: bool) -> Rewritten | None:
         """Fix what can be fixed, each fix proved; None when nothing can."""
@@ -149,7 +155,8 @@ class Checker:
 
     @cached_property
     def _digest(self) -> str:
-        return rules_digest(self.chosen, self._rule_sets)
+        asked = (f"all of {slug}" for slug in self._asked)
+        return rules_digest({*self.chosen, *asked}, self._rule_sets)
 
     def _acceptable(self, text: str, path: Path) -> tuple[Finding, ...]:
         findings = self.check_text(text, path)

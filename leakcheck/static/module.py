@@ -17,7 +17,7 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 from leakcheck.model import Edit, Location
 from leakcheck.static import syntax
 from leakcheck.static.facts.extract import extract
-from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import FileFacts, Span
 from leakcheck.static.facts.nodes import located
 from leakcheck.static.fix import split_lines
@@ -135,6 +135,12 @@ class Module:
     def class_of(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """Return the class around the node, through any functions between them."""
         return self.enclosing(node, cst.ClassDef)
+
+    def member_of(self, node: cst.CSTNode) -> Member | None:
+        """Return the class around the node with its place in the project."""
+        owner = self.class_of(node)
+        known = self.facts.facts.class_named(owner.name.value) if owner is not None else None
+        return Member(self.facts, known) if known is not None else None
 
     def loop_of(self, node: cst.CSTNode) -> LoopNode | None:
         """Return the innermost loop of the same function that runs the node at each turn."""

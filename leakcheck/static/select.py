@@ -31,7 +31,17 @@ def choose(rules: Collection[type[Rule]], layers: Sequence[Layer]) -> frozenset[
 
     Raises UsageError for a name that is no rule, with the nearest that is one.
     """
-    chosen = {rule.slug for rule in rules if rule.default}
+    return _follow(layers, rules, {rule.slug for rule in rules if rule.default})
+
+
+def asked_for(rules: Collection[type[Rule]], layers: Sequence[Layer]) -> frozenset[str]:
+    """Return the slugs of the rules that somebody chose: these tell what may not matter as well."""
+    return _follow(layers, rules, set())
+
+
+def _follow(
+    layers: Sequence[Layer], rules: Collection[type[Rule]], chosen: set[str]
+) -> frozenset[str]:
     for layer in layers:
         if layer.select is not None:
             chosen = set(slugs_named(layer.select, rules))

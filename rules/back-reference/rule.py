@@ -37,7 +37,7 @@ class BackReference(Rule):
                 yield self.hit(
                     call.at,
                     f"`{call.bound}` holds `{holder}`, which holds it",
-                    confidence="medium",
+                    confidence="medium" if holder == "self" else "low",  # nobody knows what that is
                     evidence=(Evidence(place, "kept", f"self.{kept[1].name}"),) if place else (),
                 )
         for use in facts.uses:
@@ -47,8 +47,11 @@ class BackReference(Rule):
                 and _is_worth_it(linked, use.function)
                 and not _is_broken(linked, f"{use.holder}.{use.name}")
             ):
+                known = _is_bound_here(linked, use.holder)
                 yield self.hit(
-                    use.at, f"`{use.holder}` holds self, which holds it", confidence="medium"
+                    use.at,
+                    f"`{use.holder}` holds self, which holds it",
+                    confidence="medium" if known else "low",
                 )
 
 
@@ -107,6 +110,12 @@ def _deletions(linked: Linked) -> Iterator[tuple[FileFacts, Call]]:
 
 def _is_told_of_self(use: AttributeEffect) -> bool:
     return use.role == "bind" and use.value is not None and use.value.text == "self"
+
+
+def _is_bound_here(linked: Linked, holder: str) -> bool:
+    """Whether the project itself hangs it on self; what a framework does may hold self already."""
+    _, on_self, name = holder.partition("self.")
+    return not on_self or any(use.role == "bind" for _, use in linked.uses(name))
 
 
 def _is_held(facts: FileFacts, use: AttributeEffect) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from leakcheck.model import Severity
 from leakcheck.static import shape
+from leakcheck.static.facts.runs import is_made_once
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
@@ -38,10 +39,12 @@ class CachedMethod(Rule):
             if growth.at_most_one(decorator) or _few_instances(module, owner):
                 continue
             if shape.is_method(function) and _keeps_many(module, owner, function, decorator):
+                member = module.member_of(function)
                 yield self.hit(
                     decorator,
                     f"the cache keeps every `{owner.name.value}` it was asked for",
                     severity=_severity(module, owner, decorator),
+                    confidence="low" if member and is_made_once(member) else "high",
                 )
 
 

@@ -116,3 +116,23 @@ class WithPart(nn.Module):
         super().__init__()
         self.part = part
         self.apply_to = lambda x: self.part(x)  # leak: closure-stored-on-self
+
+
+class Asks(nn.Module):
+    def __init__(self, questions):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.asked = self.check(questions)
+        self.checker = self.check_later()  # leak: closure-stored-on-self
+
+    def check(self, questions):
+        def is_short(question):
+            return len(question) < self.layer.in_features
+
+        return is_short(questions)  # what it gives, and not the function
+
+    def check_later(self):
+        def is_short(question):
+            return len(question) < self.layer.in_features
+
+        return is_short

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape, syntax
-from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -83,7 +83,7 @@ def _closure_makers(facts: FileFacts) -> Iterator[str]:
         if maker is None or "self" not in closure.reads or not maker.owner:
             continue
         weak = any(b.name == "self" and b.function == index for b in facts.bindings)
-        if not weak and any(value.text == closure.name for value in maker.returns):
+        if not weak and Expr("name", closure.name) in maker.returns:
             yield f"self.{maker.name}"
 
 

@@ -496,3 +496,71 @@ def compared(model, loader, path):
     for batch in loader:
         print(model(batch).mean())  # leak: evaluation-without-no-grad
     torch.onnx.export(model, torch.randn(1, 3, 32, 32), path)
+
+
+def field_of_the_output(model, scheduler, latents, embeds):
+    for step in range(10):
+        noise = model(latents, embeds).sample  # a field, and no draw from a distribution
+        kept = scheduler.step(noise)
+    return kept
+
+
+def drawn_from_the_output(model, scheduler, latents, embeds):
+    for step in range(10):
+        noise = model(latents, embeds).sample()  # leak: evaluation-without-no-grad
+        kept = scheduler.step(noise)
+    return kept
+
+
+class Sampler:
+    def fit(self, loader):
+        found = []
+        try:
+            with torch.no_grad():
+                for batch in loader:
+                    found.append(self.model(batch).cpu().numpy())
+        except RuntimeError:
+            for batch in loader:  # some models differentiate inside
+                found.append(self.model(batch).detach().cpu().numpy())
+        return found
+
+    def fit_again(self, loader):
+        found = []
+        for batch in loader:
+            out = self.model(batch)  # leak: evaluation-without-no-grad
+            found.append(out.detach().cpu().numpy())
+        return found
+
+
+class Hamiltonian(torch.nn.Module):
+    def likelihood(self, data):
+        found = []
+        for x in data:
+            z = self.encoder(x)
+            found.append((z - self.force(z)).sum().item())
+        return found
+
+    def force(self, z):
+        return torch.autograd.grad(self.energy(z), z)[0]
+
+    def plain_likelihood(self, data):
+        found = []
+        for x in data:
+            z = self.encoder(x)  # leak: evaluation-without-no-grad
+            found.append((z - self.shift(z)).sum().item())
+        return found
+
+    def shift(self, z):
+        return z / 2
+
+
+class Shown:
+    def train(self, epochs, show):
+        for epoch in range(epochs):
+            self.epoch(epoch)
+            show(self.predict(self.model))  # told where it is
+
+    def predict(self, model):
+        model.eval()
+        out = model(self.batch)  # leak: evaluation-without-no-grad
+        return out.cpu().detach()

@@ -75,6 +75,8 @@ class EvaluationWithoutNoGrad(Rule):
                 why = f"the `{function.name}` that this one overrides has gradients off"
             if found is None or passes.freezes(linked, function):
                 continue
+            if found[0].handled == "except" or _asks_for_gradients(linked, index):
+                continue
             if trials.is_trial(linked.facts, found[0]):
                 continue
             if known.is_excused(linked, index):
@@ -88,6 +90,19 @@ class EvaluationWithoutNoGrad(Rule):
             confidence="medium",
             evidence=_evidence(module, call, inner),
         )
+
+
+def _asks_for_gradients(linked: Linked, index: int) -> bool:
+    """Whether a method of the same object, that the function calls, differentiates.
+
+    A second try in a handler is not asked: it may be there because the first had gradients off.
+    """
+    found = (
+        linked.own_method(call)
+        for call in linked.facts.calls_in(index)
+        if call.spelled == f"self.{call.method}" and not passes.trains(call.method)
+    )
+    return any(own is not None and passes.needs_graph(own[0].facts, own[1]) for own in found)
 
 
 def _asked_by_script(facts: FileFacts) -> Call | None:
@@ -308,5 +323,7 @@ def _is_within(call: Call, switch: Call, calls: tuple[Call, ...]) -> bool:
 
 
 def _is_told_itself(found: passes.Pass, call: Call) -> bool:
-    """Whether what is called evaluates in a loop of its own, where it is told."""
-    return found.looped and _INFERENCE.match(call.method) is not None
+    """Whether what is called evaluates in a loop of its own, or in a mode, where it is told."""
+    here = found.call.function
+    switched = found.call is not call and here != MODULE and _switches(found.file.facts, here)
+    return bool(found.looped or switched) and _INFERENCE.match(call.method) is not None

@@ -39,3 +39,20 @@ class Served:
 
     def run(self, function):
         return function()
+
+
+class Folder:
+    def __init__(self, name):
+        self.finalizer = weakref.finalize(self, self.remove, name)  # its class is held
+
+    @classmethod
+    def remove(cls, name):
+        print(name)
+
+
+class OwnFolder:
+    def __init__(self, name):
+        self.finalizer = weakref.finalize(self, self.remove, name)  # leak: finalizer-holds-object
+
+    def remove(self, name):
+        print(name)

@@ -33,7 +33,7 @@ def _holds_its_object(linked: Linked, call: Call) -> bool:
     callback, *others = (argument.value for argument in call.arguments[1:])
     made = _made(linked.facts, call, callback)
     given = any(other.text == name or name in other.names for other in (callback, *others, *made))
-    return given or any(_is_method(linked, each.text, name) for each in (callback, *made))
+    return given or any(_is_method(linked, call, each.text, name) for each in (callback, *made))
 
 
 def _made(facts: FileFacts, call: Call, callback: Expr) -> list[Expr]:
@@ -50,11 +50,15 @@ def _is(name: str, function: int, callback: Expr, call: Call) -> bool:
     return name == callback.text and function == call.function
 
 
-def _is_method(linked: Linked, callback: str, name: str) -> bool:
+def _is_method(linked: Linked, call: Call, callback: str, name: str) -> bool:
     """Whether a callback is bound: `self.close`, not `self.on_close`, which may be a function."""
     holder, _, method = callback.rpartition(".")
     if name != "self" or holder != name:
         return holder == name
-    return any(
-        method in each.facts.methods for own in linked.classes for each in linked.lineage(own)
+    around = linked.class_around(call)
+    found = (
+        each.file.facts.functions[each.facts.methods[method]]
+        for each in (linked.lineage(around) if around is not None else ())
+        if method in each.facts.methods
     )
+    return any(not {"classmethod", "staticmethod"} & {*each.decorators} for each in found)

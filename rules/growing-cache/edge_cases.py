@@ -155,3 +155,31 @@ def speaker(language, make):
     if language not in _SPEAKERS:
         _SPEAKERS[language] = make(language)
     return _SPEAKERS[language]
+
+
+_COMPILED = {}
+_COMPILED_FOR_ALL = {}
+
+
+def narrow(x):
+    return x
+
+
+def wide(x):
+    return x
+
+
+def compiled(layout):
+    if layout not in _COMPILED:
+        _COMPILED[layout] = torch.compile(layout)
+    return _COMPILED[layout]
+
+
+def compiled_for_all(layout):
+    if layout not in _COMPILED_FOR_ALL:
+        _COMPILED_FOR_ALL[layout] = torch.compile(layout)  # leak: growing-cache
+    return _COMPILED_FOR_ALL[layout]
+
+
+def run(x, given):
+    return compiled(narrow)(x) + compiled(wide)(x) + compiled_for_all(given)(x)

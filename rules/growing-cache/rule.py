@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from leakcheck.static.facts.keys import only_constants
+from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
@@ -38,10 +41,31 @@ class GrowingCache(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each store into a dict under a key."""
         for memo in memos.memos(module):
-            if not growth.bounded(module, memo.name):
+            if not growth.bounded(module, memo.name) and not _has_few_keys(module, memo):
                 yield self.hit(
-                    memo.node, f"`{memo.name}` keeps an entry for every {memo.key} it ever saw"
+                    memo.node,
+                    f"`{memo.name}` keeps an entry for every {memo.key} it ever saw",
+                    confidence="low" if _keeps_text(module, memo) else "high",
                 )
+
+
+def _stores(module: Module, memo: memos.Memo) -> list[AttributeEffect]:
+    facts, line = module.facts.facts, module.location(memo.node).line
+    kept = (use for use in (*facts.uses, *facts.local_uses) if use.at.line == line)
+    return [use for use in kept if use.role == "slot"]
+
+
+def _keeps_text(module: Module, memo: memos.Memo) -> bool:
+    """Whether an entry is a word for a word, as tokenizers keep them."""
+    return any(is_text(module.facts.facts, use) for use in _stores(module, memo))
+
+
+def _has_few_keys(module: Module, memo: memos.Memo) -> bool:
+    """Whether the project itself gives all the keys, and each is written down in it."""
+    return any(
+        use.key is not None and only_constants(module.facts, use.function, use.key)
+        for use in _stores(module, memo)
+    )
 
 
 def _may_outlive(outline: ast.Module, holder: ast.expr) -> bool:

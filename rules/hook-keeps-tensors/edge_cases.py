@@ -51,3 +51,25 @@ def attach(module):
 def detach(module):
     module.handle.remove()
     del module.tidy
+
+
+class Renewed:
+    def __init__(self, layer):
+        self._seen = []
+        self._kept = []
+        layer.register_forward_hook(self.record)
+
+    @property
+    def seen(self):
+        return self._seen
+
+    @property
+    def kept(self):
+        return self._kept
+
+    def record(self, layer, inputs, outputs):
+        self.seen.append(outputs)
+        self.kept.append(outputs)  # leak: hook-keeps-tensors
+
+    def __enter__(self):
+        self._seen = []

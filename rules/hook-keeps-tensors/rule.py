@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.link import Member
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, hooks
 from leakcheck.static.queries.hooks import Hook, Store
@@ -32,7 +33,7 @@ class HookKeepsTensors(Rule):
 def _complaint(module: Module, hook: Hook, store: Store) -> str:
     held = shape.last_name(store.target)
     if store.grows and _outlives_call(module, store):
-        if not growth.bounded(module, store.word):
+        if not growth.bounded(module, store.word) and not _is_renewed(module, store):
             return f"every forward pass adds a tensor to `{held}`, which nothing clears"
         if _consumed_by_backward(module, hook, store):
             return f"`{held}` is emptied by the backward pass only: without gradients it grows"
@@ -45,6 +46,24 @@ def _outlives_call(module: Module, store: Store) -> bool:
     if isinstance(store.target, cst.Attribute):
         return True
     return isinstance(store.target, cst.Name) and store.word in growth.module_containers(module)
+
+
+def _is_renewed(module: Module, store: Store) -> bool:
+    """Whether the class, or a base, makes the list anew that a property of this name gives."""
+    member = module.member_of(store.node)
+    for each in member.file.lineage(member) if member is not None else ():
+        index = each.facts.methods.get(store.word)
+        given = each.file.facts.functions[index] if index is not None else None
+        if given is not None and "property" in given.decorators:
+            names = {value.text.removeprefix("self.") for value in given.returns}
+            return any(
+                use.name in names and not _is_first(each, use.function) for use in each.binds()
+            )
+    return False
+
+
+def _is_first(member: Member, function: int) -> bool:
+    return function == member.facts.methods.get("__init__")
 
 
 def _consumed_by_backward(module: Module, hook: Hook, store: Store) -> bool:

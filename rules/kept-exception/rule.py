@@ -40,7 +40,12 @@ class KeptException(Rule):
             for node in shape.own_nodes(around.body):
                 kept = _kept_as(module, node, errors)
                 if kept and not _looked_after(module, kept, around, node):
-                    yield self.hit(node, f"`{kept}` keeps the locals of every frame that failed")
+                    early = module.function_of(node) is None and module.facts.is_imported_early()
+                    yield self.hit(
+                        node,
+                        f"`{kept}` keeps the locals of every frame that failed",
+                        confidence="low" if early else "high",  # those of modules stay anyway
+                    )
 
 
 def _may_keep(handler: ast.ExceptHandler) -> bool:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.source.words import parts_of, words
-from leakcheck.static.facts.keys import one_of_many, only_constants, words_of
+from leakcheck.static.facts.keys import one_of_many, only_constants, parts_of_key, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.numbers import is_number, names_number
 from leakcheck.static.facts.runs import is_made_per_call
+from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -40,7 +41,7 @@ class KeyedStateNeverDropped(Rule):
                     yield self.hit(
                         first.at,
                         f"`self.{name}` keeps an entry for every key it ever saw",
-                        confidence="medium",
+                        confidence="medium" if _matters(linked.facts, name, first) else "low",
                     )
 
 
@@ -67,6 +68,13 @@ def _from_data(name: str, key: Expr) -> bool:
     """Whether the key is of arbitrarily many, by its name or by what the dict is called."""
     cached = any(_CACHED.search(word) and not _is_setting(word) for word in words_of(key))
     return one_of_many(key) or (cached and _CACHE.search(name.lower()) is not None)
+
+
+def _matters(facts: FileFacts, name: str, use: AttributeEffect) -> bool:
+    """Whether it is more than text that is kept, and the key, or a part of it, is of many."""
+    if use.key is None or is_text(facts, use):
+        return False
+    return any(map(one_of_many, (use.key, *parts_of_key(facts, use.key, use.function))))
 
 
 def _is_setting(word: str) -> bool:

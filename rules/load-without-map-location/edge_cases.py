@@ -1,6 +1,9 @@
 """Near misses are unmarked."""
 
+import io
+
 import torch
+from apex import amp
 
 
 def average(paths):
@@ -120,3 +123,33 @@ def seeds(rng_checkpoint, model_checkpoint):
     states = torch.load(rng_checkpoint)
     torch.set_rng_state(states["cpu"])
     return torch.load(model_checkpoint)  # leak: load-without-map-location
+
+
+def where_it_is_told_or_the_model_is(model, path, place=None):
+    device = place if place is not None else model.device
+    model.load_state_dict(torch.load(path, map_location=device))
+
+
+def where_nobody_says(model, path, place):
+    device = None if place else "cpu"
+    model.load_state_dict(torch.load(path, map_location=device))  # leak: load-without-map-location
+
+
+def twice(model, checkpoint):
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
+    buffer.seek(0)
+    checkpoint = torch.load(buffer)  # a copy of what is there anyway
+    return checkpoint["model"]
+
+
+def the_best_again(model, path, epochs):
+    for epoch in range(epochs):
+        if model.fit(epoch):
+            torch.save(model.state_dict(), path)
+    model.load_state_dict(torch.load(path))  # leak: load-without-map-location
+
+
+def of_a_library(path, model):
+    amp.load_state_dict(torch.load(path))  # its own few numbers
+    model.load_state_dict(torch.load(path))  # leak: load-without-map-location

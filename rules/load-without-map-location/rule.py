@@ -32,7 +32,7 @@ class LoadWithoutMapLocation(Rule):
             place = shape.keyword_value(call, "map_location", 1)
             absent = place is None or _says_none(place) or _none_or_cpu(module, place)
             starred = any(arg.star for arg in call.args)
-            if not absent or starred or _is_one_of_two(module, call):
+            if not absent or starred or _is_one_of_two(module, call) or _is_copy(module, call):
                 continue
             evidence = _handed_back(module, call)
             restored = _restores(module, call) or _is_named_checkpoint(module, call)
@@ -62,11 +62,32 @@ def _is_one_of_two(module: Module, call: cst.Call) -> bool:
     return False
 
 
+def _is_copy(module: Module, call: cst.Call) -> bool:
+    """Whether the function itself has just saved it to the same buffer, to have it twice.
+
+    A file is read anew because the one that was in memory has changed.
+    """
+    function, source = module.function_of(call), dotted(call.args[0].value) if call.args else ""
+    filled = any(
+        len(each.args) > 1 and dotted(each.args[1].value) == source
+        for each in module.calls_of("torch.save")
+        if module.function_of(each) is function
+    )
+    return filled and any(
+        shape.binds(node, source) and "BytesIO" in module.code(node)
+        for node in shape.own_nodes(function or module.tree)
+    )
+
+
 _DEVICE = re.compile(r"cuda|cpu|gpu|device", re.IGNORECASE)
 
 
 def _says_none(value: cst.BaseExpression) -> bool:
-    return any(isinstance(node, cst.Name) and node.value == "None" for node in walk(value))
+    """`None`, `None if cuda else "cpu"`, not `place if place is not None else device`."""
+    match value:
+        case cst.IfExp(body=body, orelse=orelse):
+            return _says_none(body) or _says_none(orelse)
+    return dotted(value) == "None"
 
 
 def _none_or_cpu(module: Module, place: cst.BaseExpression) -> bool:
@@ -113,7 +134,7 @@ def _restores(module: Module, call: cst.Call) -> bool:
         return True
     for above in module.ancestors(call):
         if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
-            return not _is_light(above)
+            return not _is_light(above) and not module.qualified(above.func)
         if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             break
     function = module.function_of(call)

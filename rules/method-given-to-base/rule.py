@@ -11,6 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
+from leakcheck.static.facts.runs import is_made_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
@@ -44,22 +45,22 @@ class MethodGivenToBase(Rule):
                     value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")
                 ):
                     given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
-                    if any(_may_store(module, call, arg) for arg in given):
+                    member = module.member_of(call) if given else None
+                    if any(_may_store(module, member, call, arg) for arg in given):
+                        once = member is not None and is_made_once(member)
                         yield self.hit(
                             call,
                             "if the base class stores it, the object holds itself",
-                            confidence="medium",
+                            confidence="low" if once else "medium",
                         )
 
 
-def _may_store(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
+def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:
     """Whether the base may keep an argument: not where its constructor is known only to call it."""
-    owner = module.class_of(call)
-    known = module.facts.facts.class_named(owner.name.value) if owner is not None else None
-    bases = module.facts.lineage(Member(module.facts, known))[1:] if known is not None else []
+    bases = member.file.lineage(member)[1:] if member is not None else []
     base = next((each for each in bases if "__init__" in each.facts.methods), None)
     if base is None:
-        foreign = module.facts.foreign_bases(Member(module.facts, known)) if known else set()
+        foreign = member.file.foreign_bases(member) if member is not None else set()
         return foreign.isdisjoint(shape.api("loaders"))  # of which one lives as long as the run
     facts, index = base.file.facts, base.facts.methods["__init__"]
     parameters = facts.functions[index].parameters

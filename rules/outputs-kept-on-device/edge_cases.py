@@ -131,3 +131,35 @@ class Neighbours:
         self.known = known.cpu()
         result = torch.cat(returned)
         return result
+
+
+class Moving(LightningModule):
+    def validation_step(self, batch, batch_idx):
+        return self.general(batch)
+
+    def general(self, batch):
+        return self.model(batch).detach().to(device="cpu")
+
+    def on_validation_batch_end(self, outputs, batch, batch_idx):
+        self.outputs.append(outputs)
+
+
+class Leaving(LightningModule):
+    def validation_step(self, batch, batch_idx):
+        return self.model(batch)
+
+    def on_validation_batch_end(self, outputs, batch, batch_idx):
+        self.outputs.append(outputs)  # leak: outputs-kept-on-device
+
+
+class Writer(BasePredictionWriter):
+    def write_on_batch_end(self, trainer, module, prediction, indices, batch, batch_idx):
+        embeddings, names = prediction
+        self.embeddings.append(embeddings.cpu())
+        self.names.extend(names)
+
+
+class LeavingWriter(BasePredictionWriter):
+    def write_on_batch_end(self, trainer, module, prediction, indices, batch, batch_idx):
+        embeddings, names = prediction
+        self.embeddings.append(embeddings)  # leak: outputs-kept-on-device

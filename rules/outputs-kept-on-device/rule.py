@@ -46,7 +46,7 @@ class OutputsKeptOnDevice(Rule):
         for use, name in _slots(module.facts.facts):
             yield self.hit(use.at, f"each turn's `{name}` stays on the device", confidence="medium")
         for function in module.functions:
-            if function.name.value in _BATCH_ENDS:
+            if function.name.value in _BATCH_ENDS and not _step_moves(module, function):
                 for kept in _kept_by_callback(module, function):
                     message = "each batch's output stays on the device until the run ends"
                     yield self.hit(kept, message, confidence="medium")
@@ -85,6 +85,8 @@ def _is_called_back(outline: ast.Module) -> bool:
 def _kept_by_callback(module: Module, function: cst.FunctionDef) -> Iterator[cst.Call]:
     """Yield where a callback adds what it is given to a list of its own, as it is."""
     names = set(_GIVEN) & set(shape.parameter_names(function))
+    if _moves_a_part(module, function, names):
+        return  # who moves a part knows what the others are: names, labels
     for node in shape.own_nodes(function):
         match node:
             case cst.Assign(value=value, targets=targets):
@@ -99,6 +101,43 @@ def _kept_by_callback(module: Module, function: cst.FunctionDef) -> Iterator[cst
             ) if _is_output(module, value, names) and _is_on_self(holder):
                 if not _is_for_some(module, node):
                     yield node
+
+
+def _moves_a_part(module: Module, function: cst.FunctionDef, given: set[str]) -> bool:
+    """Whether it is taken apart, and a part moved: `a, names = prediction; keep(a.cpu())`."""
+    parts = {
+        name
+        for node in shape.own_nodes(function)
+        if isinstance(node, cst.Assign) and dotted(node.value) in given
+        for target in node.targets
+        if isinstance(target.target, cst.Tuple)
+        for name in shape.target_names(target.target)
+    }
+    moved = (n for n in shape.own_nodes(function) if isinstance(n, cst.Call))
+    return any(shape.last_name(n) == "cpu" and parts & _roots(n) for n in moved)
+
+
+def _roots(node: cst.CSTNode) -> set[str]:
+    return {each.value for each in walk(node) if isinstance(each, cst.Name)}
+
+
+def _step_moves(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether the object's own step, whose outputs these are, has detached and moved them."""
+    member = module.member_of(function)
+    kind = function.name.value.removeprefix("on_").removesuffix("_batch_end")
+    for each in member.file.lineage(member) if member is not None else ():
+        index = each.facts.methods.get(f"{kind}_step")
+        if index is not None:
+            inner = (each.file.own_method(call) for call in each.file.facts.calls_in(index))
+            steps = [(each.file, index), *(own for own in inner if own is not None)]
+            return any(_moves(c) for home, at in steps for c in home.facts.calls_in(at))
+    return False
+
+
+def _moves(call: Call) -> bool:
+    """`x.cpu()`, `x.detach().to(device)`."""
+    detached = call.receiver is not None and call.receiver.text.endswith(".detach")
+    return call.method == "cpu" or (call.method == "to" and detached)
 
 
 _LEAVES = re.compile(r"cpu|item\(|numpy|tolist|len\(")

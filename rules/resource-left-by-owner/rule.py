@@ -8,6 +8,7 @@ from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.facts.resources import enders, kept_open, openers
+from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -38,10 +39,11 @@ class ResourceLeftByOwner(Rule):
                     continue
                 if _forgotten(member, use.name, made):
                     told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
+                    shown = closing or is_made_per_call(member)  # one writer a run is no leak
                     yield self.hit(
                         use.at,
                         told or f"nothing ever closes `self.{use.name}`",
-                        confidence="medium",
+                        confidence="medium" if shown else "low",
                         evidence=_closes(module, member, closing[0]) if closing else (),
                     )
 

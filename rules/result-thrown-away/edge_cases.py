@@ -55,3 +55,29 @@ def sent(target, device):
     if isinstance(target, torch.Tensor):
         target.to(device)  # leak: result-thrown-away
     return target
+
+
+def of_its_own_type(query):
+    mask = torch.zeros(4, dtype=query.dtype)
+    mask.to(query.dtype)  # it is so already
+    mask.to(query.device)  # leak: result-thrown-away
+    return mask
+
+
+def of_another_type_since(query, known):
+    mask = torch.ones(4, dtype=query.dtype)
+    mask = torch.logical_and(mask, known)
+    mask.to(query.dtype)  # leak: result-thrown-away
+    return mask
+
+
+class OnTheHost(torch.nn.Module):
+    def __init__(self, embeddings):
+        super().__init__()
+        self.word_embedding = torch.nn.Embedding(8, 4)
+        self.known = embeddings
+
+    def move(self, host):
+        self.word_embedding.to(host)  # a module moves itself
+        embeddings = torch.cat(self.known)
+        embeddings.to(host)  # leak: result-thrown-away

@@ -54,7 +54,16 @@ def _is_lost(linked: Linked, call: Call) -> bool:
         return (
             not call.arguments and not own and receiver.kind == "name" and _is_tensor(linked, call)
         )
-    return call.method in _MOVES and _is_tensor(linked, call)
+    return call.method in _MOVES and _is_tensor(linked, call) and not _is_so_already(linked, call)
+
+
+def _is_so_already(linked: Linked, call: Call) -> bool:
+    """Whether the tensor is always made as it is asked to be: `torch.zeros(n, dtype=x.dtype)`."""
+    wanted = [given.value for given in call.arguments]
+    name = call.receiver.text if call.receiver is not None else ""
+    made = [each for each in linked.facts.calls_in(call.function) if each.bound == name]
+    given = [[argument.value for argument in each.arguments] for each in made]
+    return len(wanted) == 1 and bool(given) and all(wanted[0] in values for values in given)
 
 
 def _is_tensor(linked: Linked, call: Call) -> bool:
@@ -64,7 +73,10 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
     if any(b.value.text.startswith(_MAKERS) for b in here):
         return True
     beside = linked.facts.calls_in(call.function)
-    made = [each for each in beside if each.bound == name]
+    around = linked.class_around(call) if name.startswith("self.") else None
+    methods = set(around.facts.methods.values()) if around is not None else set()
+    everywhere = (*beside, *(c for c in linked.facts.calls if c.function in methods))
+    made = [each for each in everywhere if each.bound == name]
     if any(_is_module(linked, each) or _TOKENIZES.search(each.spelled) for each in made):
         return False  # of modules, and of a tokenizer's batch, to() changes the very one
     if any(each.spelled == "isinstance" and _asks_kind(each, name) for each in beside):

@@ -90,3 +90,45 @@ def loads_from_elsewhere(name, path, local):
         except OSError:
             model = AutoModel.from_pretrained(path)
     return model
+
+
+def on_the_host_by_name(attempt, blocks, scale=None):
+    try:
+        return attempt(blocks, scale)
+    except torch.OutOfMemoryError:
+        host = "cpu"
+        blocks = blocks.to(host)
+        scale = scale.to(host) if scale is not None else scale
+        return attempt(blocks, scale)
+
+
+def moves_the_model(attempt, layer):
+    try:
+        return attempt(layer)
+    except torch.OutOfMemoryError:
+        layer.to("cpu")
+        return attempt(layer)
+
+
+def elsewhere(model):
+    model.to("cpu")
+
+
+def moves_by_a_function(attempt, model):
+    try:
+        return attempt(model)
+    except torch.OutOfMemoryError:
+        elsewhere(model)
+        return attempt(model)
+
+
+def note(model):
+    model.eval()
+
+
+def notes_and_tries_again(attempt, model):
+    try:
+        return attempt(model)
+    except torch.OutOfMemoryError:
+        note(model)
+        return attempt(model)  # leak: retry-in-except

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
-from leakcheck.static.facts.model import Call, FileFacts
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import MODULE, Call, FileFacts
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import constant, dotted, walk
@@ -39,6 +41,8 @@ class RetryInExcept(Rule):
                 moved = _moved_to_host(handler.body)
                 for node in shape.own_nodes(handler.body):
                     if not isinstance(node, cst.Call) or _on_host(node, moved):
+                        continue
+                    if _goes_on_in_host(module, handler, node):
                         continue
                     if _again(module, node, failed, function) and not _gives_up(module, node):
                         yield self.hit(
@@ -79,31 +83,52 @@ _LOADS = re.compile(r"from_pretrained$|^_?load_model$")
 
 
 def _moved_to_host(body: cst.CSTNode) -> set[str]:
-    """The names that a handler gives a copy in the host's memory: `x = x.cpu()`."""
-    moves = (node for node in shape.own_nodes(body) if isinstance(node, cst.Assign))
-    return {
-        name
-        for move in moves
-        if _to_host(move.value)
-        for target in move.targets
-        for name in shape.target_names(target.target)
-    }
+    """The names that a handler gives a copy in the host's memory, or the host: `x = x.cpu()`."""
+    moved = set[str]()
+    for move in shape.own_nodes(body):
+        if isinstance(move, cst.Assign) and _is_on_host(move.value, moved):
+            moved |= {name for each in move.targets for name in shape.target_names(each.target)}
+    return moved
+
+
+def _goes_on_in_host(module: Module, handler: cst.ExceptHandler, retry: cst.Call) -> bool:
+    """Whether the handler first moves a model there, by itself or by a function of the project.
+
+    `model.to("cpu")` as a statement moves the model itself; of a tensor it would make a copy.
+    """
+    first, end = module.location(handler).line, module.location(retry).line
+    within = (c for c in module.facts.facts.calls if first <= c.at.line < end)
+    return any(
+        call.fate == "dropped" and (_moves(call) or _moves_inside(module.facts, call))
+        for call in within
+    )
+
+
+def _moves_inside(linked: Linked, call: Call) -> bool:
+    home, index = callee(linked, call) or (linked, MODULE)
+    return index != MODULE and any(map(_moves, home.facts.calls_in(index)))
+
+
+def _moves(call: Call) -> bool:
+    to = call.method == "to" and any(a.value.text == "'cpu'" for a in call.arguments)
+    return to or (call.method == "cpu" and not call.arguments)
 
 
 def _on_host(retry: cst.Call, moved: set[str]) -> bool:
     """Whether a retry runs in the host's memory, where the failed attempt's is not missed."""
-    given = [arg.value for arg in retry.args]
-    return any(_to_host(value) or dotted(value) in moved for value in given)
+    return any(_is_on_host(arg.value, moved) for arg in retry.args)
 
 
-def _to_host(value: cst.BaseExpression) -> bool:
-    """`x.cpu()`, `x.to("cpu")`, `torch.device("cpu")`, "cpu"."""
+def _is_on_host(value: cst.BaseExpression, moved: set[str]) -> bool:
+    """`x.cpu()`, `x.to("cpu")`, `torch.device("cpu")`, "cpu", or a name that is given that."""
     match value:
+        case cst.IfExp(body=body):  # `x.cpu() if x is not None else x`
+            return _is_on_host(body, moved)
         case cst.Call(func=cst.Attribute(attr=cst.Name("cpu"))):
             return True
         case cst.Call(func=cst.Attribute(attr=cst.Name("to" | "device"))):
-            return any(constant(arg.value) == "cpu" for arg in value.args)
-    return constant(value) == "cpu"
+            return any(_is_on_host(arg.value, moved) for arg in value.args)
+    return constant(value) == "cpu" or dotted(value) in moved
 
 
 def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:

@@ -49,11 +49,14 @@ class SelfInOwnContainer(Rule):
         for call in module.calls:
             match call.func:
                 case cst.Attribute(value=holder, attr=cst.Name(value="append" | "add")):
-                    if _on_self(holder) and any(_holds_self(a.value) for a in call.args):
+                    filed = _on_self(holder) and any(_holds_self(a.value) for a in call.args)
+                    if filed and not _is_weak(module, holder):
                         yield from self._hit(module, call)
         for assign in module.nodes(cst.Assign):
             for target in assign.targets:
                 slot = isinstance(target.target, cst.Subscript) and _on_self(target.target)
+                slot = slot and not _is_weak(module, target.target)
+                slot = slot and not _is_undone(module, target.target)
                 kept = _on_self(target.target) and _are_own_modules(assign.value)
                 if (slot and _holds_self(assign.value)) or kept:
                     yield from self._hit(module, assign)
@@ -64,6 +67,32 @@ class SelfInOwnContainer(Rule):
     def _hit(self, module: Module, node: cst.CSTNode) -> Iterator[Hit]:
         if shape.method_of(module, node) is not None:
             yield self.hit(node, "the object holds this container and the container the object")
+
+
+def _is_weak(module: Module, holder: cst.BaseExpression) -> bool:
+    """Whether the container holds what is in it weakly: `weakref.WeakSet()`."""
+    while isinstance(holder, cst.Subscript):
+        holder = holder.value
+    name = dotted(holder).removeprefix("self.")
+    return any(
+        isinstance(each.value, cst.Call)
+        and module.qualified(each.value.func).startswith("weakref.")
+        and any(dotted(t.target).removeprefix("self.") == name for t in each.targets)
+        for each in module.nodes(cst.Assign)
+    )
+
+
+def _is_undone(module: Module, slot: cst.BaseExpression) -> bool:
+    """Whether a block begins with it and puts something else there as it ends."""
+    function = shape.method_of(module, slot)
+    owner = module.class_of(slot)
+    if function is None or owner is None or function.name.value != "__enter__":
+        return False
+    ending = module.methods(owner).get("__exit__")
+    return ending is not None and any(
+        isinstance(node, cst.Assign) and any(t.target.deep_equals(slot) for t in node.targets)
+        for node in walk(ending.body)
+    )
 
 
 def _names_self(value: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.runs import is_made_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, hooks, switches
 from leakcheck.static.rule import Hit, Rule
@@ -31,11 +32,16 @@ class TensorHookCycle(Rule):
                 continue
             if _is_made_with_object(module, call) or switches.is_switched_off(module, call):
                 continue
-            if call.func.attr.value == "register_hook" and _is_parameter(module, call.func.value):
+            leaf = _is_parameter(module, call.func.value) or _is_made_leaf(module, call)
+            if call.func.attr.value == "register_hook" and leaf:
                 continue
             if _reached_from_self(module, call, call.func.value):
+                owner = module.member_of(call)
+                once = owner is not None and is_made_once(owner)
                 yield self.hit(
-                    call, "the hook holds the object, and the object the hooked tensor: not freed"
+                    call,
+                    "the hook holds the object, and the object the hooked tensor: not freed",
+                    confidence="low" if once else "high",
                 )
 
 
@@ -59,6 +65,16 @@ def _is_parameter(module: Module, tensor: cst.BaseExpression) -> bool:
     )
     return spelled.startswith("self.") and any(
         value.kind == "call" and value.text.endswith("Parameter") for value in made
+    )
+
+
+def _is_made_leaf(module: Module, call: cst.Call) -> bool:
+    """Whether the function has told the tensor to require grad, as leaves alone are told."""
+    assert isinstance(call.func, cst.Attribute)
+    told = f"{dotted(call.func.value)}.requires_grad_"
+    function = module.function_of(call)
+    return any(
+        dotted(each.func) == told and module.function_of(each) is function for each in module.calls
     )
 
 

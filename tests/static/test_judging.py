@@ -203,6 +203,26 @@ for x in loader:
 """,
     ),
     Program(
+        "each turn updates another slot",
+        None,
+        """
+w = torch.zeros(3, requires_grad=True)
+weights = {"a": w * 2, "b": w * 3}
+for name in names:
+    weights[name] *= 0.5
+""",
+    ),
+    Program(
+        "the same slot is updated in every turn",
+        "in-place",
+        """
+w = torch.zeros(3, requires_grad=True)
+weights = {"a": w * 2, "b": w * 3}
+for x in loader:
+    weights["a"] *= x
+""",
+    ),
+    Program(
         "a tensor that requires grad is chosen from, and a caller has gradients off",
         None,
         """

@@ -75,6 +75,7 @@ def extract(outline: ast.Module) -> FileFacts:
         tuple(walk.bindings),
         walk.imports,
         frozenset(walk.strings | walk.entries if walk.sets_by_name else walk.strings),
+        frozenset(walk.late_imports),
     )
 
 
@@ -92,6 +93,7 @@ class _Walk:
         self.entries: set[str] = set()  # the keys of dict displays
         self.sets_by_name = False  # attributes are bound by setattr or through `__dict__`
         self.imports: dict[str, str] = {}
+        self.late_imports: set[str] = set()
         self._at = _Scope(-1, "")
         self._methods: list[dict[str, int]] = []
         self._all(node for node in outline.body if isinstance(node, _IMPORTS))
@@ -101,14 +103,19 @@ class _Walk:
         """Take note of what a name stands for."""
         for alias in node.names:
             head = alias.name.partition(".")[0]
-            self.imports[alias.asname or head] = alias.name if alias.asname else head
+            self._import(alias.asname or head, alias.name if alias.asname else head)
 
     def visit_import_from(self, node: ast.ImportFrom) -> None:
         """Take note of what names stand for; a relative import keeps its dots."""
         module = "." * node.level + (node.module or "")
         joint = "" if module.endswith(".") else "."
         for alias in node.names:
-            self.imports[alias.asname or alias.name] = f"{module}{joint}{alias.name}"
+            self._import(alias.asname or alias.name, f"{module}{joint}{alias.name}")
+
+    def _import(self, name: str, source: str) -> None:
+        self.imports[name] = source
+        if self._at.function >= 0:
+            self.late_imports.add(source)
 
     def _visit(self, node: ast.AST) -> None:
         handler = _HANDLERS.get(type(node))

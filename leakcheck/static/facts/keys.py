@@ -9,6 +9,7 @@ import re
 
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.targets import top_functions
 
 # words for one request, object or input among arbitrarily many
 _MANY = re.compile(
@@ -24,6 +25,20 @@ def words_of(key: Expr) -> list[str]:
     spelled = (key.text, *key.names) if key.kind in ("name", "other") else ()
     words = [each.rpartition(".")[2].lstrip("_") for each in spelled]
     return [word for word in words if not word.isupper()]
+
+
+def parts_of_key(facts: FileFacts, key: Expr, function: int) -> list[Expr]:
+    """Return what a key is put together from: it is as varied as they are, whatever its name.
+
+    `key = (rate, order)` and `key = f"{height}_{width}"` are of a few, `key = (request.id, 1)` not.
+    Of what a method of the object makes, `key = self.key_of(step)`, it is not known.
+    """
+    made = [b.value for b in facts.bindings if (b.name, b.function) == (key.text, function)]
+    if key.kind != "name" or not made:
+        return [key]
+    if all(each.kind == "call" and each.text.startswith("self.") for each in made):
+        return []
+    return made if all(each.kind == "name" or each.names for each in made) else [key]
 
 
 def one_of_many(key: Expr) -> bool:
@@ -62,5 +77,10 @@ def _gives_constants(
 
 
 def _is_constant(facts: FileFacts, value: Expr, function: int) -> bool:
+    """Whether a value is a literal, or a function that a file defines: there are a few of them."""
     named = [b.value for b in facts.bindings if (b.name, b.function) == (value.text, function)]
-    return all(each.kind == "constant" for each in named or [value])
+    return all(each.kind == "constant" or _is_defined(facts, each) for each in named or [value])
+
+
+def _is_defined(facts: FileFacts, value: Expr) -> bool:
+    return value.kind == "name" and bool(top_functions(facts, value.text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Location
@@ -213,6 +214,30 @@ class Linked:
         home = self._project.home(source, self.path) if self._project and source else None
         file = self._at(home[0]) if home else None
         return (file, home[1]) if file is not None and home else None
+
+    def is_imported_early(self) -> bool:
+        """Tell whether the project imports this file, and only as other files are imported.
+
+        A function that imports it is on the stack, with all that called it, when it runs.
+        """
+        path = Path(self.path)
+        name = path.parent.name if path.stem == "__init__" else path.stem
+        sources = {
+            (self.of(facts).path, source): source in facts.late_imports
+            for facts in self.everywhere(name)
+            if facts is not self.facts
+            for source in facts.imports.values()
+        }
+        late = [each for (home, source), each in sources.items() if self._is_source(source, home)]
+        return bool(late) and not any(late)
+
+    def _is_source(self, source: str, importer: str) -> bool:
+        """Whether an import is of this file, or of something in it."""
+        places = (source, source.rpartition(".")[0])
+        known = self._project
+        return known is not None and any(
+            each and known.locate(each, importer) == self.path for each in places
+        )
 
     def _at(self, path: str) -> Linked | None:
         facts = self._project.facts(path) if self._project is not None else None

@@ -159,6 +159,7 @@ class FileFacts:
     bindings: tuple[Binding, ...] = ()
     imports: Mapping[str, str] = field(default_factory=dict)  # local name -> what it stands for
     strings: frozenset[str] = frozenset()  # short strings, as getattr and setattr may be given
+    late_imports: frozenset[str] = frozenset()  # what functions import as they run
 
     @cached_property
     def defined(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ DEEPEST_NAME = 3
 _COUNTS = re.compile(
     r"(^|\.)(float|int|len|bool|round|item|size|numel|dim|time|perf_counter|monotonic|now)$"
 )
+_OF_NUMBERS = ("max", "min", "abs", "sum")  # Python's own
 _NAMED = re.compile(
     r"(^|_)(loss|losses|step|steps|epoch|iter|iteration|count|num|len|length|time|seconds|s|ms|lr|"
     r"score|acc|accuracy|reward|rate)$"
@@ -21,7 +22,7 @@ def is_number(facts: FileFacts, value: Expr | None, function: int, depth: int = 
     if value is None or value.kind == "constant":
         return True
     if value.kind == "call":
-        return _COUNTS.search(value.text) is not None
+        return value.text in _OF_NUMBERS or _COUNTS.search(value.text) is not None
     if value.kind == "item":
         return value.text.endswith(".shape")
     if value.kind == "other" and value.text:

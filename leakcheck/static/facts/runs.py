@@ -1,9 +1,13 @@
-"""Does a function run only while objects are set up, and does each call make an object anew?"""
+"""How often does a function run, and how often is an object made?
+
+Only while objects are set up, or again and again?
+"""
 
 from __future__ import annotations
 
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
+from leakcheck.static.facts.passes import is_differentiated
 from leakcheck.static.facts.targets import may_mean
 
 
@@ -37,6 +41,50 @@ def is_made_per_call(member: Member) -> bool:
     file = member.file
     makes = [(facts, call) for name in _names_of(member) for facts, call in file.calls_of(name)]
     return bool(makes) and all(_comes_and_goes(file, *each) for each in makes)
+
+
+def is_made_once(member: Member, depth: int = 0) -> bool:
+    """Tell whether the project makes objects of a class only for a whole run: one for a trainer.
+
+    What an object makes for itself is made as often as that object.
+    """
+    file = member.file
+    makes = [(facts, call) for name in _names_of(member) for facts, call in file.calls_of(name)]
+    return bool(makes) and all(_is_for_a_run(file, *each, depth) for each in makes)
+
+
+def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:
+    if call.loops or depth == _DEEPEST_MAKER:
+        return False
+    if call.function == MODULE:
+        return True
+    function = facts.functions[call.function]
+    if call.fate == "returned" or any(value.text == call.bound for value in function.returns):
+        wanted = list(file.calls_of(function.name))
+        return bool(wanted) and all(_is_for_a_run(file, *each, depth + 1) for each in wanted)
+    owner = file.of(facts).class_around(call)
+    if owner is None or not (call.bound.startswith("self.") or sets_up(facts, call.function)):
+        return False
+    return _trains(owner) or is_made_once(owner, depth + 1)
+
+
+_DEEPEST_MAKER = 3
+
+
+def _trains(member: Member) -> bool:
+    """Whether a class is what a training is run by, of which a program has one.
+
+    It calls backward, or has a method whose result a framework differentiates.
+    """
+    if member.file.is_module(member):
+        return False
+    for kin in member.file.lineage(member):
+        calls = (call for index, _ in kin.methods() for call in kin.file.facts.calls_in(index))
+        if any(call.method == "backward" for call in calls):
+            return True
+        if any(is_differentiated(function) for _, function in kin.methods()):
+            return True
+    return False
 
 
 def _names_of(member: Member) -> set[str]:

@@ -81,6 +81,12 @@ class Judged:
         """The slot's key may come round again within the loop."""
         return self.growth.keyed and not self._has_key_of_turn
 
+    def is_another_slot_each_turn(self) -> bool:
+        """`values[key] *= mask`, where every loop that could repeat it goes over the keys."""
+        return bool(self._loops) and all(
+            self._names_in_key & _turning(loop) for loop in self._loops
+        )
+
     # ---- what backward does
 
     @cached_property
@@ -136,9 +142,12 @@ class Judged:
     @cached_property
     def _has_key_of_turn(self) -> bool:
         """Whether the slot's key is new at each turn of the loop that grows."""
+        return any(self._names_in_key & _turning(loop) for loop in self._loops)
+
+    @cached_property
+    def _names_in_key(self) -> set[str]:
         keys = [node for part in _keys(self.growth.node) for node in syntax.walk(part)]
-        names = {node.value for node in keys if isinstance(node, cst.Name)}
-        return any(names & _turning(loop) for loop in self._loops)
+        return {node.value for node in keys if isinstance(node, cst.Name)}
 
     def is_thrown_away_late(self) -> bool:
         """Graphs are kept through a loop only to be thrown away after it."""
@@ -322,6 +331,7 @@ IN_LOOP = (
     Row(None, Judged.is_collected),
     # what a sum keeps
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_used),
+    Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_another_slot_each_turn),
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_called_without_gradient),
     Row("in-place", Judged.is_sure, Judged.grows_by_itself),
     Row("accumulator", Judged.trains),
@@ -401,6 +411,8 @@ def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:
 def _keys(node: cst.CSTNode) -> list[cst.CSTNode]:
     """Return the slot that `found[step] = x` sets, or the keys of `found.update({step: x})`."""
     match node:
+        case cst.AugAssign(target=cst.Subscript() as slot):
+            return [*slot.slice]
         case cst.Assign(targets=[cst.AssignTarget(target=target), *_]):
             first = target.elements[0].value if isinstance(target, cst.Tuple) else target
             return [first] if isinstance(first, cst.Subscript) else []

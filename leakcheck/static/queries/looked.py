@@ -100,6 +100,12 @@ class _Looks:
                 return True
         return False
 
+    def _cuts(self, read: ast.Attribute) -> bool:
+        """Whether what is read has no graph: `x.shape`, `x.item()`, not the field `out.sample`."""
+        around = self._above.get(id(read))
+        called = isinstance(around, ast.Call) and around.func is read
+        return read.attr in words("methods" if called else "attributes", "cut")
+
     def _names_given(self, value: ast.expr) -> list[str] | None:
         """Return the names that take the value with its graph; None where it goes elsewhere."""
         node: ast.AST = value
@@ -110,7 +116,7 @@ class _Looks:
             match above:
                 case ast.Attribute(attr=attr) if attr in _NEEDING:
                     return None
-                case ast.Attribute(attr=attr) if attr in _cuts() or attr in _ADDS:
+                case ast.Attribute(attr=attr) if self._cuts(above) or attr in _ADDS:
                     self.take_data |= attr not in _ABOUT | _ADDS
                     return []
                 case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
@@ -153,10 +159,6 @@ def _says_mode(value: ast.expr) -> bool:
     if isinstance(value, ast.IfExp):
         return _says_mode(value.body) or _says_mode(value.orelse)
     return isinstance(value, ast.Call) and is_switch(dotted(value.func).rpartition(".")[2])
-
-
-def _cuts() -> frozenset[str]:
-    return words("methods", "cut") | words("attributes", "cut")
 
 
 def _plain(target: ast.expr) -> list[str] | None:

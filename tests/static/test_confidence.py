@@ -1,0 +1,279 @@
+"""What may not matter is of low confidence; its twin, which differs in a line, is not."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import NamedTuple
+
+import pytest
+
+from leakcheck.static import registry
+from leakcheck.static.checker import Checker, Settings
+from leakcheck.static.engine import check_source
+from leakcheck.static.project import Project
+from leakcheck.static.select import Layer
+
+
+class Twins(NamedTuple):
+    code: str
+    source: str
+    low: str  # what stands for LINE where nothing shows that it matters
+    told: str
+
+
+BASE_KEEPS_METHODS = """
+    import torch
+
+    class Offload(torch.autograd.graph.saved_tensors_hooks):
+        def __init__(self):
+            super().__init__(self.pack, self.unpack)
+        def pack(self, tensor): ...
+        def unpack(self, tensor): ...
+
+    def make():
+        manager = Offload()
+        return manager
+
+LINE
+"""
+ONE_FOR_A_TRAINER = """
+    class Recipe:
+        def setup(self):
+            self.manager = make()
+            self.loss = Loss()
+        def run(self):
+            self.loss().backward()
+"""
+TWINS = {
+    "methods given to a base": Twins(
+        "LK209",
+        BASE_KEEPS_METHODS,
+        ONE_FOR_A_TRAINER,
+        """
+    def encode(batches):
+        for batch in batches:
+            with make():
+                run(batch)
+""",
+    ),
+    "methods given to a base by what a layer holds": Twins(
+        "LK209",
+        BASE_KEEPS_METHODS,
+        ONE_FOR_A_TRAINER,
+        ONE_FOR_A_TRAINER.replace("backward", "item"),
+    ),
+    "hooks on a foreign module": Twins(
+        "LK201",
+        """
+    class Recorder:
+        def watch(self, model):
+            model.register_forward_hook(lambda m, i, out: self.seen.append(out))
+
+    LINE
+""",
+        "recorder = Recorder()",
+        "",
+    ),
+    "a tensor's hook": Twins(
+        "LK203",
+        """
+    import torch
+
+    class Offload:
+        def ask(self, x):
+            self.last = x * 2
+            self.last.register_hook(self.save)
+        def save(self, grad): ...
+
+    LINE
+""",
+        "offload = Offload()",
+        "",
+    ),
+    "a writer": Twins(
+        "LK605",
+        """
+    from torch.utils.tensorboard import SummaryWriter
+
+    class Log:
+        def __init__(self, folder):
+            self.writer = SummaryWriter(folder)
+
+    class Study:
+        def run(self, folders):
+            LINE
+                log = Log(folder)
+                log.note()
+""",
+        "if folder := folders:",
+        "for folder in folders:",
+    ),
+    "an object that nobody knows": Twins(
+        "LK213",
+        """
+    import torch
+
+    class Note:
+        def __init__(self, of):
+            self.of = of
+
+    class Model(torch.nn.Module):
+        def note(self, other):
+            LINE
+""",
+        "other.note = Note(other)",
+        "self.note = Note(self)",
+    ),
+    "what a framework sets": Twins(
+        "LK213",
+        """
+    import torch
+
+    class Callback:
+        def __init__(self, other):
+            self.model = torch.nn.Linear(2, 2)
+            LINE
+        def before_fit(self):
+            self.learn.callback = self
+""",
+        "pass",
+        "self.learn = other",
+    ),
+    "a cache of words": Twins(
+        "LK303",
+        """
+    import torch
+
+    WORDS = {}
+
+    def split(text):
+        if text not in WORDS:
+            parts = tuple(text)
+            parts = LINE
+            WORDS[text] = parts
+        return WORDS[text]
+""",
+        '" ".join(parts)',
+        "features(text, parts)",
+    ),
+    "words kept on self": Twins(
+        "LK315",
+        """
+    class Store:
+        def __init__(self):
+            self._cache = {}
+        def ask(self, prompt):
+            found = LINE
+            self._cache[prompt] = found
+            return found
+""",
+        "prompt.lower()",
+        "self.model(prompt)",
+    ),
+    "a key that is made of a few": Twins(
+        "LK315",
+        """
+    class Store:
+        def __init__(self):
+            self._tables_cache = {}
+        def ask(self, height, width, request):
+            table_key = f"{height}_{LINE}"
+            self._tables_cache[table_key] = self.table(height, width)
+            return self._tables_cache[table_key]
+""",
+        "width",
+        "request.request_id",
+    ),
+    "a key that a method makes": Twins(
+        "LK315",
+        """
+    class Store:
+        def __init__(self):
+            self._tables_cache = {}
+        def ask(self, request):
+            table_key = LINE
+            self._tables_cache[table_key] = self.table(request)
+            return self._tables_cache[table_key]
+""",
+        "self.key_of(request)",
+        "request.request_id",
+    ),
+    "a cached method of an object of the module's": Twins(
+        "LK301",
+        """
+    from functools import cache
+
+    class Kernel:
+        @cache
+        def check(self):
+            return find(self.name)
+
+    LINE
+""",
+        "kernel = Kernel()",
+        "",
+    ),
+}
+
+
+def confidence(code: str, source: str) -> list[str]:
+    rules = [rule for rule in registry.builtin_rules() if rule.code == code]
+    return [found.confidence for found in check_source(dedent(source), "a.py", rules)]
+
+
+@pytest.mark.parametrize("case", TWINS.values(), ids=TWINS.keys())
+def test_what_may_not_matter_is_of_low_confidence(case):
+    assert confidence(case.code, case.source.replace("LINE", case.low.strip("\n"))) == ["low"]
+
+
+@pytest.mark.parametrize("case", TWINS.values(), ids=TWINS.keys())
+def test_what_is_known_to_matter_is_not(case):
+    (found,) = confidence(case.code, case.source.replace("LINE", case.told.strip("\n")))
+
+    assert found in ("medium", "high")
+
+
+@pytest.mark.parametrize(
+    ("importer", "said"),
+    [
+        ("from pkg.fast import run\n", "low"),  # the frames of modules, whose names stay anyway
+        ("def work(model):\n    from pkg.fast import run\n    return run(model)\n", "high"),
+        ("", "high"),
+    ],
+)
+def test_a_kept_import_error_matters_where_a_function_imports_the_module(importer, said):
+    source = dedent("""
+        import torch
+        failed = None
+        try:
+            import triton
+        except ImportError as error:
+            failed = error
+    """)
+    project = Project({"pkg/__init__.py": "", "pkg/fast.py": source, "pkg/user.py": importer})
+    (rule,) = (each for each in registry.builtin_rules() if each.code == "LK306")
+
+    found = check_source(source, "pkg/fast.py", [rule], project)
+
+    assert [each.confidence for each in found] == [said]
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [
+        ((), False),
+        ((Layer(select=("ALL",)),), True),
+        ((Layer(extend_select=("LK303",)),), True),
+        ((Layer(select=("growing-cache",)), Layer(extend_select=("LK101",))), True),
+        ((Layer(extend_select=("LK101",)),), False),
+        ((Layer(select=("LK303",)), Layer(select=("LK3",), ignore=("LK303",))), False),
+    ],
+)
+def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told):
+    words = TWINS["a cache of words"]
+    file = tmp_path / "a.py"
+    file.write_text(dedent(words.source.replace("LINE", words.low)))
+
+    found = Checker(Settings(layers=layers)).check(file).findings
+
+    assert bool(found) == told
