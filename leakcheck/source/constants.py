@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from leakcheck.source.numbers import given
 from leakcheck.source.tree import FUNCTIONS, File, Function, Loop, ProgramTexts, name_of
 from leakcheck.source.words import words
 
@@ -46,39 +46,29 @@ class Constants:
             case ast.Compare(left=left, comparators=others):
                 return all(self.has(file, each, depth) for each in (left, *others))
             case ast.Name() | ast.Attribute() if self._is_bound_once(file, test):
-                given = list(self._given(file, test))
-                return bool(given) and all(self._is_number(f, v, depth) for f, v in given)
+                values = self._given(file, test)
+                return bool(values) and all(self._is_number(f, v, depth) for f, v in values)
         return False
 
     def _is_number(self, file: File, value: ast.expr, depth: int) -> bool:
         """Say whether a value is a number, a truth or a text, as none of these changes."""
         match value:
-            case ast.Constant() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            case ast.Constant(value=known):
+                return known is not None  # a default, in whose place anything may be given
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
                 return True
             case ast.Call(func=called):
                 return name_of(called) in words("functions", "plain")
             case ast.Name() | ast.Attribute() if depth < _DEEPEST:
-                given = list(self._given(file, value))
-                return bool(given) and all(self._is_number(f, v, depth + 1) for f, v in given)
+                values = self._given(file, value)
+                return bool(values) and all(self._is_number(f, v, depth + 1) for f, v in values)
         return False
 
-    def _given(self, file: File, named: ast.expr) -> Iterator[tuple[File, ast.expr]]:
-        """Yield what a name or attribute is given: the default, where it is a parameter."""
-        match named:
-            case ast.Name(id=name):
-                scope = file.scope(named)
-                stores = [each for each in file.named(name) if isinstance(each, ast.Name)]
-                yield from (
-                    (file, value)
-                    for each in stores
-                    if file.scope(each) is scope
-                    for value in file.given(each)
-                )
-                yield from ((file, each) for each in _default(scope, name))
-            case ast.Attribute(attr=name, value=ast.Name() as owner):
-                stored = [(f, each) for f in self.program.files(name) for each in f.named(name)]
-                yield from ((f, value) for f, each in stored for value in f.given(each))
-                yield from ((file, value) for value in _settings(file, owner))
+    def _given(self, file: File, named: ast.Name | ast.Attribute) -> list[tuple[File, ast.expr]]:
+        """Return all that a name or attribute is given, one of the settings by what parses them."""
+        owner = named.value if isinstance(named, ast.Attribute) else None
+        parsed = _settings(file, owner) if isinstance(owner, ast.Name) else []
+        return [*given(self.program, file, named), *((file, value) for value in parsed)]
 
     def _is_bound_once(self, file: File, named: ast.expr) -> bool:
         match named:
@@ -135,26 +125,6 @@ def _is_store(node: ast.AST) -> bool:
 
 def _settings(file: File, owner: ast.Name) -> list[ast.expr]:
     """Return the calls that parse the settings of a run, if a name stands for these alone."""
-    given = [v for each in file.named(owner.id) for v in file.given(each)]
-    called = [name_of(v.func) if isinstance(v, ast.Call) else "" for v in given]
-    return given if given and words("functions", "parses").issuperset(called) else []
-
-
-def _default(scope: ast.AST, name: str) -> Iterator[ast.expr]:
-    """Yield the default of a parameter; None says nothing of what is given in its place."""
-    if not isinstance(scope, FUNCTIONS):
-        return
-    spec = scope.args
-    positional = [*spec.posonlyargs, *spec.args]
-    with_default = positional[len(positional) - len(spec.defaults) :]
-    pairs = [
-        *zip(with_default, spec.defaults, strict=True),
-        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
-    ]
-    for parameter, default in pairs:
-        if parameter.arg == name and default is not None and not _is_none(default):
-            yield default
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    values = [v for each in file.named(owner.id) for v in file.given(each)]
+    called = [name_of(v.func) if isinstance(v, ast.Call) else "" for v in values]
+    return values if values and words("functions", "parses").issuperset(called) else []

@@ -41,8 +41,8 @@ def _value(program: ProgramTexts, file: File, node: ast.expr, depth: int) -> flo
                 type(sign), _value(program, file, left, depth), _value(program, file, right, depth)
             )
         case ast.Name() | ast.Attribute() if depth < DEEPEST:
-            given = list(_given(program, file, node))
-            values = [_value(program, other, each, depth + 1) for other, each in given]
+            found = list(given(program, file, node))
+            values = [_value(program, other, each, depth + 1) for other, each in found]
             return values[0] if values and len(set(values)) == 1 else None
     return None
 
@@ -60,7 +60,7 @@ def _computed(sign: type[ast.operator], left: float | None, right: float | None)
         return None
 
 
-def _given(
+def given(
     program: ProgramTexts, file: File, node: ast.Name | ast.Attribute
 ) -> Iterator[tuple[File, ast.expr]]:
     """Yield what a name is given: by an assignment or, of a parameter, by calls or by default."""
