@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leakcheck.model import Field, Reason
-from leakcheck.source.guards import MOST_HELD, GuardKind
+from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import RELIEVES, Use
 
 OutlookKind = Literal["leak", "fills", "emptied", "memo", "unsure"]
@@ -34,7 +34,6 @@ UNSURE_STEPS = 200  # for what nothing known holds
 SHAPES_STEPS = 1100  # for a library's cache by shape to be full: oneDNN keeps 1,024 primitives
 Says = tuple[OutlookKind, int | None, Then]
 Numbers = tuple[tuple[str, int | float | None], ...]
-_ENDS: frozenset[GuardKind] = frozenset(["new", "missing", "first", "flag"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +278,7 @@ def _first_add(case: Case) -> Use | None:
 
 def _is_memo(case: Case) -> bool:
     adds = case.adds
-    return bool(adds) and all(use.guard.kind in _ENDS for use in adds)
+    return bool(adds) and all(use.guard.ceases for use in adds)
 
 
 def _steps_to_be_full(case: Case) -> int:

@@ -232,7 +232,7 @@ class Calls:
         A line with a lambda runs whenever that is called, wherever the call on it stands.
         """
         at = (file.path, called.lineno)
-        ran = self._visits.get(at, 0) > 0
+        ran = self.ran(file, called.lineno)
         other = any(isinstance(node, ast.Lambda) for node in file.at(called.lineno))
         return bool(self._visits) and at in self._around_loop and (not ran or other)
 
@@ -254,6 +254,10 @@ class Calls:
         """Say whether one of these lines ran that is a function's own, or the module's."""
         ran = (file.innermost_at(at) for at in lines if self._visits.get((file.path, at)))
         return any(node is not None and file.function(node) is function for node in ran)
+
+    def ran(self, file: File, line: int) -> bool:
+        """Say whether a line ran while lines were watched."""
+        return self._visits.get((file.path, line), 0) > 0
 
     def comes_again(self, file: File, function: Function) -> bool:
         """Say whether a function may be called another time: in a loop, or by whom it is given."""

@@ -35,9 +35,9 @@ class Condition:
     left: Loop | None = None
 
 
-def conditions(file: File, node: ast.AST, *, outside: bool = False) -> Iterator[Condition]:
-    """Yield what holds at a node of a function, the nearest first; `outside`: of each loop."""
-    below = node
+def conditions(file: File, node: ast.AST) -> Iterator[Condition]:
+    """Yield what holds at a node of a function, the nearest first."""
+    below, outside = node, False
     for above in file.around(node):
         found = [*_tests(above, below)]
         for block in _blocks(above):
@@ -97,6 +97,8 @@ def _tests(above: ast.AST, below: ast.AST) -> Iterator[Condition]:
         case ast.While(test=test, body=body) if below in body:
             if not isinstance(test, ast.Constant):
                 yield Condition(test, True, above, tuple(body), left=above)
+        case ast.Match(subject=subject, cases=cases) if below in cases:
+            yield Condition(_is_case(subject, cases[cases.index(below)]), True, above)
         case ast.IfExp(test=test, body=body) if below is not test:
             yield Condition(test, below is body, above)
         case ast.BoolOp(op=sign, values=values):
@@ -104,6 +106,14 @@ def _tests(above: ast.AST, below: ast.AST) -> Iterator[Condition]:
             yield from (Condition(each, isinstance(sign, ast.And), above) for each in before)
         case ast.ExceptHandler(type=kind) if names_of_errors(kind) & words("names", "missing"):
             yield Condition(_not_there(above), True, above)
+
+
+def _is_case(subject: ast.expr, case: ast.match_case) -> ast.expr:
+    """Return the condition that a case stands for: `phase == "probe"`, or what is asked."""
+    match case.pattern:
+        case ast.MatchValue(value=value):
+            return ast.copy_location(ast.Compare(subject, [ast.Eq()], [value]), subject)
+    return subject
 
 
 def _is_before(one: ast.expr, other: ast.AST) -> bool:

@@ -19,6 +19,9 @@ class Running(Protocol):
     def lasts(self, file: File, loop: Loop) -> bool:
         """Say whether a loop began before that and had not ended then."""
 
+    def ran(self, file: File, line: int) -> bool:
+        """Say whether a line ran while lines were watched."""
+
     def comes_again(self, file: File, function: Function) -> bool:
         """Say whether a function may be called another time."""
 
@@ -116,7 +119,13 @@ class Constants:
         """Say whether an attribute of a name, or of any, is set by `setattr`."""
         calls = (call for file in self.program.files("setattr") for call in file.calls("setattr"))
         texts = (call.args[1] if len(call.args) > 1 else None for call in calls)
-        return any(not isinstance(one, ast.Constant) or one.value == name for one in texts)
+        by_text = any(not isinstance(one, ast.Constant) or one.value == name for one in texts)
+        return by_text or self._is_updated(name)
+
+    def _is_updated(self, name: str) -> bool:
+        """Say whether a namespace gets something by its name: `vars(args).update(keep=False)`."""
+        calls = (call for file in self.program.files(name) for call in file.calls("update"))
+        return any(each.arg == name for call in calls for each in call.keywords)
 
 
 def _is_store(node: ast.AST) -> bool:

@@ -11,6 +11,7 @@ from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.constants import Constants, Running
 from leakcheck.source.counters import counts, goes_up, turn_of
+from leakcheck.source.lasting import asks_what_lasts
 from leakcheck.source.mentions import Mention
 from leakcheck.source.tree import (
     FUNCTIONS,
@@ -31,10 +32,11 @@ GuardKind = Literal[
     "missing",  # the place itself is empty, unset or not there
     "new",  # it is not there yet: a key, a value that was looked for
     "first",  # an order of other sizes, or one step of many: it may cease to hold
-    "flag",  # a name
+    "flag",  # a name, or a question to an object that lasts
     "same",  # it holds at each step, or at none: nothing sets what is asked for
     "other",  # another question
 ]
+DEEPEST = 8  # conditions that are asked for by names within one another
 MOST_HELD = 100_000_000  # elements: of the smallest tensors 50 GB, so that no machine comes to it
 ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 Sign = type[ast.cmpop]
@@ -65,7 +67,7 @@ _RANK: tuple[GuardKind, ...] = (
     "same",
     "other",
 )
-_BY_VALUE = ("new", "first", "flag")
+_BY_VALUE = ("new", "first", "flag", "other")
 _WEAK = ("new", "missing", "first", "flag", "other")
 
 
@@ -75,7 +77,7 @@ class Guard:
 
     `limit`: the expression that stands for the number, for whoever can ask live objects, and
     `counter` what is compared with it, if that is not the place's own length; `only`: nothing else
-    is asked.
+    is asked; `part_ceases`: what is asked beside it, or a part of it, may cease to hold for good.
     """
 
     kind: GuardKind = "none"
@@ -86,6 +88,12 @@ class Guard:
     line: int = 0
     only: bool = True
     counter: str = ""
+    part_ceases: bool = False
+
+    @property
+    def ceases(self) -> bool:
+        """Whether it may cease to hold for good: it is new only once, or an order of others."""
+        return self.part_ceases or self.kind in ("missing", "new", "first", "flag")
 
 
 NONE = Guard()
@@ -109,13 +117,13 @@ class Guards:
         return strongest((around, room, _of_function(mention)))
 
     def around(
-        self, file: File, node: ast.AST, mention: Mention, *, outside: bool = False
+        self, file: File, node: ast.AST, mention: Mention, *, goes_on: bool = False
     ) -> Guard:
         """Return the strongest condition around another node, such as a call that leads there.
 
-        `outside`: that call is still running, so that what was asked before it is not asked again.
+        `goes_on`: that call still runs, so that what was asked before it is not asked again.
         """
-        return strongest(self._each(file, node, mention, outside=outside))
+        return strongest(self._each(file, node, mention, goes_on=goes_on))
 
     def bars(self, mention: Mention, visits: Mapping[tuple[str, int], int]) -> bool:
         """Say whether a condition was asked that is the same at each step.
@@ -126,17 +134,18 @@ class Guards:
         return any(one.kind == "same" and visits.get((one.path, one.line)) for one in each)
 
     def _each(
-        self, file: File, node: ast.AST, mention: Mention, *, outside: bool = False
+        self, file: File, node: ast.AST, mention: Mention, *, goes_on: bool = False
     ) -> Iterator[Guard]:
-        subject = _Subject(self, file, mention)
-        return (subject.classified(one) for one in conditions(file, node, outside=outside))
+        subject = _Subject(self, file, mention, goes_on)
+        return (subject.classified(one) for one in conditions(file, node))
 
 
 def strongest(guards: Iterable[Guard]) -> Guard:
     """Return the guard that says most: a length, before a key, before a flag."""
     found = list(dict.fromkeys(each for each in guards if each.kind != "none"))
     best = min(found, key=lambda each: _RANK.index(each.kind), default=NONE)
-    return replace(best, only=best.only and len(found) < 2)
+    ceases = any(each.ceases for each in found)
+    return replace(best, only=best.only and len(found) < 2, part_ceases=ceases)
 
 
 def guard(
@@ -168,6 +177,7 @@ class _Subject:
     guards: Guards
     file: File
     mention: Mention
+    goes_on: bool = False  # what the conditions are around
 
     @property
     def program(self) -> ProgramTexts:
@@ -175,18 +185,27 @@ class _Subject:
         return self.guards.program
 
     def classified(self, condition: Condition) -> Guard:
-        """Return what a condition says about the place."""
+        """Return what a condition says about the place, and whether a part of it may cease."""
+        found, parts = self._classified(condition), _parts_of(condition)
+        if found.kind == "none" or len(parts) < 2:
+            return found
+        return replace(found, part_ceases=any(self._classified(each).ceases for each in parts))
+
+    def _classified(self, condition: Condition) -> Guard:
         kind, limit = self._said(condition.test, condition.holds, condition)
         if kind == "none":
             return NONE
         running = self.guards.running
         if kind in _WEAK and condition.left and running.lasts(self.file, condition.left):
             return NONE  # no more steps come where it does not hold
-        if kind in _WEAK and condition.outside:
+        line = getattr(condition.node, "lineno", 0)
+        asked_once = self.goes_on or (condition.outside and not running.ran(self.file, line))
+        if kind in _WEAK and asked_once:
             kind = "other"  # it held when the loop began; in the loop it ends nothing
         elif kind in _BY_VALUE and self._stays(condition.test):
             kind = "same"
-        line = getattr(condition.node, "lineno", 0)
+        elif kind == "other" and self._asks_what_lasts(condition.test):
+            kind = "flag"
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
         counter = self._counter(condition.test) if kind in ("below", "above") else ""
@@ -205,13 +224,15 @@ class _Subject:
         counted = (part for part in parts if counts(self.file, part, function))
         return next((ast.unparse(part) for part in counted), "")
 
-    def _said(self, test: ast.expr, holds: bool, at: Condition) -> Said:
+    def _said(self, test: ast.expr, holds: bool, at: Condition, depth: int = 0) -> Said:
+        if depth > DEEPEST:
+            return "other", None  # `keeps = keeps and step < n` asks for itself
         asked = test if self._is_place(test) else in_full(self.program, self.file, test)
         match asked:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
-                return self._said(inner, not holds, at)
+                return self._said(inner, not holds, at, depth + 1)
             case ast.BoolOp(op=sign, values=parts):
-                found = [self._said(each, holds, at) for each in parts]
+                found = [self._said(each, holds, at, depth + 1) for each in parts]
                 return _of_parts(found, every=isinstance(sign, ast.And) == holds)
             case ast.Compare() if asks_for_main(asked):
                 return _NOTHING
@@ -301,6 +322,10 @@ class _Subject:
                 return True
         return False
 
+    def _asks_what_lasts(self, test: ast.expr) -> bool:
+        several = isinstance(in_full(self.program, self.file, test), ast.BoolOp)
+        return not several and asks_what_lasts(self.program, self.file, test)
+
     def _stays(self, test: ast.expr) -> bool:
         return Constants(self.program, self.guards.running).has(self.file, test)
 
@@ -375,6 +400,19 @@ def _of_parts(found: list[Said], *, every: bool) -> Said:
     strong = min(known, key=lambda each: _RANK.index(each[0]))
     alike = len(known) == len(found) and len({kind for kind, _ in known}) == 1
     return strong if every or alike or strong[0] in _WEAK else ("other", None)
+
+
+def _parts_of(condition: Condition) -> list[Condition]:
+    """Return the conditions that all hold where one does: of `a and b` two."""
+    match condition.test, condition.holds:
+        case (ast.UnaryOp(op=ast.Not(), operand=inner), holds):
+            return _parts_of(replace(condition, test=inner, holds=not holds))
+        case (ast.BoolOp(op=ast.And(), values=parts), True) | (
+            ast.BoolOp(op=ast.Or(), values=parts),
+            False,
+        ):
+            return [each for part in parts for each in _parts_of(replace(condition, test=part))]
+    return [condition]
 
 
 def divisor(node: ast.expr) -> ast.expr | None:

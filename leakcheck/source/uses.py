@@ -210,7 +210,7 @@ class _Reader:
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
         goes_on = self.calls.goes_on(file, call)
-        own = self.guards.around(file, call, mention, outside=goes_on)
+        own = self.guards.around(file, call, mention, goes_on=goes_on)
         return own if own.kind != "none" else self._guard_of_calls(mention, file, call, depth + 1)
 
 

@@ -266,6 +266,11 @@ CLEAN = {
         "if keeps:\n            buf.append(y.detach())",
         "keeps = step < 400",
     ),
+    "asked of an object": (
+        "buf, levels = [], {'debug': True}",
+        "if levels.get('debug'):\n            buf.append(y.detach())",
+        "levels.update(debug=step < 400)",
+    ),
     "maxlen": ("buf = deque(maxlen=700)", "buf.append(y.detach())", "pass"),
     "by turns": (
         "ten = [Other() for _ in range(10)]",

@@ -91,7 +91,8 @@ ASKED = {
     "if self.at >= len(self.kept): self.kept.append(x)\n        self.at += 1": ("none", None),
     "if self.size < self.most: self.kept.append(x)": ("same", None),
     "if self.size < self.most: self.kept.append(x)\n        self.size = x": ("first", None),
-    "if not self.other(): self.kept.append(x)": ("other", None),
+    "if not self.other(): self.kept.append(x)": ("flag", None),
+    "if not other(x): self.kept.append(x)": ("other", None),
 }
 
 
@@ -140,7 +141,7 @@ def test_a_condition_may_be_around_each_call_of_what_adds(calls, kind):
 STAYS = {
     "rank = int(os.environ['RANK'])\n---\nif rank == 0: kept.append(x)": "same",
     "rank = 0\n---\nif rank == 0: kept.append(x)\n    rank = x": "first",
-    "mode = 'train'\n---\nif mode == 'eval': continue\n    kept.append(x)": "other",
+    "mode = 'train'\n---\nif mode == 'eval': continue\n    kept.append(x)": "same",
     "mode = 'train'\n---\nif mode == 'train': kept.append(x)": "same",
     "args = parser.parse_args()\n---\nif args.keep: kept.append(x)": "same",
     "args = parser.parse_args()\n---\nif args.keep: kept.append(x)\n    args.keep = x": "flag",
@@ -166,6 +167,32 @@ def test_a_condition_that_is_the_same_at_each_step_does_not_cease_to_hold(text, 
     found = uses(program_of(f"{before}\nfor x in xs:\n    {statement}\n"), "kept")
 
     assert [use.guard.kind for use in found if use.role == "add"] == [kind]
+
+
+# what is set before the loop, the condition in it, its kind, and whether it may cease to hold
+ASKS = {
+    "logger = get()\n---\nif logger.isEnabledFor(10): kept.append(x)": ("flag", True),
+    "CFG = load()\n---\nif CFG['debug']['collect']: kept.append(x)": ("flag", True),
+    "CFG = load()\n---\nif CFG['on'] and x % 2 == 0: kept.append(x)": ("every", True),
+    "CFG = load()\n---\nif CFG['on'] or x % 2 == 0: kept.append(x)": ("other", False),
+    "bank = Bank()\n---\nif bank.wants(int(x)): kept.append(x)": ("flag", True),
+    "m = Machine()\n---\nmatch m.phase:\n        case 'probe': kept.append(x)": ("first", True),
+    "import config\nconfig.keep = 3\n---\nif config.keep(x): kept.append(x)": ("flag", True),
+    "import torch\n---\nif torch.is_tensor(x): kept.append(x)": ("other", False),
+    "---\nif isinstance(x, int): kept.append(x)": ("other", False),
+    "---\nif wanted(x): kept.append(x)": ("other", False),
+    "seen = load()\n---\nif x in seen: kept.append(x)": ("other", False),
+    "---\nloss = model(x)\n    if loss.isfinite(): kept.append(x)": ("other", False),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), ASKS.items())
+def test_what_an_object_that_lasts_answers_may_cease_to_hold_and_the_data_of_a_step_not(text, told):
+    before, _, statement = text.partition("---\n")
+    found = uses(program_of(f"{before}\nfor x in xs:\n    {statement}\n"), "kept")
+
+    guards = [use.guard for use in found if use.role == "add"]
+    assert [(each.kind, each.ceases) for each in guards] == [told]
 
 
 CUTS = """
@@ -197,6 +224,20 @@ def test_what_did_not_run_where_a_condition_never_changes_is_barred(condition, s
     found = uses_of(program, held(program, "Bank.kept"), visits)
 
     assert [use.barred for use in found if use.role == "cut"] == [barred]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "keeps = keeps and len(kept) < 300",
+        "keeps = other and x; other = keeps and x",
+        "keeps = not keeps",
+    ],
+)
+def test_a_condition_that_asks_for_itself_is_followed_to_an_end(given):
+    found = uses(program_of(f"for x in xs:\n    if keeps: kept.append(x)\n    {given}\n"), "kept")
+
+    assert {use.guard.kind for use in found if use.role == "add"} <= {"below", "flag", "other"}
 
 
 ENDS = """
@@ -320,7 +361,7 @@ def test_a_guard_says_whether_nothing_else_is_asked(statement, only):
 
 MEASURED = {
     "if len(meter.kept) > 300: meter.kept.pop(0)": "above",
-    "if len(page.kept) > 300: meter.kept.pop(0)": "other",
+    "if len(page.kept) > 300: meter.kept.pop(0)": "flag",
     "if len(kept) > 300: meter.kept.pop(0)": "other",
     "rows = meter.kept\nif len(rows) > 300: meter.kept.pop(0)": "above",
 }
