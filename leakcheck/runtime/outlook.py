@@ -146,6 +146,8 @@ def may_relieve(use: Use) -> bool:
     made = use.guard.kind == "new" and use.role == "replace"
     if made or use.guard.kind == "missing" or (use.guard.n or 0) > MOST_HELD:
         return False
+    if use.guard.kind == "every" and use.guard.n == 0:
+        return False  # `if every and step % every == 0`: nothing is divided by 0
     rare = use.reach in ("once", "never called", "only in an except handler")
     return not rare or (use.ran > 0 and use.reach != "once")
 

@@ -77,8 +77,12 @@ class Constants:
         match named:
             case ast.Name():
                 return self._name_stays(file, named)
-            case ast.Attribute(value=ast.Name() as owner):
-                return self._attribute_stays(file, named, owner)
+            case ast.Attribute(value=ast.Name(id="self")):
+                return self._attribute_stays(named.attr)
+            case ast.Attribute(value=ast.Name() as owner) if _settings(file, owner):
+                return not self._is_set_elsewhere(named.attr)
+            case ast.Attribute(value=owner):
+                return self._attribute_stays(named.attr) and self._is_bound_once(file, owner)
         return False
 
     def _name_stays(self, file: File, name: ast.Name) -> bool:
@@ -97,18 +101,18 @@ class Constants:
             return False
         return self.running.lasts(file, loops[-1]) and not self.running.comes_again(file, scope)
 
-    def _attribute_stays(self, file: File, attribute: ast.Attribute, owner: ast.Name) -> bool:
-        """Say whether only constructors set an attribute of `self`, and nothing a setting."""
-        name = attribute.attr
+    def _attribute_stays(self, name: str) -> bool:
+        """Say whether only constructors, or the body of a class, set an attribute."""
         named = [(f, each) for f in self.program.files(name) for each in f.named(name)]
         if any(isinstance(each, FUNCTIONS) for _, each in named):
             return False  # a property
-        stores = [(f, each) for f, each in named if _is_store(each)]
-        if owner.id == "self":
-            makers = {getattr(f.function(each), "name", "") for f, each in stores}
-            made = bool(makers) and makers <= words("names", "constructors")
-            return made and not self._is_set_by_text(name)
-        return bool(_settings(file, owner)) and not self._is_set_elsewhere(name)
+        makers = {getattr(f.function(each), "name", "") for f, each in named if _is_store(each)}
+        fields = (
+            isinstance(each, ast.Name) and isinstance(f.scope(each), ast.ClassDef)
+            for f, each in named
+        )
+        made = makers <= words("names", "constructors") and (bool(makers) or any(fields))
+        return made and not self._is_set_by_text(name)
 
     def _is_set_elsewhere(self, name: str) -> bool:
         """Say whether something is set through an object or a module: `config.keep = False`."""

@@ -253,6 +253,8 @@ class _Subject:
             return "every", divided
         if sign is ast.In and self._is_place(right) and self._takes():
             return _NOTHING  # `if old in kept: del kept[old]`
+        if sign in (ast.In, ast.NotIn) and goes_up(self.file, left):
+            return ("first" if sign is ast.In else "other"), None  # a counter passes them all
         if sign in (ast.In, ast.NotIn):
             new = sign is ast.NotIn and not self._keeps(right)
             return ("new" if new else "other"), None

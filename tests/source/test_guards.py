@@ -154,6 +154,8 @@ STAYS = {
     "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x)": "other",
     "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x); skip.add(x)": "new",
     "skip = {3, 7}\n---\nif x in skip: continue\n    kept.append(x); note(skip)": "new",
+    "step, keep = 0, load()\n---\nstep += 1\n    if step in keep: kept.append(x)": "first",
+    "step, skip = 0, load()\n---\nstep += 1\n    if step not in skip: kept.append(x)": "other",
     "\n---\nif x not in ('a', 'b'): continue\n    kept.append(x)": "other",
     "step = 0\n---\nstep += 1\n    if step > 100: kept.append(x)": "other",
     "step = 0\n---\nstep += 1\n    if step < 100: kept.append(x)": "first",

@@ -11,6 +11,7 @@ import inspect
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from types import MemberDescriptorType
@@ -20,6 +21,7 @@ from leakcheck.runtime.introspection import frames, objects
 from leakcheck.runtime.introspection.kinds import is_exactly
 from leakcheck.runtime.introspection.local_names import locals_of
 
+NO_LIMIT = sys.maxsize
 MOST_VALUES = 8  # of one name, in several functions
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -41,6 +43,19 @@ def number_of(told: str, path: str, owners: Sequence[Any]) -> int | None:
     except (SyntaxError, ValueError, RecursionError):
         return None
     return next((math.ceil(each) for each in _numbers(node, path, owners)), None)
+
+
+def limit_of(told: str, path: str, owners: Sequence[Any]) -> int | None:
+    """Return the number of elements that an expression limits to, `NO_LIMIT` for None or infinity.
+
+    A length is never compared with None: where that stands for a limit, there is none.
+    """
+    try:
+        values = list(_values(ast.parse(told, mode="eval").body, path, owners))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    unlimited = values[:1] in ([None], [math.inf])
+    return NO_LIMIT if unlimited else number_of(told, path, owners)
 
 
 def things_of(told: str, path: str) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution import library
-from leakcheck.runtime.attribution.live_numbers import number_of
+from leakcheck.runtime.attribution.live_numbers import limit_of, number_of
 from leakcheck.runtime.attribution.names import is_inner
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.kinds import (
@@ -69,7 +69,7 @@ class Sources:
         if self.visits and not any(map(self.visits.get, held.adds)):
             held = replace(held, adds=self._ran(program, held) or held.adds)
         found = uses_of(program, held, self.visits)
-        numbered = with_numbers(found, lambda path, told: number_of(told, path, owners))
+        numbered = with_numbers(found, lambda path, told: limit_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
 
     def _added_at(self, suspect: Suspect) -> tuple[tuple[str, int], ...]:

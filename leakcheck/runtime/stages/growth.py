@@ -23,10 +23,7 @@ class EstablishedGrowth:
         # a statement that took nothing from it yet is to have some more chances
         self._disputed = bool(found.prospects.in_vain)
         self.release = Release(episode.grown, step, self._hope)
-        graph_waits = found.prospects.graph_wait_steps > 0
-        may_come_down = found.removal is not None or self._disputed or graph_waits
-        wanted = found.suspects if may_come_down else ()
-        known = (one.holder for one in wanted if one.holder in found.way_by_holder)
+        known = (one.holder for one in found.suspects if one.holder in found.way_by_holder)
         self._curves = {holder: LengthCurve() for holder in known}
 
     @property
