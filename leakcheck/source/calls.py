@@ -260,10 +260,10 @@ class Calls:
         return self._visits.get((file.path, line), 0) > 0
 
     def comes_again(self, file: File, function: Function) -> bool:
-        """Say whether a function may be called another time: in a loop, or by whom it is given."""
+        """Say whether a function may be called another time: elsewhere, or by whom it is given."""
         calls = self.callers(file, function, itself=True)
         given = any(not _is_called(f, call) for f, call in calls)
-        return given or self._comes_again(file, function)
+        return given or len(calls) > 1 or self._comes_again(file, function)
 
     def _is_under_way(self, file: File, function: Function) -> bool:
         """Say whether a function is called somewhere, and was by none of its callers."""

@@ -264,6 +264,7 @@ def train(quiet=False):
         ("if quiet: continue", "train()", [4, 5, 6], "same"),
         ("if quiet: continue", "for _ in ys: train()", [4, 5, 6], "flag"),
         ("if quiet: continue", "run(train)", [4, 5, 6], "flag"),
+        ("if quiet: continue", "train(True); train()", [4, 5, 6], "flag"),
     ],
 )
 def test_what_a_loop_that_goes_on_does_not_set_stays_and_to_leave_it_ends_the_steps(

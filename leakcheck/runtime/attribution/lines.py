@@ -38,6 +38,8 @@ BINDS_METHODS = sys.version_info < (3, 12)
 BUDGET_S, MOST_S = 1.0, 3.0
 _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
+DEAR = frozenset(["python.blocks"])  # 2 ms where the heap is large
+MOST_READINGS = 200  # of these in a step: then only where a line comes for the first time in it
 READINGS = 3  # to measure what one takes: the shortest was interrupted least
 AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
 AS_EXACT = 0.005  # of what is looked for, that a line may add more or less and be the one
@@ -63,6 +65,11 @@ class LineTracer:
         self._spent_s, self._counted_to = 0.0, 0  # when the newest probe came, and the count then
         self._event_s = _EVENT_S  # what each costs since, with its probes
         self._stop_at_s = 0.0
+        self._dear: dict[str, float] = {}  # probes that take long, and how long
+        self._dear_s = 0.0  # that these took
+        self._readings = 0  # of these in this step
+        self._lines_of_step: set[tuple[str, int]] = set()
+        self._was_new = self._blind = False  # at the last event: a new line, and nothing was read
         self._steps = 0
         self._ended_at: int | None = None  # the step at which the budget was spent
         self._on = False
@@ -76,7 +83,8 @@ class LineTracer:
     @property
     def spent_s(self) -> float:
         """About how long the trace functions have run, in seconds."""
-        return self._spent_s + (self._count - self._counted_to) * self._event_s
+        counted_s = (self._count - self._counted_to) * self._event_s
+        return self._spent_s + counted_s + self._dear_s
 
     @property
     def called(self) -> Set[CodeType]:
@@ -121,8 +129,12 @@ class LineTracer:
         """Credit every change of `probe()` from now on under `key`."""
         if self._on and key not in self._probes:
             self.credits[key] = Counter()
-            self._spent_s, self._counted_to = self.spent_s, self._count
-            self._event_s += _reading_s(probe)
+            self._spent_s, self._counted_to = self.spent_s - self._dear_s, self._count
+            takes_s = _reading_s(probe)
+            if key in DEAR:
+                self._dear[key] = takes_s
+            else:
+                self._event_s += takes_s
             self._probes = {**self._probes, key: (probe, probe())}
 
     def settle(self) -> None:
@@ -141,6 +153,7 @@ class LineTracer:
     def ours(self) -> Iterator[None]:
         """Credit what changed in a step; what changes within is ours, and no line's."""
         self._steps += 1
+        self._readings, self._lines_of_step = 0, set()
         if self._on and self._events.are_on():
             self._settle()
         yield
@@ -191,9 +204,11 @@ class LineTracer:
         if not self._on:
             self._events.stop()
         elif self._is_own(frame):
-            self._settle()
-            self._site = site = _site(frame)
+            site = _site(frame)
             line = (site.path, site.line)
+            self._settle(is_new=line not in self._lines_of_step)
+            self._site = site
+            self._lines_of_step.add(line)
             self.visits[line] = self.visits.get(line, 0) + 1
 
     def _returned(self, frame: FrameType) -> None:
@@ -202,16 +217,25 @@ class LineTracer:
             caller = frames.own_caller(frame.f_back)
             self._site = _site(caller) if caller else None
 
-    def _settle(self) -> None:
+    def _settle(self, *, is_new: bool = False) -> None:
+        """Credit the line that ran with what changed; `is_new`: the one that comes now."""
         number = self._next_number()
         if number != self._number:
             self._note_nodes(number)
+        reads = self._readings < MOST_READINGS or is_new or self._was_new
         for key, (probe, before) in self._probes.items():  # replaced as a whole by who changes it
+            if key in self._dear:
+                if not reads:
+                    continue
+                self._readings += 1
+                self._dear_s += self._dear[key]
             value = probe()
             if value != before:
                 self._probes[key] = (probe, value)
-                if self._site is not None:
+                unseen = self._blind and key in self._dear  # other lines ran since
+                if self._site is not None and not unseen:
                     self.credits[key][self._site] += value - before
+        self._was_new, self._blind = is_new, not reads
         self._count += 1
         if self._count % _EVENTS_BETWEEN_CHECKS == 0:
             self._keep_to_budget()
