@@ -9,6 +9,7 @@ from leakcheck.model import Evidence
 from leakcheck.static.facts import passes, trials
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
@@ -102,7 +103,9 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
     linked, facts = module.facts, module.facts.facts
     if why != _UNUSED:
         return True
-    if passes.may_take_care(inner.file, inner.call) or trials.is_asked_about_made_up(facts, call):
+    if passes.may_take_care(inner.file, inner.call) or _is_made_here(inner):
+        return False
+    if trials.is_asked_about_made_up(facts, call):
         return False
     if inner.call.spelled.partition(".")[0] == "self":
         owner = inner.file.class_around(inner.call)
@@ -113,6 +116,22 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
     looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
     stepped = _STEP.match(call.method) is not None or inner.call is not call
     return (looped or stepped) and _is_model(linked, call, inner)
+
+
+def _is_made_here(inner: passes.Pass) -> bool:
+    """Whether what is called was made by a function or class of the project, and is no module.
+
+    `model = get_model(shape); model(x)`, and nothing treats it as one.
+    """
+    file, called = inner.file, inner.call
+    if "." in called.spelled or passes.is_treated_as_module(file.facts, called):
+        return False
+    for made in file.facts.calls_in(called.function):
+        if made.bound == called.spelled:
+            owner = file.class_called(made.qualified or made.spelled)
+            if owner is None or not file.is_module(owner):
+                return owner is not None or callee(file, made) is not None
+    return False
 
 
 def _is_model(linked: Linked, call: Call, inner: passes.Pass) -> bool:

@@ -64,9 +64,9 @@ def _is_replaced(module: Module, wrapped: cst.Assign, target: cst.Attribute) -> 
         beside = owner is not None and home is not function and module.class_of(assign) is owner
         slots = [each.target for each in assign.targets if isinstance(each.target, cst.Attribute)]
         same = any(slot.attr.value == target.attr.value for slot in slots)
-        if same and (later or beside) and isinstance(assign.value, (cst.Attribute, cst.Name)):
-            if not _is_function(module, assign.value):
-                return True
+        named = isinstance(assign.value, (cst.Attribute, cst.Name))
+        if same and named and (later or beside) and not _is_function(module, assign.value):
+            return True
     return False
 
 

@@ -281,6 +281,94 @@ TWINS = {
         "model(sample).detach().cpu().numpy()",
         "seen = model(sample).detach().cpu().numpy(); log(seen)",
     ),
+    "a pass of what the project makes": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Model(LINE):
+        def __init__(self, sizes):
+            super().__init__()
+            self.part = torch.nn.Linear(*sizes)
+        def forward(self, x):
+            return self.part(x)
+
+    def predict(sizes, batches):
+        model = Model(sizes)
+        found = []
+        for batch in batches:
+            found.append(model(batch).argmax().item())
+        return found
+""",
+        "Compiled",
+        "torch.nn.Module",
+    ),
+    "a graph in a slot of a list": Twins(
+        "LK102",
+        """
+    import torch
+
+    def attack(model, loader, optimizer, count):
+        found = LINE
+        for epoch in range(9):
+            for i, x in enumerate(loader):
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                found[i] = loss
+""",
+        "[None] * count",
+        "{}",
+    ),
+    "one of several things that a call gives": Twins(
+        "LK407",
+        """
+    import torch
+
+    def make(sizes):
+        LINE
+        embeddings.to("cuda")
+        return embeddings
+""",
+        "embeddings, size = table(sizes)",
+        "embeddings = torch.zeros(sizes)",
+    ),
+    "a list of an object for one search": Twins(
+        "LK312",
+        """
+    class Beam:
+        def __init__(self):
+            self._scores = []
+        def advance(self, scores):
+            self._scores.append(scores)
+
+    def search(sentences):
+        for sentence in sentences:
+            LINE
+            beam.advance(sentence)
+""",
+        "beam = Beam()",
+        "beam = make_beam()",
+    ),
+    "a function on a model for a while": Twins(
+        "LK214",
+        """
+    import torch
+    from functools import partial
+
+    def replace(model):
+        LINE
+        def forward(model, x):
+            return x
+        model.forward = partial(forward, model)
+        return model
+
+    def recover(model):
+        model.forward = model.kept
+""",
+        "model.kept = model.forward",
+        "model.kept = None",
+    ),
     "a cache of words": Twins(
         "LK303",
         """
@@ -423,3 +511,13 @@ def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told)
     found = Checker(Settings(layers=layers)).check(file).findings
 
     assert bool(found) == told
+
+
+@pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "medium")])
+def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
+    source = "import torch\n\ndef test(model, f):\n    model.load_state_dict(torch.load(f))\n"
+    (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
+
+    found = check_source(source, path, [rule])
+
+    assert [each.confidence for each in found] == [said]

@@ -56,7 +56,7 @@ def is_made_again(member: Member) -> bool:
 
 
 def _makes_its_kind(member: Member) -> bool:
-    """`type(self)(...)`, `self.__class__(...)` or its own name, in a method that sets nothing up."""
+    """`type(self)(...)`, `self.__class__(...)` or its name, in a method that sets nothing up."""
     facts = member.file.facts
     calls = (call for index, _ in member.methods() for call in facts.calls_in(index))
     return any(
