@@ -382,9 +382,31 @@ TWINS = {
             parts = LINE
             WORDS[text] = parts
         return WORDS[text]
+
+    def run(texts):
+        return [split(text) for text in texts]
 """,
         '" ".join(parts)',
         "features(text, parts)",
+    ),
+    "a cache of what may be few": Twins(
+        "LK303",
+        """
+    import torch
+
+    TABLES = {}
+
+    def table(text):
+        if text not in TABLES:
+            TABLES[text] = torch.tensor(numbers(text))
+        return TABLES[text]
+
+    def run(texts):
+        LINE
+            work(table(text))
+""",
+        "if text := texts:",
+        "for text in texts:",
     ),
     "words kept on self": Twins(
         "LK315",
