@@ -57,7 +57,7 @@ class GraphRule(Rule):
                     leak.node,
                     self.message(module, leak),
                     severity="warning" if leak.relieved else None,
-                    confidence="medium" if guessed else "high",
+                    confidence="low" if leak.growth.slots else "medium" if guessed else "high",
                     fix=fix,
                     evidence=_evidence(module, leak),
                 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leakcheck.model import Evidence
+from leakcheck.model import Confidence, Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
+from leakcheck.static.facts.runs import is_made_again
 from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -37,7 +38,7 @@ class BackReference(Rule):
                 yield self.hit(
                     call.at,
                     f"`{call.bound}` holds `{holder}`, which holds it",
-                    confidence="medium" if holder == "self" else "low",  # nobody knows what that is
+                    confidence=_confidence(linked, call.function, known=holder == "self"),
                     evidence=(Evidence(place, "kept", f"self.{kept[1].name}"),) if place else (),
                 )
         for use in facts.uses:
@@ -51,15 +52,26 @@ class BackReference(Rule):
                 yield self.hit(
                     use.at,
                     f"`{use.holder}` holds self, which holds it",
-                    confidence="medium" if known else "low",
+                    confidence=_confidence(linked, use.function, known=known),
                 )
+
+
+def _confidence(linked: Linked, function: int, *, known: bool) -> Confidence:
+    """Of one that is handed in nobody knows what it is, nor of most how often they are made."""
+    owner = _owner(linked, function)
+    return "medium" if known and owner is not None and is_made_again(owner) else "low"
 
 
 def _is_worth_it(linked: Linked, function: int) -> bool:
     """Whether the object around holds tensors; of one that is handed in nobody knows."""
+    owner = _owner(linked, function)
+    return owner is not None and holds_tensors(owner)
+
+
+def _owner(linked: Linked, function: int) -> Member | None:
     method = linked.facts.method_around(function)
     owner = linked.facts.class_named(method.owner) if method is not None else None
-    return owner is not None and holds_tensors(Member(linked, owner))
+    return Member(linked, owner) if owner is not None else None
 
 
 def _comes_and_goes(facts: FileFacts, call: Call, holder: str) -> bool:

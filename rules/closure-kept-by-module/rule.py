@@ -27,7 +27,8 @@ class ClosureKeptByModule(Rule):
             if _is_model(facts, use) or (_is_made_here(module.facts, use) and not in_test):
                 told = f"`{use.holder}` keeps this function, and the function `{use.holder}`"
                 if not _put_back(facts, use) and not _wraps_itself(module, use):
-                    yield self.hit(use.at, told, confidence="medium")
+                    brief = _is_recovered(facts, use)
+                    yield self.hit(use.at, told, confidence="low" if brief else "medium")
 
 
 def _is_model(facts: FileFacts, use: AttributeEffect) -> bool:
@@ -95,6 +96,25 @@ def _put_back(facts: FileFacts, use: AttributeEffect) -> bool:
     same = (other for other in facts.uses_by_name[use.name] if other.holder == use.holder)
     again = (o for o in same if o is not use and o.role in ("bind", "take"))
     return any(facts.method_around(other.function) is around for other in again)
+
+
+def _is_recovered(facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether the function keeps the method under a name, from where another puts it back.
+
+    `model.kept = model.forward`, and `model.forward = model.kept` when the work is done.
+    """
+    kept = {
+        f".{other.name}"
+        for other in facts.uses
+        if other.role == "bind" and other.function == use.function
+        if other.value is not None and other.value.text == f"{use.holder}.{use.name}"
+    }
+    values = (
+        other.value.text
+        for other in facts.uses_by_name[use.name]
+        if other.role == "bind" and other.function != use.function and other.value is not None
+    )
+    return any(text.endswith(name) for text in values for name in kept)
 
 
 def _wraps_itself(module: Module, use: AttributeEffect) -> bool:

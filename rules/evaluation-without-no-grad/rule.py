@@ -9,6 +9,7 @@ from leakcheck.model import Evidence
 from leakcheck.static.facts import passes, trials
 from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
@@ -87,9 +88,66 @@ class EvaluationWithoutNoGrad(Rule):
         return self.hit(
             call.at,
             f"`{call.spelled}` records a graph for every batch, and {why}",
-            confidence="medium",
+            confidence="medium" if _is_shown(module, call, inner, why) else "low",
             evidence=_evidence(module, call, inner),
         )
+
+
+def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
+    """Whether it is known that a model with parameters is asked, about data, for its values.
+
+    What is called is treated as a module here or where it is called, or nothing but values of
+    its result are used; and it is a step of an evaluation, in a loop, or its values are used.
+    That gradients are off in the method overridden, or a little later, says so as well.
+    """
+    linked, facts = module.facts, module.facts.facts
+    if why != _UNUSED:
+        return True
+    if passes.may_take_care(inner.file, inner.call) or _is_made_here(inner):
+        return False
+    if trials.is_asked_about_made_up(facts, call):
+        return False
+    if inner.call.spelled.partition(".")[0] == "self":
+        owner = inner.file.class_around(inner.call)
+        if owner is not None and inner.file.is_module(owner) and not passes.has_parts(owner):
+            return False
+    if call.function != MODULE and looked.is_only_looked_at(module, call.at, as_data=True):
+        return not looked.is_thrown_away(module, call.at)
+    looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
+    stepped = _STEP.match(call.method) is not None or inner.call is not call
+    return (looped or stepped) and _is_model(linked, call, inner)
+
+
+def _is_made_here(inner: passes.Pass) -> bool:
+    """Whether what is called was made by a function or class of the project, and is no module.
+
+    `model = get_model(shape); model(x)`, and nothing treats it as one.
+    """
+    file, called = inner.file, inner.call
+    if "." in called.spelled or passes.is_treated_as_module(file.facts, called):
+        return False
+    for made in file.facts.calls_in(called.function):
+        if made.bound == called.spelled:
+            owner = file.class_called(made.qualified or made.spelled)
+            if owner is None or not file.is_module(owner):
+                return owner is not None or callee(file, made) is not None
+    return False
+
+
+def _is_model(linked: Linked, call: Call, inner: passes.Pass) -> bool:
+    """Whether a class, a switch of the mode or a question for parameters says it is a module."""
+    owner = inner.file.class_around(inner.call)
+    own = inner.call.spelled.startswith("self") and owner is not None
+    if own and owner is not None and inner.file.is_module(owner):
+        return True
+    switched = _switches(linked.facts, call.function)
+    models = _models(switched)
+    head = call.spelled.removesuffix(".forward")
+    if head in models or head.rpartition(".")[0] in models:
+        return True
+    return passes.is_treated_as_module(linked.facts, call) or passes.is_treated_as_module(
+        inner.file.facts, inner.call
+    )
 
 
 def _asks_for_gradients(linked: Linked, index: int) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from leakcheck.static.facts.keys import only_constants
+import libcst as cst
+
+from leakcheck.static import shape
+from leakcheck.static.facts.keys import one_of_many, only_constants
 from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import outline_at_top, outline_nodes_of
+from leakcheck.static.syntax import dotted, outline_at_top, outline_nodes_of, walk
 
 
 class GrowingCache(Rule):
@@ -45,7 +48,7 @@ class GrowingCache(Rule):
                 yield self.hit(
                     memo.node,
                     f"`{memo.name}` keeps an entry for every {memo.key} it ever saw",
-                    confidence="low" if _keeps_text(module, memo) else "high",
+                    confidence="high" if _matters(module, memo) else "low",
                 )
 
 
@@ -53,6 +56,42 @@ def _stores(module: Module, memo: memos.Memo) -> list[AttributeEffect]:
     facts, line = module.facts.facts, module.location(memo.node).line
     kept = (use for use in (*facts.uses, *facts.local_uses) if use.at.line == line)
     return [use for use in kept if use.role == "slot"]
+
+
+def _matters(module: Module, memo: memos.Memo) -> bool:
+    """Whether it is shown that keys are many, or that a key is itself an object that is kept.
+
+    A key is of many by its name, or where a loop goes through them, here or in a caller; of a path
+    or a word that somebody gives nobody knows how many there are.
+    """
+    if _keeps_text(module, memo):
+        return False
+    slots = [use for use in _stores(module, memo) if use.key is not None]
+    if any(use.key is not None and one_of_many(use.key) for use in slots):
+        return True
+    function = module.function_of(memo.node)
+    if function is None or _is_asked_in_loop(module, function.name.value):
+        return True
+    nodes = list(walk(function))
+    turns = (each.target for each in nodes if isinstance(each, (cst.For, cst.CompFor)))
+    if any(memo.key in shape.target_names(each) for each in turns):
+        return True
+    asked = (each.value for each in nodes if isinstance(each, cst.Attribute))
+    called = any(isinstance(each, cst.Call) and memo.key in _given(each) for each in nodes)
+    return memo.key in map(dotted, asked) or not memo.key.isidentifier() or called
+
+
+def _is_asked_in_loop(module: Module, function: str) -> bool:
+    """Whether the project calls it in a loop, with more than constants."""
+    return any(
+        call.loops and any(given.value.kind != "constant" for given in call.arguments)
+        for _, call in module.facts.calls_of(function)
+    )
+
+
+def _given(call: cst.Call) -> list[str]:
+    """Return what `id` or `hash` is given: an object, that is."""
+    return [dotted(arg.value) for arg in call.args] if dotted(call.func) in ("id", "hash") else []
 
 
 def _keeps_text(module: Module, memo: memos.Memo) -> bool:

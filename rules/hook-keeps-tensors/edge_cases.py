@@ -73,3 +73,14 @@ class Renewed:
 
     def __enter__(self):
         self._seen = []
+
+
+class Shapes:
+    def __init__(self, layer):
+        self.shapes = []
+        self.inputs = []
+        layer.register_forward_hook(self.record)
+
+    def record(self, layer, inputs, outputs):
+        self.shapes.append(tuple(outputs[0].shape))
+        self.inputs.append(tuple(inputs))  # leak: hook-keeps-tensors

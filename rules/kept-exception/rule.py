@@ -40,12 +40,21 @@ class KeptException(Rule):
             for node in shape.own_nodes(around.body):
                 kept = _kept_as(module, node, errors)
                 if kept and not _looked_after(module, kept, around, node):
-                    early = module.function_of(node) is None and module.facts.is_imported_early()
+                    at_top = module.function_of(node) is None
+                    early = at_top and _may_not_matter(module, kept)
                     yield self.hit(
                         node,
                         f"`{kept}` keeps the locals of every frame that failed",
                         confidence="low" if early else "high",  # those of modules stay anyway
                     )
+
+
+def _may_not_matter(module: Module, kept: str) -> bool:
+    """Whether the frames are those of modules, which stay, or of who is told of it by an error."""
+    if module.facts.is_imported_early():
+        return True
+    told = any(module.enclosing(use.node, cst.Raise) for use in growth.uses(module, kept))
+    return told and module.facts.is_imported()
 
 
 def _may_keep(handler: ast.ExceptHandler) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from leakcheck.model import Evidence
 from leakcheck.static import shape
+from leakcheck.static.facts.link import is_test
 from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
@@ -40,7 +41,7 @@ class LoadWithoutMapLocation(Rule):
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
-                    confidence="medium",
+                    confidence="low" if is_test(module.facts.path) else "medium",
                     evidence=evidence,
                 )
 

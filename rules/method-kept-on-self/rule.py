@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.runs import is_made_again
 from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -33,7 +34,11 @@ class MethodKeptOnSelf(Rule):
                     continue
                 late = not sets_up(member.file.facts, use.function)
                 if late and _names_one(use, methods) and holds_tensors(member):
-                    yield self.hit(use.at, f"`self.{use.name}` holds self", confidence="medium")
+                    yield self.hit(
+                        use.at,
+                        f"`self.{use.name}` holds self",
+                        confidence="medium" if is_made_again(member) else "low",
+                    )
 
 
 def _methods(member: Member) -> set[str]:

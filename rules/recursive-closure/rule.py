@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import FunctionFacts
-from leakcheck.static.facts.runs import runs_in_set_up
+from leakcheck.static.facts.runs import is_made_again, runs_in_set_up
 from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -29,11 +29,12 @@ class RecursiveClosure(Rule):
         if any(f"{home}.".startswith("torch.fx.") for home in facts.imports.values()):
             return  # a program is rewritten once, and its nodes hold each other anyway
         for function in facts.functions:
-            if _holds_itself(function) and _is_in_method(linked, function):
+            owner = _owner(linked, function) if _holds_itself(function) else None
+            if owner is not None:
                 yield self.hit(
                     function.at,
                     f"each call makes a cycle of `{function.name}`, which holds self",
-                    confidence="medium",
+                    confidence="medium" if is_made_again(owner) else "low",
                 )
 
 
@@ -41,14 +42,15 @@ def _holds_itself(function: FunctionFacts) -> bool:
     return function.around >= 0 and {function.name, "self"} <= function.reads
 
 
-def _is_in_method(linked: Linked, function: FunctionFacts) -> bool:
-    """Whether it is in a method that runs again and again, of an object that holds tensors."""
+def _owner(linked: Linked, function: FunctionFacts) -> Member | None:
+    """Return the class that holds tensors and in whose method, run again and again, it is."""
     facts = linked.facts
     method = facts.method_around(function.around)
     if method is None or method.name.startswith("test") or sets_up(facts, function.around):
-        return False
+        return None
     owner = facts.class_named(method.owner)
     if owner is None or method.parameters[:1] != ("self",):
-        return False
+        return None
     heavy = holds_tensors(Member(linked, owner))
-    return heavy and not runs_in_set_up(linked, facts.functions.index(method))
+    again = heavy and not runs_in_set_up(linked, facts.functions.index(method))
+    return Member(linked, owner) if again else None

@@ -40,7 +40,14 @@ class ResultThrownAway(Rule):
                     call.at,
                     f"`{what}.{method}` changes nothing: its result is dropped",
                     help=f"bind the result: {what} = {what}.{method}({given})",
+                    confidence="low" if _is_handed(linked, call) else "high",
                 )
+
+
+def _is_handed(linked: Linked, call: Call) -> bool:
+    """Whether it is one of several things that a call gave, so that nobody knows what it is."""
+    name = call.receiver.text if call.receiver is not None else ""
+    return any(name in each.unpacked for each in linked.facts.calls_in(call.function))
 
 
 def _is_lost(linked: Linked, call: Call) -> bool:

@@ -38,7 +38,7 @@ class RetryInExcept(Rule):
             for handler in attempt.handlers:
                 if not _of_memory(module, handler):
                     continue
-                moved = _moved_to_host(handler.body)
+                moved, idle = _moved_to_host(handler.body), _leaves_device(module, handler)
                 for node in shape.own_nodes(handler.body):
                     if not isinstance(node, cst.Call) or _on_host(node, moved):
                         continue
@@ -46,7 +46,9 @@ class RetryInExcept(Rule):
                         continue
                     if _again(module, node, failed, function) and not _gives_up(module, node):
                         yield self.hit(
-                            node, "the failed attempt's tensors are still held during this call"
+                            node,
+                            "the failed attempt's tensors are still held during this call",
+                            confidence="low" if idle else "high",
                         )
 
 
@@ -104,9 +106,18 @@ def _goes_on_in_host(module: Module, handler: cst.ExceptHandler, retry: cst.Call
     )
 
 
-def _moves_inside(linked: Linked, call: Call) -> bool:
+def _leaves_device(module: Module, handler: cst.ExceptHandler) -> bool:
+    """Whether the handler moves anything to the host at all: what is left may have room then."""
+    at = module.location(handler)
+    last = max(module.location(node).line for node in shape.own_nodes(handler.body))
+    within = [c for c in module.facts.facts.calls if at.line <= c.at.line <= last]
+    return any(_moves(call) or _moves_inside(module.facts, call) for call in within)
+
+
+def _moves_inside(linked: Linked, call: Call, depth: int = 1) -> bool:
     home, index = callee(linked, call) or (linked, MODULE)
-    return index != MODULE and any(map(_moves, home.facts.calls_in(index)))
+    inner = home.facts.calls_in(index) if index != MODULE else ()
+    return any(_moves(each) or (depth and _moves_inside(home, each, depth - 1)) for each in inner)
 
 
 def _moves(call: Call) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
-from leakcheck.static.facts.runs import is_made_once
+from leakcheck.static.facts.runs import is_made_again
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, hooks, switches
 from leakcheck.static.rule import Hit, Rule
@@ -37,11 +37,11 @@ class TensorHookCycle(Rule):
                 continue
             if _reached_from_self(module, call, call.func.value):
                 owner = module.member_of(call)
-                once = owner is not None and is_made_once(owner)
+                again = owner is not None and is_made_again(owner)
                 yield self.hit(
                     call,
                     "the hook holds the object, and the object the hooked tensor: not freed",
-                    confidence="low" if once else "high",
+                    confidence="high" if again else "low",
                 )
 
 

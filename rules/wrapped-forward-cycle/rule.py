@@ -45,8 +45,33 @@ class WrappedForwardCycle(Rule):
                     module, target.target, assign.value
                 ):
                     yield self.hit(
-                        assign, "the module keeps a wrapper that keeps the module: a cycle"
+                        assign,
+                        "the module keeps a wrapper that keeps the module: a cycle",
+                        confidence="low" if _is_replaced(module, assign, target.target) else "high",
                     )
+
+
+def _is_replaced(module: Module, wrapped: cst.Assign, target: cst.Attribute) -> bool:
+    """Whether something takes the wrapper's place when its work is done, a bound method or so.
+
+    By another method of the same class, as behind a `with`, or further down in the function.
+    """
+    function, owner = module.function_of(wrapped), module.class_of(wrapped)
+    line = module.location(wrapped).line
+    for assign in module.nodes(cst.Assign):
+        home = module.function_of(assign)
+        later = home is function and module.location(assign).line > line
+        beside = owner is not None and home is not function and module.class_of(assign) is owner
+        slots = [each.target for each in assign.targets if isinstance(each.target, cst.Attribute)]
+        same = any(slot.attr.value == target.attr.value for slot in slots)
+        named = isinstance(assign.value, (cst.Attribute, cst.Name))
+        if same and named and (later or beside) and not _is_function(module, assign.value):
+            return True
+    return False
+
+
+def _is_function(module: Module, value: cst.BaseExpression) -> bool:
+    return any(each.name.value == dotted(value) for each in module.nodes(cst.FunctionDef))
 
 
 def _wraps(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leakcheck.static.facts.link import Member, is_test, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.numbers import is_number
+from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -31,7 +32,8 @@ class WrittenNeverRead(Rule):
                     continue
                 if _starts_empty(member, name) and _never_read(member, name):
                     told = f"`self.{name}` is filled and never read"
-                    yield self.hit(first.at, told, confidence="medium")
+                    brief = is_made_per_call(member)
+                    yield self.hit(first.at, told, confidence="low" if brief else "medium")
 
 
 def _filled(member: Member) -> dict[str, AttributeEffect]:

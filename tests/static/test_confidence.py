@@ -85,10 +85,13 @@ TWINS = {
             self.last.register_hook(self.save)
         def save(self, grad): ...
 
-    LINE
+    def run(batches):
+        LINE
+            offload = Offload()
+            offload.ask(batch)
 """,
-        "offload = Offload()",
-        "",
+        "if batch := batches:",
+        "for batch in batches:",
     ),
     "a writer": Twins(
         "LK605",
@@ -120,6 +123,8 @@ TWINS = {
     class Model(torch.nn.Module):
         def note(self, other):
             LINE
+        def copy(self):
+            return type(self)()
 """,
         "other.note = Note(other)",
         "self.note = Note(self)",
@@ -135,9 +140,234 @@ TWINS = {
             LINE
         def before_fit(self):
             self.learn.callback = self
+        def copy(self, other):
+            return self.__class__(other)
 """,
         "pass",
         "self.learn = other",
+    ),
+    "methods kept by an object of which there may be one": Twins(
+        "LK212",
+        """
+    import torch
+
+    class Model(torch.nn.Module):
+        def choose(self, fast):
+            self.run = self.run_fast
+        def run_fast(self): ...
+        def copy(self):
+            return LINE
+""",
+        "other(self.size)",
+        "type(self)(self.size)",
+    ),
+    "a recursive function of an object of which there may be one": Twins(
+        "LK211",
+        """
+    import torch
+
+    class Tree(torch.nn.Module):
+        def walk(self, node):
+            def below(node):
+                return [below(each) for each in node] + self.seen
+            return below(node)
+
+    def run(batches):
+        LINE
+            tree = Tree(batch)
+""",
+        "if batch := batches:",
+        "for batch in batches:",
+    ),
+    "an object that holds its part": Twins(
+        "LK213",
+        """
+    import torch
+
+    class Note:
+        def __init__(self, of):
+            self.of = of
+
+    class Model(torch.nn.Module):
+        def note(self):
+            self.noted = Note(self)
+
+    def run(batches):
+        LINE
+            model = Model(batch)
+""",
+        "if batch := batches:",
+        "for batch in batches:",
+    ),
+    "a wrapper for a while": Twins(
+        "LK205",
+        """
+    import torch
+
+    def export(model, x):
+        def forward(x):
+            return {"out": model.decode(x)}
+        model.forward = forward
+        write(model, x)
+        LINE
+""",
+        "model.forward = model.decode",
+        "return model",
+    ),
+    "a retry in the host's memory": Twins(
+        "LK402",
+        """
+    import torch
+
+    def make_room(model):
+        for part in model.children():
+            part = LINE
+
+    def run(model, batch):
+        try:
+            return work(model, batch)
+        except torch.OutOfMemoryError:
+            room = make_room(model)
+            return work(model, batch)
+""",
+        'part.to("cpu")',
+        "part.half()",
+    ),
+    "a pass of what may be a wrapper": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Wrapper:
+        def __call__(self, texts):
+            with LINE:
+                return self.inner(texts)
+
+    def predict(model, texts):
+        found = []
+        for text in texts:
+            found.append(model(text).argmax().item())
+        return found
+""",
+        "torch.no_grad()",
+        "self.lock",
+    ),
+    "a pass of a module without parameters": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Patches(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.size = LINE
+        def forward(self, image):
+            return cut(image, self.size)
+        def indexes(self, grid):
+            return self(grid).argmax().tolist()
+""",
+        "2 * size",
+        "torch.nn.Linear(size, size)",
+    ),
+    "a pass whose values are thrown away": Twins(
+        "LK406",
+        """
+    import torch
+
+    def check(model, samples):
+        for sample in samples:
+            LINE
+""",
+        "model(sample).detach().cpu().numpy()",
+        "seen = model(sample).detach().cpu().numpy(); log(seen)",
+    ),
+    "a pass of what the project makes": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Model(LINE):
+        def __init__(self, sizes):
+            super().__init__()
+            self.part = torch.nn.Linear(*sizes)
+        def forward(self, x):
+            return self.part(x)
+
+    def predict(sizes, batches):
+        model = Model(sizes)
+        found = []
+        for batch in batches:
+            found.append(model(batch).argmax().item())
+        return found
+""",
+        "Compiled",
+        "torch.nn.Module",
+    ),
+    "a graph in a slot of a list": Twins(
+        "LK102",
+        """
+    import torch
+
+    def attack(model, loader, optimizer, count):
+        found = LINE
+        for epoch in range(9):
+            for i, x in enumerate(loader):
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                found[i] = loss
+""",
+        "[None] * count",
+        "{}",
+    ),
+    "one of several things that a call gives": Twins(
+        "LK407",
+        """
+    import torch
+
+    def make(sizes):
+        LINE
+        embeddings.to("cuda")
+        return embeddings
+""",
+        "embeddings, size = table(sizes)",
+        "embeddings = torch.zeros(sizes)",
+    ),
+    "a list of an object for one search": Twins(
+        "LK312",
+        """
+    class Beam:
+        def __init__(self):
+            self._scores = []
+        def advance(self, scores):
+            self._scores.append(scores)
+
+    def search(sentences):
+        for sentence in sentences:
+            LINE
+            beam.advance(sentence)
+""",
+        "beam = Beam()",
+        "beam = make_beam()",
+    ),
+    "a function on a model for a while": Twins(
+        "LK214",
+        """
+    import torch
+    from functools import partial
+
+    def replace(model):
+        LINE
+        def forward(model, x):
+            return x
+        model.forward = partial(forward, model)
+        return model
+
+    def recover(model):
+        model.forward = model.kept
+""",
+        "model.kept = model.forward",
+        "model.kept = None",
     ),
     "a cache of words": Twins(
         "LK303",
@@ -152,9 +382,31 @@ TWINS = {
             parts = LINE
             WORDS[text] = parts
         return WORDS[text]
+
+    def run(texts):
+        return [split(text) for text in texts]
 """,
         '" ".join(parts)',
         "features(text, parts)",
+    ),
+    "a cache of what may be few": Twins(
+        "LK303",
+        """
+    import torch
+
+    TABLES = {}
+
+    def table(text):
+        if text not in TABLES:
+            TABLES[text] = torch.tensor(numbers(text))
+        return TABLES[text]
+
+    def run(texts):
+        LINE
+            work(table(text))
+""",
+        "if text := texts:",
+        "for text in texts:",
     ),
     "words kept on self": Twins(
         "LK315",
@@ -233,16 +485,20 @@ def test_what_is_known_to_matter_is_not(case):
     assert found in ("medium", "high")
 
 
+LATE = "def work(model):\n    from pkg.fast import run\n    return run(model)\n"
+
+
 @pytest.mark.parametrize(
-    ("importer", "said"),
+    ("importer", "behind", "said"),
     [
-        ("from pkg.fast import run\n", "low"),  # the frames of modules, whose names stay anyway
-        ("def work(model):\n    from pkg.fast import run\n    return run(model)\n", "high"),
-        ("", "high"),
+        ("from pkg.fast import run\n", "", "low"),  # frames of modules, whose names stay anyway
+        (LATE, "", "high"),
+        (LATE, "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
+        ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "high"),
     ],
 )
-def test_a_kept_import_error_matters_where_a_function_imports_the_module(importer, said):
-    source = dedent("""
+def test_a_kept_import_error_matters_where_a_function_goes_on_without(importer, behind, said):
+    source = behind + dedent("""
         import torch
         failed = None
         try:
@@ -277,3 +533,13 @@ def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told)
     found = Checker(Settings(layers=layers)).check(file).findings
 
     assert bool(found) == told
+
+
+@pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "medium")])
+def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
+    source = "import torch\n\ndef test(model, f):\n    model.load_state_dict(torch.load(f))\n"
+    (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
+
+    found = check_source(source, path, [rule])
+
+    assert [each.confidence for each in found] == [said]

@@ -220,6 +220,15 @@ class Linked:
 
         A function that imports it is on the stack, with all that called it, when it runs.
         """
+        late = self._importers()
+        return bool(late) and not any(late)
+
+    def is_imported(self) -> bool:
+        """Tell whether the project imports this file at all."""
+        return bool(self._importers())
+
+    def _importers(self) -> list[bool]:
+        """Say of each import of this file in the project whether a function does it."""
         path = Path(self.path)
         name = path.parent.name if path.stem == "__init__" else path.stem
         sources = {
@@ -228,8 +237,7 @@ class Linked:
             if facts is not self.facts
             for source in facts.imports.values()
         }
-        late = [each for (home, source), each in sources.items() if self._is_source(source, home)]
-        return bool(late) and not any(late)
+        return [late for (home, source), late in sources.items() if self._is_source(source, home)]
 
     def _is_source(self, source: str, importer: str) -> bool:
         """Whether an import is of this file, or of something in it."""

@@ -11,8 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from leakcheck.static.facts.link import Linked, Member
-from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.link import Linked, Member, sets_up
+from leakcheck.static.facts.model import (
+    AttributeEffect,
+    Call,
+    Expr,
+    FileFacts,
+    FunctionFacts,
+)
 from leakcheck.static.facts.resources import within
 from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
 from leakcheck.static.torch_api import is_hook_without_grad
@@ -71,7 +77,7 @@ class Pass:
 
 def is_forward(file: Linked, call: Call) -> bool:
     """Tell whether a call is a model's own, by its name: not that of a function."""
-    if not _FORWARD.match(call.spelled) and not _is_treated_as_module(file.facts, call):
+    if not _FORWARD.match(call.spelled) and not is_treated_as_module(file.facts, call):
         return False
     if call.spelled == "self" and not _can_be_called(file, call):
         return False
@@ -84,6 +90,31 @@ def is_forward(file: Linked, call: Call) -> bool:
     if head:
         return name.startswith("forward") or not list(_methods(file, call))
     return name not in file.facts.imports and not top_functions(file.facts, name, call.function)
+
+
+def may_take_care(file: Linked, call: Call) -> bool:
+    """Tell whether a plain name may be a wrapper of the project's that switches gradients."""
+    if "." in call.spelled or is_treated_as_module(file.facts, call):
+        return False
+    wrappers = (m for m in file.definers("__call__") if not m.file.is_module(m))
+    return any(_takes_care(m.file, m.facts.methods["__call__"]) for m in wrappers)
+
+
+def has_parts(member: Member) -> bool:
+    """Tell whether a module makes or is given others, or parameters: else it learns nothing."""
+    file = member.file
+    if file.foreign_bases(member) - {"torch.nn.Module", "object", "abc.ABC"}:
+        return True
+    return any(_is_part(each, use) for each in file.lineage(member) for use in each.binds())
+
+
+def _is_part(member: Member, use: AttributeEffect) -> bool:
+    value = use.value
+    if value is None or not sets_up(member.file.facts, use.function):
+        return False
+    made = member.file.class_called(value.text) if value.kind == "call" else None
+    module = made is not None and member.file.is_module(made)
+    return module or value.text.startswith("torch.nn.") or value.kind == "name"
 
 
 def _can_be_called(file: Linked, call: Call) -> bool:
@@ -107,8 +138,8 @@ def is_differentiated(function: FunctionFacts) -> bool:
     return _DIFFERENTIATED.match(function.name) is not None
 
 
-def _is_treated_as_module(facts: FileFacts, call: Call) -> bool:
-    """Whether the file asks what is called for its parameters, or switches its mode."""
+def is_treated_as_module(facts: FileFacts, call: Call) -> bool:
+    """Tell whether the file asks what is called for its parameters, or switches its mode."""
     model = call.spelled.removesuffix(".forward")
     if model in ("self", "super") or _LOSS.search(model):
         return False

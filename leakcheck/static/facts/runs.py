@@ -43,6 +43,40 @@ def is_made_per_call(member: Member) -> bool:
     return bool(makes) and all(_comes_and_goes(file, *each) for each in makes)
 
 
+def is_made_again(member: Member) -> bool:
+    """Tell whether it is shown that objects of a class come and go while a program runs.
+
+    The project makes one where work is done, or an object makes more of its own kind.
+    """
+    file = member.file
+    makes = ((facts, call) for name in _names_of(member) for facts, call in file.calls_of(name))
+    if any(_comes_and_goes(file, *each) for each in makes):
+        return True
+    return any(map(_makes_its_kind, file.lineage(member)))
+
+
+def _makes_its_kind(member: Member) -> bool:
+    """`type(self)(...)`, `self.__class__(...)` or its name, in a method that sets nothing up."""
+    facts = member.file.facts
+    calls = (call for index, _ in member.methods() for call in facts.calls_in(index))
+    return any(
+        call.spelled in ("self.__class__", member.facts.name) or _is_asked_for_type(facts, call)
+        for call in calls
+        if not sets_up(facts, call.function)
+    )
+
+
+def _is_asked_for_type(facts: FileFacts, call: Call) -> bool:
+    """Whether it is `type(self)` that is called: the call within begins at the same place."""
+    near = facts.calls_by_name.get("type", ())
+    return call.spelled == "" and any(
+        each.at.line == call.at.line
+        and each.at.column == call.at.column
+        and [given.value.text for given in each.arguments] == ["self"]
+        for each in near
+    )
+
+
 def is_made_once(member: Member, depth: int = 0) -> bool:
     """Tell whether the project makes objects of a class only for a whole run: one for a trainer.
 

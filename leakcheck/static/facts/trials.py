@@ -27,6 +27,13 @@ def is_trial(facts: FileFacts, call: Call) -> bool:
     return any(not made_up.isdisjoint(_roots(given.value)) for given in call.arguments)
 
 
+def is_asked_about_made_up(facts: FileFacts, call: Call) -> bool:
+    """Tell whether a call outside a loop is given nothing but what the function made up."""
+    made_up = _made_up(facts, call.function)
+    given = [_roots(each.value) for each in call.arguments]
+    return bool(given) and not call.loops and all(not made_up.isdisjoint(each) for each in given)
+
+
 def _made_up(facts: FileFacts, function: int) -> set[str]:
     """Name what a function makes of nothing but sizes, and what it cuts out of that."""
     calls = facts.calls_in(function)

@@ -164,7 +164,7 @@ def note_collected(
     filled = place if place in flow.given and place in base.parameters else ""
     if (added.carries or added.parameters) and (loops or per_call or filled):
         spelled = flow.code(container)
-        kept = (loops, per_call, expression, keyed, filled)
+        kept = (loops, per_call, expression, keyed, filled, keyed and base.kind == "list")
         flow.grow(GrowingPlace("collect", node, spelled, added, added, *kept))
 
 

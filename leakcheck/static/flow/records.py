@@ -35,6 +35,7 @@ class GrowingPlace:
     expression: cst.BaseExpression | None = None  # the source of `added`, for a fix
     keyed: bool = False  # a slot chosen by a key, which may come round again
     filled: str = ""  # the parameter that is the container: it grows for the caller
+    slots: bool = False  # of a list, which a store under an index makes no longer
 
 
 @dataclass(frozen=True, slots=True)

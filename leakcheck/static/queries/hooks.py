@@ -256,6 +256,8 @@ def _is_tensor(value: cst.BaseExpression, kept: set[str]) -> bool:
         return False
     if isinstance(value, cst.Attribute) and value.attr.value in _NO_TENSOR:
         return False
+    if isinstance(value, cst.Call) and dotted(value.func) in ("tuple", "list") and value.args:
+        return _is_tensor(value.args[0].value, kept)
     if isinstance(value, (cst.Comparison, cst.FormattedString)):
         return False
     return any(isinstance(n, cst.Name) and n.value in kept for n in walk(value))

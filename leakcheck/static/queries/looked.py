@@ -48,12 +48,24 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
     return looks.only_looked_at(call) and (looks.take_data or not as_data)
 
 
+def is_thrown_away(module: Module, at: Span) -> bool:
+    """Tell whether what is made of a call's result is a statement of its own, and so of no use."""
+    tree = outline(module.source)
+    for statement in outline_nodes_of(tree, ast.Expr) if tree is not None else ():
+        node = statement.value
+        while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+            if isinstance(node, ast.Call) and span(node) == at:
+                return True
+            node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
 class _Looks:
     """What becomes of values in one function."""
 
     def __init__(self, function: ast.AST) -> None:
         self.take_data = False
-        self._body = getattr(function, "body", [])
+        self._bound: dict[str, list[ast.Assign]] = {}
         self._switched = _switched(function)
         self._above: dict[int, ast.AST] = {}
         self._reads: dict[str, list[ast.Name]] = {}
@@ -62,6 +74,9 @@ class _Looks:
                 self._above[id(child)] = node
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._reads.setdefault(node.id, []).append(node)
+            match node:
+                case ast.Assign(targets=[ast.Name(id=bound)]):
+                    self._bound.setdefault(bound, []).append(node)
 
     def only_looked_at(self, value: ast.expr) -> bool:
         """Tell whether the graph is cut wherever the value goes, and it goes somewhere."""
@@ -78,14 +93,20 @@ class _Looks:
     def _reads_with_graph(self, name: str) -> list[ast.Name]:
         """Return the reads of a name, but those behind `name = name.detach().numpy()`."""
         reads = self._reads.get(name, [])
-        for statement in self._body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                    inner = [read for read in outline_walk(value) if read in reads]
-                    if inner and all(self._names_given(read) == [] for read in inner):
-                        end = statement.end_lineno or statement.lineno
-                        return [read for read in reads if read.lineno <= end]
+        for statement in self._bound.get(name, ()):
+            inner = [read for read in outline_walk(statement.value) if read in reads]
+            if inner and all(self._names_given(read) == [] for read in inner):
+                behind = self._rest_of_block(statement)
+                reads = [read for read in reads if read.lineno not in behind]
         return reads
+
+    def _rest_of_block(self, statement: ast.Assign) -> range:
+        """Return the lines behind a statement in the block that it stands in."""
+        around = self._above.get(id(statement))
+        blocks = [getattr(around, part, None) for part in ("body", "orelse", "finalbody")]
+        block = next((each for each in blocks if each and statement in each), [statement])
+        last = max(node.end_lineno or node.lineno for node in block)
+        return range((statement.end_lineno or statement.lineno) + 1, last + 1)
 
     def is_under_mode(self, value: ast.expr) -> bool:
         """Tell whether a value is made or read in a block that switches gradients."""

@@ -147,7 +147,7 @@ def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.Functio
     So are those of a tally.
     """
     value = assign.value
-    if _is_tally(assign):
+    if _is_tally(assign) or _adds_to_entry(assign):
         return False
     names = {node.value for node in walk(key) if isinstance(node, cst.Name)}
     if not isinstance(value, cst.Name):
@@ -162,6 +162,12 @@ def _made_for(assign: cst.Assign, key: cst.BaseExpression, function: cst.Functio
             if value.value in together and names & set(together):
                 return True
     return False
+
+
+def _adds_to_entry(assign: cst.Assign) -> bool:
+    """`seen[key] = join(seen[key], part)`: an entry that grows is no result to look up."""
+    slot = assign.targets[0].target
+    return any(node.deep_equals(slot) for node in walk(assign.value))
 
 
 def _is_tally(assign: cst.Assign) -> bool:
