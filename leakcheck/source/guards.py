@@ -204,7 +204,7 @@ class _Subject:
             kind = "other"  # it held when the loop began; in the loop it ends nothing
         elif kind in _BY_VALUE and self._stays(condition.test):
             kind = "same"
-        elif kind == "other" and self._asks_what_lasts(condition.test):
+        elif kind == "other" and self._asks_what_lasts(condition):
             kind = "flag"
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
@@ -267,9 +267,8 @@ class _Subject:
             return self._length(sign, right)
         if any(isinstance(s, ast.Call) and name_of(s.func) == "len" for s in (left, right)):
             return "other", None  # the length of a batch, or of what nothing is added to here
-        greater = right if sign in (ast.Lt, ast.LtE) else left
-        if sign in ORDERED and goes_up(self.file, greater):
-            return "other", None  # from some step on: that never ceases to hold
+        if self._holds_from(left, sign, right):
+            return "other", None  # that never ceases to hold
         constant = next((s for s in (left, right) if isinstance(s, ast.Constant)), None)
         if sign in ORDERED or (sign is ast.Eq and constant is not None):
             return "first", constant
@@ -324,9 +323,20 @@ class _Subject:
                 return True
         return False
 
-    def _asks_what_lasts(self, test: ast.expr) -> bool:
-        several = isinstance(in_full(self.program, self.file, test), ast.BoolOp)
-        return not several and asks_what_lasts(self.program, self.file, test)
+    def _holds_from(self, left: ast.expr, sign: Sign, right: ast.expr) -> bool:
+        """Say whether a comparison begins to hold at some step: `step >= self.config.warmup`."""
+        greater = right if sign in (ast.Lt, ast.LtE) else left
+        return sign in ORDERED and goes_up(self.file, greater)
+
+    def _asks_what_lasts(self, condition: Condition) -> bool:
+        match in_full(self.program, self.file, condition.test):
+            case ast.BoolOp():
+                return False
+            case ast.Compare(left=left, ops=[sign], comparators=[right]):
+                holds = type(sign) if condition.holds else _OPPOSITE[type(sign)]
+                if self._holds_from(left, holds, right):
+                    return False
+        return asks_what_lasts(self.program, self.file, condition.test)
 
     def _stays(self, test: ast.expr) -> bool:
         return Constants(self.program, self.guards.running).has(self.file, test)

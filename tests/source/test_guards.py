@@ -177,6 +177,14 @@ ASKS = {
     "CFG = load()\n---\nif CFG['debug']['collect']: kept.append(x)": ("flag", True),
     "CFG = load()\n---\nif CFG['on'] and x % 2 == 0: kept.append(x)": ("every", True),
     "CFG = load()\n---\nif CFG['on'] or x % 2 == 0: kept.append(x)": ("other", False),
+    "step, cfg = 0, load()\n---\nstep += 1\n    if step >= cfg.warmup: kept.append(x)": (
+        "other",
+        False,
+    ),
+    "n, cfg = 0, load()\n---\nn += 1\n    if n < cfg.warmup: continue\n    kept.append(x)": (
+        "other",
+        False,
+    ),
     "bank = Bank()\n---\nif bank.wants(int(x)): kept.append(x)": ("flag", True),
     "m = Machine()\n---\nmatch m.phase:\n        case 'probe': kept.append(x)": ("first", True),
     "import config\nconfig.keep = 3\n---\nif config.keep(x): kept.append(x)": ("flag", True),
