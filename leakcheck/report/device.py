@@ -25,8 +25,7 @@ def memory_lines(memory: DeviceMemory) -> list[str]:
     expected, rest = format_bytes(memory.expected_bytes), format_bytes(memory.unexpected_bytes)
     head = f"{memory.device} memory, {page.phase}{source}: {expected} expected, {rest} unexpected"
     if memory.unexpected_per_step:
-        sign = "+" if memory.unexpected_per_step > 0 else ""
-        head += f", {sign}{format_bytes(memory.unexpected_per_step)} a step"
+        head += f", {format_bytes(memory.unexpected_per_step)} a step"
     lines = [head]
     for growth in memory.grown:
         place = f"  {growth.site}" if growth.site else ""

@@ -22,7 +22,7 @@ GROWING = DeviceMemory(
 
 def test_expected_and_unexpected_bytes_are_said_apart():
     assert memory_lines(GROWING) == [
-        "cuda:0 memory, after optimizer: 4.0 KiB expected, 10.0 KiB unexpected, +512 B a step",
+        "cuda:0 memory, after optimizer: 4.0 KiB expected, 10.0 KiB unexpected, 512 B a step",
         "  unexplained +512 B a step  train.py:9 step",
         "  of 14.0 KiB: 10.0 KiB unexplained, 4.0 KiB parameters",
     ]
