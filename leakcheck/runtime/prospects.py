@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leakcheck.known import leak_of
-from leakcheck.model import Holder, Notice, Place, Reason, Suspect
+from leakcheck.model import Field, Holder, Notice, Place, Reason, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
@@ -47,6 +47,10 @@ class Prospect:
     def in_vain(self) -> bool:
         """Whether something took away again and again, while it grew all the same."""
         return self.outlook.reason.code == "taken-in-vain"
+
+    def noted(self, code: str, **fields: Field) -> Notice:
+        """Return a note about what holds it."""
+        return Notice("note", Reason.of(code, holder=str(self.suspect.holder), **fields))
 
     @property
     def limit(self) -> Use | None:
@@ -156,17 +160,7 @@ class Prospects:
     @property
     def told_of_hoped(self) -> tuple[Notice, ...]:
         """Tell what was not waited for, as others are a leak whatever becomes of these."""
-        return tuple(
-            Notice(
-                "note",
-                Reason.of(
-                    "not-waited-for",
-                    holder=str(one.suspect.holder),
-                    why=one.outlook.reason,
-                ),
-            )
-            for one in self.each
-        )
+        return tuple(one.noted("not-waited-for", why=one.outlook.reason) for one in self.each)
 
     def explain(self, established: Sequence[Reading]) -> bool:
         """Say whether these account for the memory that grows: beside them something else may."""
@@ -251,17 +245,10 @@ class Prospects:
     def passed(self) -> tuple[Notice, ...]:
         """Tell of limits that what grows has passed."""
         over = (one for one in self.each if one.outlook.reason.code == "over-its-limit")
+        reasons = ((one, one.outlook.reason) for one in over)
         return tuple(
-            Notice(
-                "note",
-                Reason.of(
-                    "passed-its-limit",
-                    holder=str(one.suspect.holder),
-                    length=one.outlook.reason.get("length"),
-                    most=one.outlook.reason.get("most"),
-                ),
-            )
-            for one in over
+            one.noted("passed-its-limit", length=reason.get("length"), most=reason.get("most"))
+            for one, reason in reasons
         )
 
 

@@ -87,10 +87,7 @@ class Constants:
 
     def _name_stays(self, file: File, name: ast.Name) -> bool:
         """Say whether a variable is set once for the module, or nowhere in the loop that lasts."""
-        scope = file.scope(name)
-        named = (each for each in file.named(name.id) if isinstance(each, ast.Name))
-        stores = [each for each in named if not isinstance(each.ctx, ast.Load)]
-        stores = [each for each in stores if file.scope(each) is scope]
+        scope, stores = file.scope(name), file.stores(name)
         if scope is file.tree:
             beside = [each for each in stores if file.loops(each) or file.function(each)]
             return len(stores) == 1 and not beside and not self._is_set_elsewhere(name.id)
@@ -106,7 +103,8 @@ class Constants:
         named = [(f, each) for f in self.program.files(name) for each in f.named(name)]
         if any(isinstance(each, FUNCTIONS) for _, each in named):
             return False  # a property
-        makers = {getattr(f.function(each), "name", "") for f, each in named if _is_store(each)}
+        stores = self.program.attribute_stores(name)
+        makers = {getattr(f.function(each), "name", "") for f, each in stores}
         fields = (
             isinstance(each, ast.Name) and isinstance(f.scope(each), ast.ClassDef)
             for f, each in named
@@ -116,8 +114,7 @@ class Constants:
 
     def _is_set_elsewhere(self, name: str) -> bool:
         """Say whether something is set through an object or a module: `config.keep = False`."""
-        named = (each for file in self.program.files(name) for each in file.named(name))
-        return any(map(_is_store, named)) or self._is_set_by_text(name)
+        return bool(self.program.attribute_stores(name)) or self._is_set_by_text(name)
 
     def _is_set_by_text(self, name: str) -> bool:
         """Say whether an attribute of a name, or of any, is set by `setattr`."""
@@ -130,10 +127,6 @@ class Constants:
         """Say whether a namespace gets something by its name: `vars(args).update(keep=False)`."""
         calls = (call for file in self.program.files(name) for call in file.calls("update"))
         return any(each.arg == name for call in calls for each in call.keywords)
-
-
-def _is_store(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _settings(file: File, owner: ast.Name) -> list[ast.expr]:

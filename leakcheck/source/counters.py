@@ -43,10 +43,7 @@ def goes_up(file: File, number: ast.expr) -> bool:
     """Say whether a number only gains while a loop goes on: `for step in range(n)`, `step += 1`."""
     if not isinstance(number, ast.Name):
         return only_counts(file, number)
-    scope = file.scope(number)
-    named = (each for each in file.named(number.id) if isinstance(each, ast.Name))
-    stores = [each for each in named if isinstance(each.ctx, ast.Store)]
-    stores = [each for each in stores if file.scope(each) is scope]
+    stores = file.stores(number)
     begins = [each for each in stores if any(_is_a_number(v) for v in file.given(each))]
     goes_on = [each for each in stores if each not in begins]
     return bool(goes_on) and all(

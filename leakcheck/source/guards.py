@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -125,13 +125,13 @@ class Guards:
         """
         return strongest(self._each(file, node, mention, goes_on=goes_on))
 
-    def bars(self, mention: Mention, visits: Mapping[tuple[str, int], int]) -> bool:
+    def bars(self, mention: Mention) -> bool:
         """Say whether a condition was asked that is the same at each step.
 
         What did not run behind it never will.
         """
         each = self._each(mention.file, mention.node, mention)
-        return any(one.kind == "same" and visits.get((one.path, one.line)) for one in each)
+        return any(one.kind == "same" and self.running.ran(mention.file, one.line) for one in each)
 
     def _each(
         self, file: File, node: ast.AST, mention: Mention, *, goes_on: bool = False

@@ -33,8 +33,7 @@ def _asked(test: ast.AST) -> Iterator[ast.Name]:
 
 
 def _lasts(program: ProgramTexts, file: File, name: ast.Name) -> bool:
-    scope, loops = file.scope(name), file.loops(name)
-    stores = [each for each in file.named(name.id) if _sets(each, file, scope)]
+    scope, loops, stores = file.scope(name), file.loops(name), file.stores(name)
     if loops and any(loops[-1] in file.loops(each) for each in stores):
         return False  # made anew at each turn
     if isinstance(scope, FUNCTIONS):
@@ -42,21 +41,6 @@ def _lasts(program: ProgramTexts, file: File, name: ast.Name) -> bool:
         of_object = given and isinstance(file.above.get(scope), ast.ClassDef)
         return bool(loops and (given or stores)) or (of_object and name.id == "self")
     if name.id in file.imports:
-        return _is_set(program, file.above.get(name))
+        asked = file.above.get(name)
+        return isinstance(asked, ast.Attribute) and bool(program.attribute_stores(asked.attr))
     return scope is file.tree and bool(stores)
-
-
-def _sets(node: ast.AST, file: File, scope: ast.AST) -> bool:
-    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
-        return False
-    return file.scope(node) is scope
-
-
-def _is_set(program: ProgramTexts, asked: ast.AST | None) -> bool:
-    """Say whether the program sets an attribute of a module: `config.keep = False`."""
-    if not isinstance(asked, ast.Attribute):
-        return False
-    named = (each for file in program.files(asked.attr) for each in file.named(asked.attr))
-    return any(
-        isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) for each in named
-    )

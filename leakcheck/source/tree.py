@@ -148,6 +148,13 @@ class File:
                     return self.tree
         return self.tree
 
+    def stores(self, name: ast.Name) -> list[ast.Name]:
+        """Return where a variable is set or deleted, by its scope."""
+        scope = self.scope(name)
+        named = (each for each in self.named(name.id) if isinstance(each, ast.Name))
+        stores = (each for each in named if not isinstance(each.ctx, ast.Load))
+        return [each for each in stores if self.scope(each) is scope]
+
     def bound(self, scope: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
         """Return the names that are a scope's own, and those it says are global."""
         if scope not in self._bound:
@@ -192,6 +199,12 @@ class ProgramTexts:
         """Return the functions of a name: those of the same file, or else of all."""
         own = [(near, each) for each in near.functions(name)]
         return own or [(f, each) for f in self.files(f"def {name}") for each in f.functions(name)]
+
+    def attribute_stores(self, name: str) -> list[tuple[File, ast.Attribute]]:
+        """Return where an attribute of a name is set, of whichever object or module."""
+        named = ((file, each) for file in self.files(name) for each in file.named(name))
+        attributes = ((file, each) for file, each in named if isinstance(each, ast.Attribute))
+        return [(file, each) for file, each in attributes if isinstance(each.ctx, ast.Store)]
 
     def called_by(self, file: File, call: ast.Call) -> list[tuple[File, Function, int]]:
         """Return the functions that a call may run, with how many of their parameters are bound.

@@ -110,7 +110,7 @@ class _Reader:
             found = replace(found, n=None, limit="")
         reach = self._reach(mention, act)
         ran = self.visits.get(at, 0)
-        barred = act.role in RELIEVES and not ran and self.guards.bars(mention, self.visits)
+        barred = act.role in RELIEVES and not ran and self.guards.bars(mention)
         after = act.whole and self.calls.come_to_an_end() and self._is_used_after(file, node)
         return Use(
             act.role,

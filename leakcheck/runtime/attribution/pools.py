@@ -131,7 +131,7 @@ def _is_never_filled(pool: ast.expr, file: File) -> bool:
     made = False
     for node in _alike(pool, file):
         above = file.above[node]
-        if isinstance(above, ast.Attribute) and above.attr in ADDS:
+        if _adds(above):
             return False
         if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
             return False
@@ -144,12 +144,16 @@ def _is_never_filled(pool: ast.expr, file: File) -> bool:
     return made
 
 
+def _adds(above: ast.AST) -> bool:
+    """Say whether what stands around a container is a method that adds to it."""
+    return isinstance(above, ast.Attribute) and above.attr in ADDS
+
+
 def _only_shrinks(pool: ast.expr, file: File) -> bool:
     """Say whether a loop makes it anew with less, and nothing is added to it there."""
     less = False
     for node in _alike(pool, file):
-        above = file.above[node]
-        if isinstance(above, ast.Attribute) and above.attr in ADDS:
+        if _adds(file.above[node]):
             return False
         in_loop = any(isinstance(each, LOOPS) for each in file.around(node))
         if isinstance(node.ctx, ast.Store) and in_loop:
