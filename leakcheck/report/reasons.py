@@ -99,6 +99,9 @@ _OF_NOTICES = {
     "flight-recorder": "the heap grew while the flight recorder of torch.distributed filled up",
     "holds": "{inside}{holder} holds {length} of at most {most}{full}",
     "holds-keys": "{inside}{holder} holds {length} of about {most} possible keys{full}",
+    "made": "{made} in {steps:,} steps: {count:,}",
+    "recompiled": "torch.compile keeps a graph of a function for each new shape or number: "
+    "{made:,} of at most {most:,} so far{full}",
     "limited": "{names} grows, limited at {limits}",
     "moves": "{moves:; }",
     "graph-lengthens": "the graph of one step grows, and the heap with it",
@@ -164,6 +167,8 @@ _PARTS = {
     "limit": "{path}:{line} ({code})",
     "takes-in": "{holder} takes in what {pool} gives up",
     "the-heap": "the heap",
+    "graphs": "torch.compile made graphs for new shapes or numbers",
+    "fft-plans": "cuFFT made plans for new shapes",
     "have-verdict": "{processes} {verdict}",
     "failed-on": "the program failed on {processes}",
     "failed-in": "{processes} failed",

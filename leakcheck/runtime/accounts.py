@@ -9,10 +9,9 @@ from leakcheck.model import COUNTERS, Kind, Reason, Suspect
 from leakcheck.runtime.attribution import probes
 from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, read, read_known
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, is_in_use, unit_of
+from leakcheck.runtime.readings.meters import BLOCK_BYTES, HELD_BACK, OUTSIDE, is_in_use, unit_of
 from leakcheck.runtime.readings.shared_memory import BYTES
 from leakcheck.runtime.stages.course import Course
 

@@ -32,7 +32,6 @@ from leakcheck.runtime.clock.beside import OVER_AFTER
 from leakcheck.runtime.clock.epochs import LoaderEpochs
 from leakcheck.runtime.conclusion import Ending, conclude, ended
 from leakcheck.runtime.guard import ErrorGuard, forget_what_was_raised
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import FEWEST_STEPS, read
 from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.judgement.tolerance import (
@@ -42,6 +41,7 @@ from leakcheck.runtime.judgement.tolerance import (
     Tolerance,
 )
 from leakcheck.runtime.readings.limits import Limits
+from leakcheck.runtime.readings.meters import BLOCK_BYTES
 from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.stages.course import Course
 from leakcheck.runtime.turns import Turns

@@ -35,8 +35,7 @@ _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
 LOOK_OUTSIDE = Reason("look-outside")
 NO_CREATE_GRAPH = Reason("no-create-graph")
-
-_OF_COMPILERS = ("torch._dynamo", "torch._inductor")  # modules
+COMPILE_ONCE = Reason("compile-once")
 
 
 def fix_for(code: str, kind: Kind, *, scalar: bool | None) -> Reason | None:
@@ -75,7 +74,7 @@ def fitting(suspect: Suspect) -> Reason | None:
     at = next((place for place, link in enumerate(links) if link.suspect), None)
     if suspect.trace is not None and (by_root := _for_root(suspect.holder, suspect.kind)):
         return by_root
-    if suspect.trace is None or at is None:
+    if suspect.trace is None or at is None or suspect.fix == COMPILE_ONCE:
         return suspect.fix
     if suspect.kind == "graph":
         return _for_keeper(suspect.trace, at) or _without_graph(suspect, links, at)
@@ -105,8 +104,6 @@ def _for_root(holder: Holder, kind: Kind) -> Reason | None:
     root = holder if holder.kind == "outside" else holder.start
     if root.kind == "context variable" and kind != "graph":  # that is to be cut off first
         return Reason.of("reset-the-variable", name=root.name)
-    if root.kind == "global" and root.owner.startswith(_OF_COMPILERS):
-        return Reason("compile-once")
     return _OF_ROOTS.get(root)
 
 

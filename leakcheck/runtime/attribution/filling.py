@@ -17,6 +17,7 @@ from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import is_of, name_of
 from leakcheck.runtime.introspection.tables import Table
 from leakcheck.runtime.outlook import Beyond, Case
+from leakcheck.runtime.readings.compiled import Recompilation
 from leakcheck.runtime.readings.limits import host_room_bytes
 from leakcheck.source.guards import MOST_HELD
 from leakcheck.source.uses import Use
@@ -46,6 +47,7 @@ class Filling:
         self.uses: dict[Holder, tuple[Use, ...]] = {}  # by holder, of the container that grows
         self.beyond: dict[Holder, Beyond] = {}  # limits that memory has no room for
         self._told: set[int] = set()  # by id: they live on meanwhile
+        self._recompiled = False  # what torch.compile made again was told
         self._rates, self._steps, self._sources = rates, steps, sources
         self._gained_bytes = gained_bytes
 
@@ -55,6 +57,8 @@ class Filling:
         `made`: how many more objects there are of each type, by its id; `per_step`: what it gains,
         where its elements are not counted.
         """
+        if found.compiled:
+            return
         its_own = objects.limit_of(found.bounded) is not None
         of_library = found.told.library and its_own  # torch's or our own: no concern beside others
         if its_own and made.get(id(type(found.bounded)), 0) >= MADE_PER_STEP * self._steps:
@@ -63,6 +67,29 @@ class Filling:
         length = read(found.bounded) if read else 0
         per_step = per_step or self._rates.get(id(found.bounded), 0.0)  # absent once it is full
         self._note(found.bounded, found, length, found.limit, per_step, of_library=of_library)
+
+    def note_compiled(
+        self, found: Retention, recompiled: Recompilation, blocks_bytes: float
+    ) -> None:
+        """Note what is kept of a function for each shape, if memory has room for so many.
+
+        `blocks_bytes`: what Python's allocator gains a step, beside the heap.
+        """
+        missing = recompiled.most - recompiled.made
+        each = (self._gained_bytes + blocks_bytes) / recompiled.per_step
+        if missing * each > host_room_bytes():
+            return
+        found.bounded, found.limit = found.owners[-1], recompiled.most
+        self.full_in_steps = max(self.full_in_steps, recompiled.full_in_steps)
+        if self._recompiled:
+            return
+        self._recompiled = True
+        full_bytes = recompiled.most * each
+        with_ = Reason.of("with", full_bytes=full_bytes) if full_bytes >= WORTH_A_WORD else None
+        steps = recompiled.full_in_steps
+        full = Reason.of("full-in", steps=steps, full_bytes=with_) if steps else Reason("full")
+        told = Reason.of("recompiled", made=recompiled.made, most=recompiled.most, full=full)
+        self.notices.append(Notice("bounded", told))
 
     def note_libraries(self) -> None:
         """Tell of the caches of libraries too: nothing else was found to grow."""

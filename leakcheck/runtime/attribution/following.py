@@ -44,6 +44,7 @@ class Retention:
     owners: list[Any] = field(default_factory=list)  # the objects from the root to it
     way: Way | None = None  # to the last container that grows
     measured: int = 0  # the id of that
+    compiled: bool = False  # what torch.compile made keeps it
 
     def note_kind(self, container: Any) -> None:
         """Note what kind of container grows."""

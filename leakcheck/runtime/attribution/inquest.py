@@ -15,6 +15,7 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
+from leakcheck.runtime.attribution.compilers import is_compiled
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Retention, weighed
@@ -38,7 +39,14 @@ from leakcheck.runtime.introspection.objects import Heap, is_tensor
 from leakcheck.runtime.introspection.tensors import form_of, has_tensor, is_scalar
 from leakcheck.runtime.introspection.timers import is_due_in_time
 from leakcheck.runtime.outlook import Beyond
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, is_of_device, unit_of
+from leakcheck.runtime.readings.compiled import Recompilation
+from leakcheck.runtime.readings.meters import (
+    BLOCK_BYTES,
+    COUNTED_EXACTLY,
+    HEAP,
+    is_of_device,
+    unit_of,
+)
 
 SEARCH_S = 2.0  # of processor time, for all the searches for holders together, in a heap of
 SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
@@ -78,7 +86,7 @@ class Inquest:
     """Finds leads and notices in the heap as it is at one moment.
 
     `growing`: the resources that were measured to grow, and how much a step; `apart_steps`: how far
-    apart additions come, as far as is known.
+    apart additions come, as far as is known; `recompiled`: what torch.compile made again meanwhile.
     """
 
     def __init__(
@@ -88,6 +96,7 @@ class Inquest:
         heap: Heap,
         growing: Mapping[str, float],
         apart_steps: float,
+        recompiled: Recompilation | None = None,
     ) -> None:
         self.leads: list[Lead] = []
         self._weak: list[Lead] = []  # of weak references, or held by who knows what: told if alone
@@ -96,6 +105,7 @@ class Inquest:
         self.keyed = False  # some lead is held by a container that finds things by key
         self.renewed = False  # tensors of past steps are released, and as many made anew
         self._rates, self._apart_steps = growing, apart_steps
+        self._recompiled = recompiled
         self._tensors_per_step = growing.get("tensors", 0.0)  # 0 if their number does not grow
         self._made: dict[int, int] = {}  # how many more objects there are of each type, by its id
         self._turnover = False  # many more tensors survive than their number grew by
@@ -193,6 +203,10 @@ class Inquest:
                 found.bounded, found.limit, found.stated = found.grower, limit, True
             if (giving := self._takers.get(id(found.grower))) is not None:
                 self.taken[found.told.holder] = self._follower.follow(giving).told.holder
+        found.compiled = is_compiled(found, self._grower_ids)
+        if found.compiled and self._recompiled is not None:
+            blocks_bytes = self._rates.get("python.blocks", 0.0) * BLOCK_BYTES
+            self.filling.note_compiled(found, self._recompiled, blocks_bytes)
         return found
 
     def _graph_lead(self, group: Keepers) -> None:
@@ -220,6 +234,7 @@ class Inquest:
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
                 scalar=is_scalar(middle) if is_tensor(type(middle)) else None,
+                compiled=found.compiled,
                 evidence=Reason.of("past-nodes-alive", per_step=group.nodes_per_step, oldest=None),
             )
         )
@@ -371,7 +386,15 @@ class Inquest:
         self.keyed |= found.keyed
         self.memo |= found.memo
         return Lead(
-            kind, what, found.told, found.lines, made_at, found.held_at, per_step, bytes_per_step
+            kind,
+            what,
+            found.told,
+            found.lines,
+            made_at,
+            found.held_at,
+            per_step,
+            bytes_per_step,
+            compiled=found.compiled,
         )
 
     def _memory_culprit(self, per_step: float) -> Counter[Site]:

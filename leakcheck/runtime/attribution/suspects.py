@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Place, Reason, Suspect
 from leakcheck.runtime.attribution.advice import (
+    COMPILE_ONCE,
     LOOK_OUTSIDE,
     NO_CREATE_GRAPH,
     adds_without_graph,
@@ -64,6 +65,7 @@ class Lead:
     parts: int = 1  # containers that were merged
     scalar: bool | None = False  # None: what keeps a graph is no tensor
     evidence: Reason | None = None
+    compiled: bool = False  # what torch.compile made keeps it
     view_keeps_bytes: int = 0  # by each, of which it shows a part; 0 if it is no such view
 
 
@@ -197,6 +199,8 @@ def _suspect(lead: Lead) -> Suspect:
     fix = fix_for(code, lead.kind, scalar=scalar)
     if lead.view_keeps_bytes and fix is not None and is_general(fix):
         fix = Reason.of("copy-the-view", kept_bytes=lead.view_keeps_bytes)
+    if lead.compiled:
+        fix = COMPILE_ONCE
     if outside:
         fix = NO_CREATE_GRAPH if creating else LOOK_OUTSIDE
     return Suspect(

@@ -28,6 +28,7 @@ from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.attribution.suspects import is_minor, is_unheld, suspects_from
 from leakcheck.runtime.introspection import frames, graph, objects
 from leakcheck.runtime.introspection.objects import Heap, unobserved
+from leakcheck.runtime.readings import compiled
 from leakcheck.runtime.readings.devices import devices_in_use
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP
 from leakcheck.source.uses import Use
@@ -65,6 +66,7 @@ class Window:
         self._looks_s = looks_s
         self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
+        self._compiled = compiled.times_compiled()
         # what is rarely made, as the model of a fold, is in use until the next one is
         rare = apart_steps >= FEWEST_RARE_STEPS
         self._growth = HeapGrowth(int(apart_steps)) if rare else HeapGrowth()
@@ -155,7 +157,8 @@ class Window:
 
     def _inquire(self, heap: Heap) -> tuple[tuple[Suspect, ...], tuple[Notice, ...]]:
         self._growth.look(self._step, heap)
-        inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps)
+        again = compiled.recompilation(self._compiled, compiled.times_compiled(), self._step)
+        inquest = Inquest(self._tracer, self._growth, heap, self._growing, self._apart_steps, again)
         inquest.find(self._marks)
         if not inquest.leads and not inquest.filling.notices:
             inquest.filling.note_libraries()

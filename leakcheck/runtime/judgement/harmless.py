@@ -11,10 +11,15 @@ from leakcheck.model import Notice, Reason, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, Garbage, is_of_device
+from leakcheck.runtime.readings.meters import (
+    BLOCK_BYTES,
+    COUNTED_EXACTLY,
+    HEAP,
+    Garbage,
+    is_of_device,
+)
 from leakcheck.runtime.readings.series import Series
 
-BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 STOPPED = "grew-no-more"  # what grew and stopped: this code, and those that begin with it
 RESTS_BELOW = 0.5  # of a rate: garbage that waits grows beside a buffer that rests
 RESTS = 3 / 2  # times the longest up to the last third: a rest that is in proportion to the run

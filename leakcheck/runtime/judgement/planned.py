@@ -11,11 +11,10 @@ from leakcheck.runtime.judgement.confirmation import (
     OWN_BLOCKS,
     Confirmation,
 )
-from leakcheck.runtime.judgement.harmless import BLOCK_BYTES
 from leakcheck.runtime.judgement.judge import Reading, companions
 from leakcheck.runtime.judgement.patience import FINE_STEPS
 from leakcheck.runtime.judgement.trend import spread
-from leakcheck.runtime.readings.meters import HELD_BACK, OUTSIDE, unit_of
+from leakcheck.runtime.readings.meters import BLOCK_BYTES, HELD_BACK, OUTSIDE, unit_of
 from leakcheck.runtime.readings.series import Series
 
 FEWEST_NEW = 10  # objects that a confirmation waits for

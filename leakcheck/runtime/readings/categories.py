@@ -46,6 +46,11 @@ def is_optimizer(kind: type) -> bool:
     return _is_a(kind, "optim", "Optimizer")
 
 
+def has_pool(kind: type) -> bool:
+    """Say whether a type is of what has a pool of device memory of its own."""
+    return _is_a(kind, "cuda", "CUDAGraph") or _is_a(kind, "cuda", "MemPool")
+
+
 def read_categories(
     tensors: list[Any], modules: list[Any], optimizers: list[Any], totals: dict[str, int]
 ) -> dict[str, int]:

@@ -15,13 +15,18 @@ from dataclasses import dataclass, field
 
 from leakcheck.runtime.introspection import graph, objects
 from leakcheck.runtime.introspection.hooks import count_hooks
-from leakcheck.runtime.readings.categories import is_module, is_optimizer, read_categories
+from leakcheck.runtime.readings.categories import (
+    has_pool,
+    is_module,
+    is_optimizer,
+    read_categories,
+)
 from leakcheck.runtime.readings.devices import devices_reader
 from leakcheck.runtime.readings.heap import heap_reader
 
 MOST_NODES = 1 << 19  # walked in about a second; a graph this large counts as that many Nodes
 MOST_MARKS = 4096
-_COUNTED = (objects.is_tensor, objects.is_node, is_module, is_optimizer)
+_COUNTED = (objects.is_tensor, objects.is_node, is_module, is_optimizer, has_pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Counts:
     oldest_node_age_steps: int | None = None
     garbage_bytes: int = 0
     hooks: int = 0
+    pools: int = 0  # CUDA graphs and pools of memory
     categories: dict[str, int] = field(default_factory=dict)  # bytes, as `read_categories` has them
 
 
@@ -68,13 +74,14 @@ class Census:
         With `totals`, the bytes allocated by place, tensors are also told by category.
         """
         garbage_bytes = collected_bytes() if collect else 0
-        tensors, held, modules, optimizers = self._sieve.sort()
+        tensors, held, modules, optimizers, with_pools = self._sieve.sort()
         held = graph.attached(held)
         categories = read_categories(tensors, modules, optimizers, totals) if totals else {}
         hooks = count_hooks(modules, optimizers, tensors)
-        del modules, optimizers
+        pools = len(with_pools)
+        del modules, optimizers, with_pools
         if not tensors and not held:
-            return Counts(garbage_bytes=garbage_bytes, hooks=hooks)
+            return Counts(garbage_bytes=garbage_bytes, hooks=hooks, pools=pools)
         roots = [node for _, node in graph.grad_fns(tensors)]
         nodes = graph.reachable([*roots, *held], limit=MOST_NODES)
         oldest = min(nodes.values(), default=graph.UNDATED)
@@ -88,6 +95,7 @@ class Census:
             oldest_node_age_steps=self._age_steps(step, oldest),
             garbage_bytes=garbage_bytes,
             hooks=hooks,
+            pools=pools,
             categories=categories,
         )
 

@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
+from leakcheck.memory.blocks import DEFAULT_POOL
 from leakcheck.runtime.readings.meters import in_use_at, place_name
 from leakcheck.runtime.readings.nvml import ProcessMeter
 
 PINNED = "host.pinned"
+PRIVATE = (
+    ".private-pools"  # of a device: segments that CUDA graphs and MemPools keep for themselves
+)
 ASK_ALL_EVERY = 16  # times: a node has eight devices, and most programs use one
 
 
@@ -113,6 +117,22 @@ class DeviceMeter:
                 if used is not None:
                     readings[f"{device.name}.outside"] = used - reserved
         return readings
+
+    def read_pools(self) -> dict[str, int]:
+        """Return what is reserved in private pools by device: lists all blocks, so asked rarely."""
+        ask = getattr(_initialised("torch.cuda"), "memory_snapshot", None)
+        if ask is None:
+            return {}
+        try:
+            segments = ask(include_traces=False)
+        except TypeError:  # torch 2.10 and before
+            segments = ask()
+        sizes: dict[str, int] = {}
+        for one in segments:
+            if tuple(one.get("segment_pool_id", DEFAULT_POOL)) != DEFAULT_POOL:
+                name = f"cuda:{one['device']}{PRIVATE}"
+                sizes[name] = sizes.get(name, 0) + int(one["total_size"])
+        return sizes
 
     def capacity_bytes(self, name: str) -> int | None:
         """Return how much memory the device has in all, if its backend tells."""

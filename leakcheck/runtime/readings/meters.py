@@ -35,6 +35,7 @@ from leakcheck.runtime.readings.heap import heap_reader
 from leakcheck.runtime.readings.series import Series
 
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
+BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 OUTSIDE = ".outside"
 HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
 LEAST_FREED_BYTES = 64 << 10

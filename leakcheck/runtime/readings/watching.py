@@ -18,7 +18,7 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Sample
-from leakcheck.runtime.readings import flight_recorder
+from leakcheck.runtime.readings import by_shape, flight_recorder
 from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.cycles import GarbageKind
 from leakcheck.runtime.readings.devices import DeviceMeter, devices_reader
@@ -80,7 +80,7 @@ class Watch:
         self._level = self._rising = 0  # censuses in a row that found no more than before, or more
         self._counted_last = True  # at the newest checkpoint
         self.oldest_node_age_steps: int | None = None  # at the newest census
-        self._newest_nodes = 0
+        self._newest_nodes = self._pools = 0  # of device memory, at the newest census
         self._device_readings: dict[str, int] = {}
         self._started_s = perf_counter()
         self.origin = self._dense_from = 0
@@ -172,7 +172,8 @@ class Watch:
         readings |= self._less_our_own(self._host.read_slow(step))
         readings |= self._counted(step, quick) if counts else {}
         flight_recorder.note()
-        readings |= self._devices.read_slow(devices)
+        readings |= self._devices.read_slow(devices) | by_shape.read()
+        readings |= self._devices.read_pools() if self._pools else {}
         if step - self.origin <= FIRST_CHECKPOINTS[0]:
             self._garbage.start_over()  # the first optimizer step imports, and imports leave cycles
         self.slow.append(step, began_s - self._started_s, readings)
@@ -195,7 +196,7 @@ class Watch:
         taken = census.take(step, collect=False, totals=_totals(quick))
         counted = {"graph.nodes": taken.graph_nodes, "tensors": taken.tensors, "hooks": taken.hooks}
         self.oldest_node_age_steps = taken.oldest_node_age_steps
-        self._newest_nodes = taken.newest_nodes
+        self._newest_nodes, self._pools = taken.newest_nodes, taken.pools
         more = [name for name, count in counted.items() if count > self._highest.get(name, -1)]
         self._highest |= {name: counted[name] for name in more}
         self._level = 0 if more else self._level + 1

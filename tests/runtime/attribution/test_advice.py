@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.optim import SGD
 
-from leakcheck.model import Holder, LeakTrace, Link, Reason, Suspect
+from leakcheck.model import LeakTrace, Link, Reason, Suspect
 from leakcheck.report.reasons import said
 from leakcheck.runtime.attribution.advice import adds_without_graph, fitting, fix_for
 from tests.holders import held_by
@@ -273,16 +273,6 @@ def test_an_lru_cache_is_to_be_limited():
         "each new argument is one more entry: limit the cache (maxsize=...), or ask it for what "
         "comes again, which a tensor or a number made anew never does"
     )
-
-
-def test_what_a_compiler_keeps_for_each_shape_is_to_be_compiled_once():
-    trace = LeakTrace("global", (Link(".meta", "dict", suspect=True),))
-    root = Holder("global", "__compiled_fn_109", "torch._dynamo.external_utils")
-    kept = Suspect("graph", "FakeTensor", holder=Holder("attribute", "meta", "Node", root=root))
-
-    assert fitting(replace(kept, trace=trace)) == Reason("compile-once")
-    own = replace(kept.holder, root=replace(root, owner="train"))
-    assert fitting(replace(kept, trace=trace, holder=own)) != Reason("compile-once")
 
 
 @pytest.mark.parametrize(

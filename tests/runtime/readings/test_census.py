@@ -87,3 +87,13 @@ def test_what_a_collection_frees_is_measured():
         gc.enable()
 
     assert freed >= 4 << 20
+
+
+def test_graphs_of_a_device_are_counted_as_they_have_pools_of_their_own(monkeypatch):
+    class Graph:
+        pass
+
+    kept = [Graph(), Graph()]
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+
+    assert Census().take(1, False).pools == len(kept)

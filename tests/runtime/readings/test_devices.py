@@ -99,3 +99,25 @@ def test_pinned_memory_that_is_in_use_is_told_where_torch_counts_it(cuda, monkey
     monkeypatch.setattr(cuda, "host_memory_stats_as_nested_dict", lambda: told, raising=False)
 
     assert meter.read_slow(meter.read())["host.pinned"] == 4096
+
+
+def test_what_private_pools_keep_is_read_where_there_are_any(cuda, monkeypatch):
+    segments = [
+        {"device": 0, "total_size": 2 << 20, "segment_pool_id": (0, 0)},
+        {"device": 0, "total_size": 4 << 20, "segment_pool_id": (0, 1)},
+        {"device": 0, "total_size": 6 << 20, "segment_pool_id": (0, 2)},
+    ]
+    meter = DeviceMeter()
+    assert "cuda:0.private-pools" not in meter.read_pools()
+
+    monkeypatch.setattr(cuda, "memory_snapshot", lambda include_traces: segments, raising=False)
+
+    assert meter.read_pools()["cuda:0.private-pools"] == 10 << 20
+
+
+def test_an_older_torch_lists_its_segments_without_being_told_what_to_leave_out(cuda, monkeypatch):
+    segments = [{"device": 0, "total_size": 4 << 20, "segment_pool_id": (0, 1)}]
+    monkeypatch.setattr(cuda, "memory_snapshot", lambda: segments, raising=False)
+    meter = DeviceMeter()
+
+    assert meter.read_pools()["cuda:0.private-pools"] == 4 << 20
