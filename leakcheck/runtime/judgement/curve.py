@@ -9,6 +9,8 @@ EVEN = 0.8  # of its rate over all, in the last third of the steps
 # elements in two thirds of the steps: half as many are due in the last, and by chance none comes in
 # one of 150
 GAINED = 10
+REST_TIMES = 3  # the longest time between two additions: by then one as before has come
+AFTER_TURN = 3  # additions after a loop turned, for growth to go on in its next turn
 LITTLE = 0.1  # of what it gained, that it may have gained since, for it to stand
 _LENGTH = "length"
 
@@ -21,6 +23,8 @@ class LengthCurve:
         self._first: tuple[int, int] | None = None  # the rows are thinned
         self._greatest, self._newest = 0, 0
         self._peak = (0, 0)  # the last step at which it had become much longer, and how long
+        self._risen_at = self._longest_rest = 0  # steps
+        self._rises = self._turned_at = 0  # number of rises so far, and as a loop turned
         self._fell = self._lost = False
 
     def read(self, step: int, length: int | None) -> None:
@@ -28,6 +32,8 @@ class LengthCurve:
         if length is None:
             self._lost = True
             return
+        if self._first is not None and length > self._newest:
+            self._note_rise(step)
         self._fell |= length < self._newest
         self._greatest, self._newest = max(self._greatest, length), length
         self._first = self._first or (step, length)
@@ -35,6 +41,11 @@ class LengthCurve:
             self._peak = (step, length)
         if step > self._series.last_step:
             self._series.append(step, 0.0, {_LENGTH: length})
+
+    def _note_rise(self, step: int) -> None:
+        if self._rises:
+            self._longest_rest = max(self._longest_rest, step - self._risen_at)
+        self._rises, self._risen_at = self._rises + 1, step
 
     @property
     def came_down(self) -> bool:
@@ -64,6 +75,23 @@ class LengthCurve:
         return peak - length >= GAINED and 3 * (self._series.last_step - step) >= (
             self._series.last_step - begin
         )
+
+    def turned(self) -> None:
+        """Note that a loop turned, with which additions may end, if many came in that turn."""
+        if self._rises - self._turned_at >= GAINED:
+            self._turned_at = self._rises
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is added any more, as far as is known, though often it was.
+
+        Not for far longer than ever before, or not enough since a loop turned.
+        """
+        rest = self._series.last_step - self._risen_at
+        since_turn = self._rises - self._turned_at
+        over = rest > REST_TIMES * self._longest_rest
+        enough = self._rises > GAINED and not self._lost
+        return enough and (over or (self._turned_at > 0 and since_turn < AFTER_TURN))
 
     def rose_evenly(self, least_steps: int) -> bool:
         """Say whether it never fell in so many steps, and gained as much in the last third."""

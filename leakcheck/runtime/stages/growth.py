@@ -67,6 +67,16 @@ class EstablishedGrowth:
         """Who holds what was measured to gain no more."""
         return [holder for holder, curve in self._curves.items() if curve.stands]
 
+    def turned(self) -> None:
+        """Note that a loop around the steps turned."""
+        for curve in self._curves.values():
+            curve.turned()
+
+    @property
+    def rests(self) -> bool:
+        """Whether all that is measured gains nothing now, though often it did: it may be over."""
+        return bool(self._curves) and all(one.rests for one in self._curves.values())
+
     def leave_out_hoped(self, step: int) -> tuple[Notice, ...]:
         """Leave out, beside a leak, what may yet come to an end; say what that is."""
         waited_steps = step - self.release.since_step

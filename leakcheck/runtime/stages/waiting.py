@@ -58,6 +58,8 @@ class Waiting(GrowthStage):
             return self._gone(step, self._stopped(EMPTIED))
         if full := self._full(step):
             return full
+        if growth.rests:  # until it goes on, or has stood for long enough
+            return None
         loop.tell(*growth.leave_out_hoped(step), step=step)
         return Settle(growth)
 
@@ -108,6 +110,7 @@ class Waiting(GrowthStage):
     def turn(self, step: int, depth: int) -> Move | None:
         """Judge whether the loop that turned has released it."""
         loop, release = self._loop, self._growth.release
+        self._growth.turned()
         if depth <= release.kept_at:
             return None
         readings = loop.watch.checkpoint(step, collect=True)

@@ -64,3 +64,44 @@ def test_nothing_is_said_of_a_container_that_was_never_read():
     assert not LengthCurve().rose_evenly(0)
     assert not LengthCurve().came_down
     assert not LengthCurve().stands
+
+
+@pytest.mark.parametrize(
+    ("length", "rests"),
+    [
+        (lambda step: step, False),
+        (lambda step: min(step, 2990), True),  # it stopped just now
+        (lambda step: step // 100, False),  # one is due
+        (lambda step: min(step // 100, 20), True),
+        (lambda step: step // 400, False),  # too few, to know how far they are apart
+        (lambda step: None if step > 3000 else min(step, 900), False),  # not found again
+    ],
+    ids=["goes on", "stopped", "seldom", "seldom, stopped", "too few", "lost"],
+)
+def test_what_gained_often_and_does_no_more_rests(length, rests):
+    assert curve_of(length).rests is rests
+
+
+@pytest.mark.parametrize(("apart", "third_addition"), [(1, 202), (3, 207)])
+def test_what_was_added_in_one_turn_of_a_loop_must_go_on_in_the_next(apart, third_addition):
+    curve = LengthCurve()
+    rests = []
+    for step in range(300):
+        if step == 200:
+            curve.turned()
+        curve.read(step, step // apart)
+        rests += [step] if curve.rests else []
+
+    assert rests == [*range(200, third_addition)]
+
+
+def test_a_loop_that_turns_all_the_time_puts_it_off_for_a_few_additions_at_most():
+    curve = LengthCurve()
+    rests = []
+    for step in range(300):
+        if step % 5 == 0:
+            curve.turned()
+        curve.read(step, step // 3)
+        rests.append(curve.rests)
+
+    assert all(not all(rests[step : step + 10]) for step in range(290))
