@@ -325,7 +325,8 @@ def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
     if ran or not seen:
         return suspect
     most = max(seen, key=lambda use: use.ran)
-    return replace(suspect, locations=(Place(*_at(most), most.code), *suspect.locations))
+    others = (one for one in suspect.locations if (one.path, one.line) != _at(most))
+    return replace(suspect, locations=(Place(*_at(most), most.code), *others))
 
 
 def _advised(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect:

@@ -97,3 +97,24 @@ def test_where_no_line_was_seen_to_add_the_one_is_told_that_does_by_the_source(r
     (suspect,) = prospects({LIST: (ADDS,)}, **ran).suspects
 
     assert [place.line for place in suspect.locations] == lines
+
+
+def test_the_line_that_adds_is_told_once_and_first():
+    (suspect,) = (
+        prospects_of(
+            [
+                Suspect(
+                    "object",
+                    "dict",
+                    1.0,
+                    holder=LIST,
+                    locations=(Place("serve.py", 3, "{}"), Place("serve.py", 9, ADDS.code, 1.0)),
+                )
+            ],
+            Sources({}),
+            {},
+            {LIST: (ADDS,)},
+        )
+    ).suspects
+
+    assert [place.line for place in suspect.locations] == [9, 3]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,7 +124,7 @@ def tell(chain: Chain, growing: Set[int]) -> Told:
 
 def describe(thing: Any) -> str:
     """Name an object's type, and a tensor's shape, dtype and device."""
-    kind = name_of(type(thing))
+    kind = "weak reference" if is_exactly(thing, weakref.ref) else name_of(type(thing))
     tensor = objects.tensor_type()
     if tensor is None or not issubclass(type(thing), tensor):
         return kind
