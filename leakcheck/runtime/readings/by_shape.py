@@ -41,9 +41,12 @@ def notices(slow: Series, after: int) -> tuple[Notice, ...]:
 
 
 def _plans() -> dict[str, int]:
-    cuda, backends = sys.modules.get("torch.cuda"), sys.modules.get("torch.backends.cuda")
-    if cuda is None or backends is None or not cuda.is_initialized():
+    # torch.backends.cuda.cufft_plan_cache would keep an object for each device
+    ask = getattr(sys.modules.get("torch"), "_cufft_get_plan_cache_size", None)
+    cuda = sys.modules.get("torch.cuda")
+    if ask is None or cuda is None or not cuda.is_initialized():
         return {}
-    caches = backends.cufft_plan_cache
-    numbers = range(int(cuda.device_count()))
-    return {f"cuda:{number}{PLANS}": int(caches[number].size) for number in numbers}
+    try:
+        return {f"cuda:{one}{PLANS}": int(ask(one)) for one in range(int(cuda.device_count()))}
+    except RuntimeError:  # a torch without cuFFT
+        return {}

@@ -127,6 +127,8 @@ class DeviceMeter:
             segments = ask(include_traces=False)
         except TypeError:  # torch 2.10 and before
             segments = ask()
+        except RuntimeError:  # a plugged-in allocator
+            return {}
         sizes: dict[str, int] = {}
         for one in segments:
             if tuple(one.get("segment_pool_id", DEFAULT_POOL)) != DEFAULT_POOL:

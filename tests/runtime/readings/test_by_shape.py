@@ -18,11 +18,10 @@ from leakcheck.runtime.readings.series import Series
 def libraries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Stands in for torch: two devices, of which the second has made three plans."""
     cuda = SimpleNamespace(is_initialized=lambda: True, device_count=lambda: 2)
-    plans = SimpleNamespace(cufft_plan_cache=[SimpleNamespace(size=0), SimpleNamespace(size=3)])
     counters: dict[str, dict[str, int]] = {"stats": {"unique_graphs": 7}}
     stand_ins = {
         "torch.cuda": cuda,
-        "torch.backends.cuda": plans,
+        "torch": SimpleNamespace(_cufft_get_plan_cache_size=[0, 3].__getitem__),
         "torch._dynamo.utils": SimpleNamespace(counters=counters),
     }
     for name, module in stand_ins.items():
@@ -46,6 +45,16 @@ def test_what_was_made_is_counted_and_what_was_not_is_left_out(libraries):
 
 def test_a_device_that_the_program_has_not_is_not_asked(libraries):
     libraries["cuda"].is_initialized = lambda: False
+
+    assert by_shape.read() == {GRAPHS: 7}
+
+
+def test_a_torch_without_cufft_tells_of_no_plans(libraries, monkeypatch):
+    def refuse(number: int) -> int:
+        raise RuntimeError("Cannot access cuFFT plan cache without ATen_cuda library")
+
+    torch = SimpleNamespace(_cufft_get_plan_cache_size=refuse)
+    monkeypatch.setitem(sys.modules, "torch", torch)
 
     assert by_shape.read() == {GRAPHS: 7}
 
