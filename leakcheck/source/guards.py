@@ -10,7 +10,7 @@ from typing import Literal
 from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.constants import Constants, Running
-from leakcheck.source.counters import counts, goes_up, turn_of
+from leakcheck.source.counters import counts, goes_down, goes_up, turn_of
 from leakcheck.source.lasting import asks_what_lasts
 from leakcheck.source.mentions import Mention
 from leakcheck.source.tree import (
@@ -263,7 +263,7 @@ class _Subject:
             return (nothing if sign in (ast.Is, ast.Eq) else "other"), None  # type: ignore[return-value]
         if self._is_length(right, at) or not self._measures(left, at):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        if self._measures(left, at):
+        if self._measures(left, at) and not goes_down(self.file, left):
             return self._length(sign, right)
         if any(isinstance(s, ast.Call) and name_of(s.func) == "len" for s in (left, right)):
             return "other", None  # the length of a batch, or of what nothing is added to here

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
 from leakcheck.source.calls import DEEPEST, UNSEEN, Calls, Reach, Visits, taken_back
+from leakcheck.source.dispatch import NO_STACKS, Dispatch, Stacks
 from leakcheck.source.guards import MOST_HELD, NONE, Guard, Guards, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
@@ -17,6 +18,8 @@ from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
 _NOT_SEEN: frozenset[Reach] = frozenset(["elsewhere", "never called"])
+_MAY_COME: frozenset[Reach] = frozenset(["each step", "when a loop turns", "elsewhere"])
+_SAYS_NO_END = ("none", "same", "other")  # kinds of conditions
 _CHANCES = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 
 
@@ -46,17 +49,20 @@ class Use:
     barred: bool = False
 
 
-def uses_of(program: ProgramTexts, held: Held, visits: Visits = UNSEEN) -> tuple[Use, ...]:
+def uses_of(
+    program: ProgramTexts, held: Held, visits: Visits = UNSEEN, stacks: Stacks = NO_STACKS
+) -> tuple[Use, ...]:
     """Return every use of what is held: of the lines that were seen to add, then of the others.
 
-    `visits`: how often each line ran while it grew; of methods, on the object that has it.
+    `visits`: how often each line ran while it grew; of methods, on the object that has it;
+    `stacks`: which calls were seen to lead to the lines that add.
     """
     makers = makers_of_owner(program, held)
     owners = (name.removeprefix(".") for name, _ in held.owners)
     calls = Calls(program, held.adds, held.classes, makers, visits, owners)
     mentions = mentions_of(program, held)
     guards = Guards(program, frozenset(each.node for each in mentions), calls)
-    reader = _Reader(program, held, visits, calls, guards)
+    reader = _Reader(program, held, visits, calls, guards, stacks)
     found = [reader.used(each, act_of(program, held, each)) for each in mentions]
     if not any(use.role == "add" for use in found):
         found += reader.unnamed()
@@ -93,6 +99,7 @@ class _Reader:
     visits: Visits
     calls: Calls
     guards: Guards
+    stacks: Stacks
 
     def used(self, mention: Mention, act: Act) -> Use:
         """Return the use that an act is."""
@@ -104,6 +111,8 @@ class _Reader:
         own = self.guards.of(mention) if act.role != "read" else NONE
         if own.kind == "none" and act.role != "read":
             own = self._guard_of_calls(mention, file, node)
+        if own.kind in _SAYS_NO_END and not own.ceases:
+            own = strongest((own, self._guard_of_stack(mention, at)))
         found = strongest((act.guard, own))
         if self.held.inner and mention.whole and (found.n or 0) <= MOST_HELD:
             # its length is not that of an element
@@ -207,6 +216,28 @@ class _Reader:
             return strongest(found)
         back = taken_back(self.program, calls)
         return strongest(self.guards.around(f, call, mention) for f, call in back)
+
+    def _guard_of_stack(self, mention: Mention, at: tuple[str, int]) -> Guard:
+        """Return the condition around a call that was seen to lead to a line, or what it goes by.
+
+        What calls the loop itself still runs, and is asked nothing again.
+        """
+        dispatch = Dispatch(self.program, self._may_come)
+        for path, line, called in self.stacks.get(at, ()):
+            if not self.visits.get((path, line)):
+                break
+            file = self.program.file(path)
+            call = next((each for each in file.at(line) if isinstance(each, ast.Call)), None)
+            if call is None:
+                continue
+            around = self.guards.around(file, call, mention)
+            found = strongest((around, dispatch.guard(file, line, called)))
+            if found.ceases:
+                return found
+        return NONE
+
+    def _may_come(self, file: File, node: ast.AST) -> bool:
+        return self.calls.reach(file, node) in _MAY_COME
 
     def _guard_of_call(self, mention: Mention, file: File, call: ast.expr, depth: int) -> Guard:
         goes_on = self.calls.goes_on(file, call)

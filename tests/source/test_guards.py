@@ -91,6 +91,10 @@ ASKED = {
     "if self.at >= len(self.kept): self.kept.append(x)\n        self.at += 1": ("none", None),
     "if self.size < self.most: self.kept.append(x)": ("same", None),
     "if self.size < self.most: self.kept.append(x)\n        self.size = x": ("first", None),
+    "self.size -= len(x)\n        if self.size < 0: raise BufferError\n"
+    "        self.kept.append(x)": ("first", 0),
+    "self.size += len(x)\n        if self.size < 0: raise BufferError\n"
+    "        self.kept.append(x)": ("none", None),
     "if not self.other(): self.kept.append(x)": ("flag", None),
     "if not other(x): self.kept.append(x)": ("other", None),
 }

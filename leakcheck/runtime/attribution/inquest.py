@@ -126,7 +126,7 @@ class Inquest:
         places = {id(table.container): table.places for table in self._tables}
         self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
         visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
-        self.sources = Sources(visits)
+        self.sources = Sources(visits, tracer.stacks)
         gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
         self.filling = Filling(rates, growth.steps, self.sources, gained_bytes)
         factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))

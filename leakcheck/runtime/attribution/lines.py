@@ -26,6 +26,7 @@ from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.line_events import LineEvents
+from leakcheck.source.dispatch import Stacks
 
 Probe = Callable[[], int]
 _NOWHERE = Site("", 0)
@@ -40,6 +41,7 @@ _EVENTS_BETWEEN_CHECKS = 2048
 _EVENT_S = 2e-6  # what one event costs, measured; calls into libraries cost a fifth
 DEAR = frozenset(["python.blocks"])  # 2 ms where the heap is large
 MOST_READINGS = 200  # of these in a step: then only where a line comes for the first time in it
+MOST_CALLERS = 16  # of a line that adds, that are noted: frameworks call each other in a dozen
 READINGS = 3  # to measure what one takes: the shortest was interrupted least
 AS_NEAR, AS_GOOD = 3.0, 0.02  # a second line that adds about as much: one of them, who knows which
 AS_EXACT = 0.005  # of what is looked for, that a line may add more or less and be the one
@@ -53,6 +55,7 @@ class LineTracer:
     def __init__(self) -> None:
         self.credits: dict[str, Counter[Site]] = {}
         self.visits: dict[tuple[str, int], int] = {}  # how often each line ran
+        self._stacks: dict[Site, tuple[Site, ...]] = {}  # of the first time that a line added
         self._probes: dict[str, tuple[Probe, int]] = {}
         self._numbers = array("Q")
         self._made_by: list[Site] = []
@@ -85,6 +88,21 @@ class LineTracer:
         """About how long the trace functions have run, in seconds."""
         counted_s = (self._count - self._counted_to) * self._event_s
         return self._spent_s + counted_s + self._dear_s
+
+    @property
+    def stacks(self) -> Stacks:
+        """The calls that led to each line that added to a container, by path as reports show it."""
+        shown = {each: frames.shown(each.path) for each in {*self._stacks, *self._calling()}}
+        return {
+            (shown[site], site.line): tuple(
+                (shown[caller], caller.line, called.function)
+                for called, caller in pairwise((site, *callers))
+            )
+            for site, callers in self._stacks.items()
+        }
+
+    def _calling(self) -> Iterator[Site]:
+        return (caller for callers in self._stacks.values() for caller in callers)
 
     @property
     def called(self) -> Set[CodeType]:
@@ -235,6 +253,8 @@ class LineTracer:
                 unseen = self._blind and key in self._dear  # other lines ran since
                 if self._site is not None and not unseen:
                     self.credits[key][self._site] += value - before
+                    if value > before and key.isdecimal() and self._site not in self._stacks:
+                        self._stacks[self._site] = _callers(self._site)
         self._was_new, self._blind = is_new, not reads
         self._count += 1
         if self._count % _EVENTS_BETWEEN_CHECKS == 0:
@@ -322,6 +342,18 @@ def _exactly(
 def _is_given_back(added: int, credits: Counter[Site]) -> bool:
     """Say whether another line freed as much: a name that gets a new value drops the old one."""
     return any(abs(added + n) <= AS_MUCH * added for n in credits.values() if n < 0)
+
+
+def _callers(site: Site) -> tuple[Site, ...]:
+    """Return the lines of the user's that called the function of a site, which runs now."""
+    own: list[Site] = []
+    frame = frames.own_caller(sys._getframe(1))
+    while frame is not None and len(own) < MOST_CALLERS:
+        own.append(_site(frame))
+        frame = frames.own_caller(frame.f_back)
+    here = ((each.path, each.function) == (site.path, site.function) for each in own)
+    at = next((index for index, same in enumerate(here) if same), len(own))
+    return tuple(own[at + 1 :])
 
 
 def _site(frame: FrameType) -> Site:

@@ -28,6 +28,7 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     types_named,
 )
+from leakcheck.source.dispatch import NO_STACKS, Stacks
 from leakcheck.source.left import joins_more
 from leakcheck.source.places import Held
 from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts, pairs_of
@@ -39,10 +40,13 @@ MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be p
 
 
 class Sources:
-    """The program's files, and how often each line ran while something grew, by shown path."""
+    """The program's files, and how often each line ran while something grew, by shown path.
 
-    def __init__(self, visits: Mapping[tuple[str, int], int]) -> None:
-        self.visits = visits
+    `stacks`: which calls were seen to lead to the lines that add.
+    """
+
+    def __init__(self, visits: Mapping[tuple[str, int], int], stacks: Stacks = NO_STACKS) -> None:
+        self.visits, self._stacks = visits, stacks
         self._extended: dict[frozenset[str], ProgramTexts] = {}
 
     def uses_of(
@@ -68,7 +72,7 @@ class Sources:
         held = replace(held, keyed=keyed)
         if self.visits and not any(map(self.visits.get, held.adds)):
             held = replace(held, adds=self._ran(program, held) or held.adds)
-        found = uses_of(program, held, self.visits)
+        found = uses_of(program, held, self.visits, self._stacks)
         numbered = with_numbers(found, lambda path, told: limit_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
 

@@ -141,3 +141,24 @@ def test_a_generator_that_is_only_resumed_was_not_called():
 
     assert not resumed
     assert numbers.__code__ in tracer.called
+
+
+def test_the_calls_that_led_to_a_line_that_adds_are_noted_up_to_the_program_s_first():
+    rows: list[int] = []
+    tracer = LineTracer()
+
+    def add():
+        rows.append(1)
+
+    def step(function):
+        function()
+
+    assert tracer.start()
+    tracer.watch(str(id(rows)), rows.__len__)
+    step(add)
+    tracer.stop()
+
+    ((adds, calls),) = tracer.stacks.items()
+    first = add.__code__.co_firstlineno
+    assert adds[1] == first + 1
+    assert [(line - first, called) for _, line, called in calls[:2]] == [(4, "add"), (8, "step")]
