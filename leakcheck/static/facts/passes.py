@@ -100,6 +100,17 @@ def may_take_care(file: Linked, call: Call) -> bool:
     return any(_takes_care(m.file, m.facts.methods["__call__"]) for m in wrappers)
 
 
+def switches_in_forward(member: Member) -> bool:
+    """Tell whether the forward of a module, its own or inherited, switches gradients itself."""
+    forwards = (
+        (each.file, each.facts.methods["forward"])
+        for each in member.file.lineage(member)
+        if "forward" in each.facts.methods
+    )
+    nearest = next(forwards, None)
+    return nearest is not None and _takes_care(*nearest)
+
+
 def has_parts(member: Member) -> bool:
     """Tell whether a module makes or is given others, or parameters: else it learns nothing."""
     file = member.file
