@@ -132,3 +132,19 @@ def notes_and_tries_again(attempt, model):
     except torch.OutOfMemoryError:
         note(model)
         return attempt(model)  # leak: retry-in-except
+
+
+def grows_a_buffer(buffer, size):
+    try:
+        buffer.resize_(size)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        buffer.resize_(size)  # what failed is torch's own, and has no frame that holds anything
+
+
+def grows_by_a_function(buffer, size):
+    try:
+        buffer.grow(size)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        buffer.grow(size)  # leak: retry-in-except

@@ -154,12 +154,16 @@ def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:
 
 
 def _called_in(module: Module, body: cst.CSTNode) -> set[str]:
-    """What the try block calls that has frames of its own: no builtins, nothing of torch."""
+    """What the try block calls that has frames of its own: no builtins, nothing of torch.
+
+    Nor has what changes a tensor in place, `buffer.resize_(size)`.
+    """
     calls = (node for node in shape.own_nodes(body) if isinstance(node, cst.Call))
     return {
         dotted(call.func)
         for call in calls
         if dotted(call.func)
+        and not (isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"))
         and not module.qualified(call.func).startswith(("torch.", "logging.", "warnings."))
         and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
     }

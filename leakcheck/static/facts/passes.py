@@ -108,7 +108,11 @@ def switches_in_forward(member: Member) -> bool:
         if "forward" in each.facts.methods
     )
     nearest = next(forwards, None)
-    return nearest is not None and _takes_care(*nearest)
+    if nearest is None:
+        return False
+    file, index = nearest
+    chosen = any(is_switch(call.method) for call in file.facts.calls_in(index))
+    return chosen or _takes_care(file, index)
 
 
 def has_parts(member: Member) -> bool:
