@@ -10,7 +10,6 @@ import libcst as cst
 
 from leakcheck.model import Confidence, Edit, Evidence, EvidenceRole, Fix
 from leakcheck.static.cuts import TITLES, Cut, takes_method
-from leakcheck.static.facts.link import is_test
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.flow.bearing import asks_for_gradients, becomes_much
 from leakcheck.static.flow.graphs import graph_leaks
@@ -74,8 +73,6 @@ class GraphRule(Rule):
 
 def _confidence(module: Module, leak: GraphLeak) -> Confidence:
     """Say how sure it is that graphs pile up, and that they become many."""
-    if is_test(module.facts.path):
-        return "low"
     if leak.leak in ("accumulator", "collection") and not becomes_much(leak.flow, leak.growth):
         return "low"
     if leak.leak == "in-place" and not asks_for_gradients(module):

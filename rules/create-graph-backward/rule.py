@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from leakcheck.model import Confidence
 from leakcheck.static import syntax
-from leakcheck.static.facts.link import is_test
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -27,7 +25,6 @@ class CreateGraphBackward(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield backward(create_graph=True), and such gradients put on .grad by hand."""
         message = "the gradients keep a graph that leads back to themselves"
-        brief: Confidence = "low" if is_test(module.facts.path) else "high"  # it ends with the test
         for call in module.calls:
             named = isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward"
             asked = syntax.argument(call, "create_graph") if named else None
@@ -35,10 +32,10 @@ class CreateGraphBackward(Rule):
                 continue
             scope = _scope(module, call)
             if not _resets(scope) or _fills_input(scope):
-                yield self.hit(call, message, confidence=brief)
+                yield self.hit(call, message)
         for statement in module.nodes(cst.Assign):
             if _puts_graph_on_grad(module, statement) and not _resets(_scope(module, statement)):
-                yield self.hit(statement, message, confidence=brief)
+                yield self.hit(statement, message)
 
 
 def _scope(module: Module, node: cst.CSTNode) -> Scope:

@@ -622,6 +622,82 @@ TWINS = {
         "listen",
         "__init__",
     ),
+    "a sum of what may be numbers": Twins(
+        "LK105",
+        """
+    import torch
+
+    def update(model, batch):
+        loss = model(batch).sum()
+        if loss == 0.0:
+            return loss
+        loss.backward()
+        return loss.item()
+
+    def run(model, loader, every):
+        total = LINE
+        while True:
+            for i, batch in enumerate(loader):
+                total += update(model, batch)
+                if i % every == 0:
+                    total = total / every
+                    print(total)
+                    total = 0
+""",
+        "0",
+        "torch.zeros(1, requires_grad=True)",
+    ),
+    "what may be the name of a data set": Twins(
+        "LK302",
+        """
+    from functools import lru_cache
+
+    import torch
+
+    @lru_cache
+    def prompts(dataset):
+        return build({"card": LINE})
+""",
+        "dataset",
+        "dataset.card",
+    ),
+    "a pass of a model that is frozen for a while": Twins(
+        "LK406",
+        """
+    import contextlib
+    import torch
+
+    @contextlib.contextmanager
+    def kept(model):
+        for part in model.parameters():
+            LINE
+        yield
+
+    def evaluate(model, loader):
+        model.eval()
+        with kept(model):
+            for batch in loader:
+                out = model(batch)
+                log(out.shape)
+""",
+        "part.requires_grad = False",
+        "part.note = False",
+    ),
+    "a function that another traces": Twins(
+        "LK114",
+        """
+    import torch
+
+    def build(stage, tracer):
+        def step(x, target):
+            loss = stage(x, target)
+            grads = torch.autograd.grad(loss, [x])
+            return loss, grads
+        return LINE
+""",
+        "tracer(step)",
+        "step(1, 2)",
+    ),
     "threads of an executor": Twins(
         "LK604",
         """
@@ -748,11 +824,19 @@ BRIEF = {
 }
 
 
-@pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "high")])
+@pytest.mark.parametrize(
+    ("path", "begin", "said"),
+    [
+        ("tests/test_model.py", "", "low"),
+        ("pkg/test_model.py", "import pytest", "low"),
+        ("pkg/test_model.py", "", "high"),  # a script that tests a model
+        ("tests/model.py", "", "high"),
+    ],
+)
 @pytest.mark.parametrize("code", BRIEF)
-def test_graphs_in_a_test_end_with_it(code, path, said):
+def test_what_a_test_keeps_ends_with_it(code, path, begin, said):
     (rule,) = (each for each in registry.builtin_rules() if each.code == code)
 
-    found = check_source("import torch\n" + dedent(BRIEF[code]), path, [rule])
+    found = check_source(f"{begin}\nimport torch\n" + dedent(BRIEF[code]), path, [rule])
 
     assert [each.confidence for each in found] == [said]

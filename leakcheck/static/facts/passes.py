@@ -207,6 +207,16 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
     return False
 
 
+def is_frozen_around(file: Linked, call: Call) -> bool:
+    """Tell whether a manager of the project around a call freezes parameters for a while."""
+    return any(
+        function.name == name and freezes_in(facts, index)
+        for name in (spelled.rpartition(".")[2] for spelled in call.managers)
+        for facts in file.everywhere(name)
+        for index, function in enumerate(facts.functions)
+    )
+
+
 def freezes_in(facts: FileFacts, index: int) -> bool:
     """Tell whether a function freezes parameters."""
     uses = facts.uses_by_name.get("requires_grad", ())
