@@ -647,6 +647,55 @@ TWINS = {
         "0",
         "torch.zeros(1, requires_grad=True)",
     ),
+    "a history of what is calculated": Twins(
+        "LK312",
+        """
+    class Trainer:
+        def __init__(self):
+            self._history = []
+        def epoch(self, outputs, count):
+            mean = LINE
+            self._history.append(mean)
+""",
+        "-sum(outputs) / count",
+        "self.mean(outputs)",
+    ),
+    "a list of parameters": Twins(
+        "LK102",
+        """
+    import torch
+
+    def train(model, layers, loader, optimizer):
+        kept = []
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            kept.append(LINE)
+        print(len(kept))
+""",
+        "{'params': model.parameters()}",
+        "{'loss': loss}",
+    ),
+    "what a constructor fills for its object": Twins(
+        "LK303",
+        """
+    import torch
+
+    class Response:
+        def __init__(self, names, table):
+            if table is None:
+                self.table = {}
+            else:
+                self.table = table
+LINE
+            for name in names:
+                if name not in self.table:
+                    self.table[name] = torch.zeros(3)
+""",
+        "            self.names = names",
+        "        def look(self, names):",
+    ),
     "what may be the name of a data set": Twins(
         "LK302",
         """

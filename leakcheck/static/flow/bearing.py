@@ -2,7 +2,8 @@
 
 A loop is long where it goes over data, has no end of its own, or trains: an optimizer steps in its
 turns, or a function that it calls trains. One over the parts of a batch ends with the batch. What
-is taken out again, by a function beside the loop, is a queue, which holds a few.
+is taken out again, by a function beside the loop, is a queue, which holds a few. A parameter has no
+past.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TAKES_FIRST = frozenset({"pop", "popleft"})
 
 def becomes_much(flow: Flow, growth: GrowingPlace) -> bool:
     """Tell whether a list or sum is shown to take in more than the parts of one step."""
-    if growth.slots or _is_queue(flow, growth):
+    if growth.slots or growth.added.leaf or _is_queue(flow, growth):
         return False
     inside = [each.node for each in flow.backwards if each.loops & growth.loops]
     if growth.per_call or growth.filled or not inside or isinstance(flow.scope, cst.Module):
