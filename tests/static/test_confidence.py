@@ -683,18 +683,18 @@ TWINS = {
     import torch
 
     class Response:
-        def __init__(self, names, table):
+        def __init__(self, props, table):
             if table is None:
                 self.table = {}
             else:
                 self.table = table
 LINE
-            for name in names:
-                if name not in self.table:
-                    self.table[name] = torch.zeros(3)
+            for prop in props:
+                if prop not in self.table:
+                    self.table[prop] = torch.zeros(prop)
 """,
-        "            self.names = names",
-        "        def look(self, names):",
+        "            self.props = props",
+        "        def look(self, props):",
     ),
     "what may be the name of a data set": Twins(
         "LK302",
