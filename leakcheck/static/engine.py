@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from leakcheck.errors import LeakcheckError, RuleError, SourceError
 from leakcheck.model import Finding
 from leakcheck.static import registry, relevance, syntax
+from leakcheck.static.facts.link import is_run_by_tests
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -93,6 +94,7 @@ def _findings(rule: type[Rule], module: Module) -> Iterator[Finding]:
 
 def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
     location = module.location(hit.node)
+    brief = is_run_by_tests(module.path, module.source)
     return Finding(
         rule=rule.slug,
         code=rule.code,
@@ -100,7 +102,7 @@ def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
         message=hit.message,
         help=hit.help,
         severity=hit.severity,
-        confidence=hit.confidence,
+        confidence="low" if brief else hit.confidence,
         fix=hit.fix,
         context=module.line(location.line),
         evidence=hit.evidence,

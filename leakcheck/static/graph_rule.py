@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import libcst as cst
 
-from leakcheck.model import Edit, Evidence, EvidenceRole, Fix
+from leakcheck.model import Confidence, Edit, Evidence, EvidenceRole, Fix
 from leakcheck.static.cuts import TITLES, Cut, takes_method
 from leakcheck.static.flow.analysis import analysis_of
+from leakcheck.static.flow.bearing import asks_for_gradients, becomes_much
 from leakcheck.static.flow.graphs import graph_leaks
 from leakcheck.static.flow.prospects import prospects
 from leakcheck.static.rule import Hit, Rule
@@ -52,12 +53,11 @@ class GraphRule(Rule):
         for leak in graph_leaks(module):
             if leak.leak == self.leak:
                 fix = self.fix(module, leak)
-                guessed = leak.feed is not None and leak.feed.guessed
                 yield self.hit(
                     leak.node,
                     self.message(module, leak),
                     severity="warning" if leak.relieved else None,
-                    confidence="low" if leak.growth.slots else "medium" if guessed else "high",
+                    confidence=_confidence(module, leak),
                     fix=fix,
                     evidence=_evidence(module, leak),
                 )
@@ -69,6 +69,15 @@ class GraphRule(Rule):
     def fix(self, module: Module, leak: GraphLeak) -> Fix | None:
         """Offer edits that remove the leak; None where only advice is safe."""
         return None
+
+
+def _confidence(module: Module, leak: GraphLeak) -> Confidence:
+    """Say how sure it is that graphs pile up, and that they become many."""
+    if leak.leak in ("accumulator", "collection") and not becomes_much(leak.flow, leak.growth):
+        return "low"
+    if leak.leak == "in-place" and not asks_for_gradients(module):
+        return "low"
+    return "medium" if leak.feed is not None and leak.feed.guessed else "high"
 
 
 def cut(module: Module, node: cst.BaseExpression | None, by: Cut, safety: str) -> Fix | None:

@@ -30,7 +30,12 @@ class CachedTensorArgument(Rule):
             for parameter in parameters(function):
                 if kind := _kind(module, parameter, growth.unlimited(module, decorator)):
                     name = parameter.name.value
-                    yield self.hit(decorator, f"the cache keeps every {kind} passed as `{name}`")
+                    shown = parameter.annotation is not None or _is_used(function, name)
+                    yield self.hit(
+                        decorator,
+                        f"the cache keeps every {kind} passed as `{name}`",
+                        confidence="high" if shown else "low",
+                    )
                     break
             else:
                 if _closes_over_self(module, function):
@@ -48,6 +53,19 @@ def _kind(module: Module, parameter: cst.Param, unlimited: bool) -> str:
             if unlimited and named in _CALLABLE:
                 return "function or bound method"
     return ""
+
+
+def _is_used(function: cst.FunctionDef, name: str) -> bool:
+    """Whether the function itself does anything with it that a plain name of one cannot do."""
+    for node in walk(function.body):
+        match node:
+            case cst.Attribute(value=cst.Name(value=used)) | cst.Call(func=cst.Name(value=used)):
+                if used == name:
+                    return True
+            case cst.For(iter=cst.Name(value=used)) | cst.Subscript(value=cst.Name(value=used)):
+                if used == name:
+                    return True
+    return False
 
 
 def _closes_over_self(module: Module, function: cst.FunctionDef) -> bool:

@@ -28,7 +28,8 @@ class DifferentiatedValueKept(Rule):
             for each in (name, *_sums_of(facts, call, name)) if name else ():
                 for at in _given_away(facts, call, each):
                     message = f"`{each}` leaves with its graph, after its gradient"
-                    yield self.hit(at, message, confidence="medium")
+                    handed = _is_handed_on(facts, call.function)
+                    yield self.hit(at, message, confidence="low" if handed else "medium")
 
 
 def _is_closure(facts: FileFacts, function: int) -> bool:
@@ -39,6 +40,15 @@ def _is_closure(facts: FileFacts, function: int) -> bool:
     steps = (call for call in facts.calls_in(own.around) if call.method == "step")
     given = (argument.value for call in steps for argument in call.arguments)
     return Expr("name", own.name) in given
+
+
+def _is_handed_on(facts: FileFacts, function: int) -> bool:
+    """Whether a nested function is only given to others, which may trace it and drop its result."""
+    own = facts.function(function)
+    if own is None or own.around < 0:
+        return False
+    given = (argument.value for call in facts.calls for argument in call.arguments)
+    return Expr("name", own.name) in given and own.name not in facts.calls_by_name
 
 
 def _differentiated(facts: FileFacts, call: Call) -> str:

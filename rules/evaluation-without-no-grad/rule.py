@@ -103,7 +103,11 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
     linked, facts = module.facts, module.facts.facts
     if why != _UNUSED:
         return True
+    if inner.call is call and looked.is_thrown_away(module, call.at):
+        return False
     if passes.may_take_care(inner.file, inner.call) or _is_made_here(inner):
+        return False
+    if passes.is_frozen_around(linked, call):
         return False
     if trials.is_asked_about_made_up(facts, call):
         return False
@@ -112,7 +116,7 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
         if owner is not None and inner.file.is_module(owner) and not passes.has_parts(owner):
             return False
     if call.function != MODULE and looked.is_only_looked_at(module, call.at, as_data=True):
-        return not looked.is_thrown_away(module, call.at)
+        return True
     looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
     stepped = _STEP.match(call.method) is not None or inner.call is not call
     return (looped or stepped) and _is_model(linked, call, inner)
@@ -121,16 +125,17 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
 def _is_made_here(inner: passes.Pass) -> bool:
     """Whether what is called was made by a function or class of the project, and is no module.
 
-    `model = get_model(shape); model(x)`, and nothing treats it as one.
+    `model = get_model(shape); model(x)`, and nothing treats it as one; or a module whose own
+    forward chooses its gradient mode.
     """
     file, called = inner.file, inner.call
-    if "." in called.spelled or passes.is_treated_as_module(file.facts, called):
-        return False
-    for made in file.facts.calls_in(called.function):
+    treated = passes.is_treated_as_module(file.facts, called)
+    for made in file.facts.calls_in(called.function) if "." not in called.spelled else ():
         if made.bound == called.spelled:
             owner = file.class_called(made.qualified or made.spelled)
-            if owner is None or not file.is_module(owner):
-                return owner is not None or callee(file, made) is not None
+            if owner is not None and file.is_module(owner):
+                return passes.switches_in_forward(owner)
+            return not treated and (owner is not None or callee(file, made) is not None)
     return False
 
 

@@ -64,7 +64,7 @@ def _matters(module: Module, memo: memos.Memo) -> bool:
     A key is of many by its name, or where a loop goes through them, here or in a caller; of a path
     or a word that somebody gives nobody knows how many there are.
     """
-    if _keeps_text(module, memo):
+    if _keeps_text(module, memo) or _is_being_made(module, memo):
         return False
     slots = [use for use in _stores(module, memo) if use.key is not None]
     if any(use.key is not None and one_of_many(use.key) for use in slots):
@@ -79,6 +79,18 @@ def _matters(module: Module, memo: memos.Memo) -> bool:
     asked = (each.value for each in nodes if isinstance(each, cst.Attribute))
     called = any(isinstance(each, cst.Call) and memo.key in _given(each) for each in nodes)
     return memo.key in map(dotted, asked) or not memo.key.isidentifier() or called
+
+
+def _is_being_made(module: Module, memo: memos.Memo) -> bool:
+    """Whether a constructor fills what it has just made for its own object, and nobody later."""
+    facts, stores = module.facts.facts, _stores(module, memo)
+    made = {
+        (use.name, use.function)
+        for use in facts.uses
+        if use.role == "bind" and use.holder == "self" and facts.functions[use.function].owner
+        if facts.functions[use.function].name == "__init__"
+    }
+    return bool(stores) and all((use.name, use.function) in made for use in stores)
 
 
 def _is_asked_in_loop(module: Module, function: str) -> bool:

@@ -40,8 +40,11 @@ class OutputOnCtx(Rule):
                     targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=holder)))],
                     value=cst.Name(value=stored),
                 ) if holder == context and stored in returned:
-                    message = f"`{stored}` is returned and kept on `{context}`: a cycle"
-                    yield self.hit(node, message)
+                    yield self.hit(
+                        node,
+                        f"`{stored}` is returned and kept on `{context}`: a cycle",
+                        confidence="high" if _is_tensor(forward, stored) else "low",
+                    )
 
 
 def _returned_names(forward: cst.FunctionDef) -> set[str]:
@@ -55,6 +58,24 @@ def _returned_names(forward: cst.FunctionDef) -> set[str]:
             case cst.Return(value=cst.Tuple(elements=elements)):
                 found |= {e.value.value for e in elements if isinstance(e.value, cst.Name)}
     return found & bound
+
+
+def _is_tensor(forward: cst.FunctionDef, name: str) -> bool:
+    """Whether it is the whole result of something, or used as a tensor is.
+
+    One of several things that a call gives may be a handle, which autograd hands on as it is.
+    """
+    for node in syntax.walk(forward.body):
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=bound))]):
+                if bound == name:
+                    return True
+            case cst.Attribute(value=cst.Name(value=used)) if used == name:
+                return True
+            case cst.BinaryOperation(left=left, right=right):
+                if any(isinstance(side, cst.Name) and side.value == name for side in (left, right)):
+                    return True
+    return False
 
 
 def _bound_names(forward: cst.FunctionDef) -> set[str]:

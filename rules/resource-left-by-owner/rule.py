@@ -40,6 +40,7 @@ class ResourceLeftByOwner(Rule):
                 if _forgotten(member, use.name, made):
                     told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
                     shown = closing or is_made_per_call(member)  # one writer a run is no leak
+                    shown = shown and not _only_brackets(member, closing, use)
                     yield self.hit(
                         use.at,
                         told or f"nothing ever closes `self.{use.name}`",
@@ -84,6 +85,14 @@ def _only_pauses(member: Member, name: str, use: AttributeEffect) -> bool:
         name == "finish" and use.guarded and not sets_up(member.file.facts, use.function)
     )
     return (bool(begins) and use.function not in begins) or made_when_needed
+
+
+def _only_brackets(member: Member, closing: list[str], use: AttributeEffect) -> bool:
+    """Whether a block is all that ends, and the resource is of none: opened by another method."""
+    method = member.file.facts.method_around(use.function)
+    opened = method is None or method.name in ("__enter__", "__aenter__")
+    opened = opened or sets_up(member.file.facts, use.function)
+    return bool(closing) and set(closing) <= {"__exit__", "__aexit__"} and not opened
 
 
 _BEGINS = ("start", "restart", "resume", "begin", "reset", "run")

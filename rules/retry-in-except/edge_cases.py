@@ -1,5 +1,7 @@
 """Near misses are unmarked."""
 
+import json
+
 import torch
 
 
@@ -132,3 +134,27 @@ def notes_and_tries_again(attempt, model):
     except torch.OutOfMemoryError:
         note(model)
         return attempt(model)  # leak: retry-in-except
+
+
+def grows_a_buffer(buffer, size):
+    try:
+        buffer.resize_(size)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        buffer.resize_(size)  # what failed is torch's own, and has no frame that holds anything
+
+
+def grows_by_a_function(buffer, size):
+    try:
+        buffer.grow(size)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        buffer.grow(size)  # leak: retry-in-except
+
+
+def tells_of_it(model, prompts):
+    try:
+        for prompt in prompts:
+            yield json.dumps(model(prompt))
+    except torch.OutOfMemoryError as error:
+        yield json.dumps(str(error))  # no second attempt, but what became of the first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 import libcst as cst
@@ -154,15 +155,23 @@ def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:
 
 
 def _called_in(module: Module, body: cst.CSTNode) -> set[str]:
-    """What the try block calls that has frames of its own: no builtins, nothing of torch."""
+    """What the try block calls that has frames of its own: no builtins, nothing of torch.
+
+    Python's own library holds no tensors, `json.dumps(answer)`. What changes a tensor in place,
+    `buffer.resize_(size)`, has no frame.
+    """
     calls = (node for node in shape.own_nodes(body) if isinstance(node, cst.Call))
     return {
         dotted(call.func)
         for call in calls
         if dotted(call.func)
-        and not module.qualified(call.func).startswith(("torch.", "logging.", "warnings."))
+        and not (isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"))
+        and module.qualified(call.func).partition(".")[0] not in _WITHOUT_TENSORS
         and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
     }
+
+
+_WITHOUT_TENSORS = sys.stdlib_module_names | {"torch"}
 
 
 def _gives_up(module: Module, call: cst.Call) -> bool:

@@ -38,7 +38,7 @@ class StateLeftAtReset(Rule):
                     yield self.hit(
                         use.at,
                         f"`{method.name}` empties `self.{sibling}`, and leaves `self.{use.name}`",
-                        confidence="medium",
+                        confidence="low" if use.guarded else "medium",  # perhaps the first time
                         evidence=(Evidence(place, "closing", method.name),),
                     )
             for use in _refilled(member, begun):

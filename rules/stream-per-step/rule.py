@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
+from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -32,4 +35,23 @@ class StreamPerStep(Rule):
                 continue
             local = call.fate == "bound" and "." not in call.bound
             if local and _STEP.match(method.name) and not method.name.startswith("test"):
-                yield self.hit(call.at, "each step makes one more stream", confidence="medium")
+                yield self.hit(
+                    call.at,
+                    "each step makes one more stream",
+                    confidence="low" if _is_for_one_step(module, call) else "medium",
+                )
+
+
+def _is_for_one_step(module: Module, call: Call) -> bool:
+    """Whether a test picks one step out: `if self.step == self.warmup:`, `if graph is None:`."""
+    for node in module.calls_of("torch.cuda.Stream"):
+        if module.location(node) == module.location(call.at):
+            tests = [above.test for above in module.ancestors(node) if isinstance(above, cst.If)]
+            return any(_equals(test) for test in tests)
+    return False
+
+
+def _equals(test: cst.BaseExpression) -> bool:
+    return isinstance(test, cst.Comparison) and any(
+        isinstance(part.operator, (cst.Equal, cst.Is)) for part in test.comparisons
+    )

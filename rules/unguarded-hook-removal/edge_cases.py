@@ -65,3 +65,36 @@ def others_hooks(layers, hook, model):
     handle = model.register_forward_hook(hook)  # leak: unguarded-hook-removal
     yield
     handle.remove()
+
+
+class Swapped:
+    def __init__(self, layers, hook):
+        self.handles = []
+        try:
+            for layer in layers:
+                self.handles.append(layer.register_forward_hook(hook))
+            self.pack()
+        except Exception:
+            self.remove()  # whatever goes wrong takes them off again
+            raise
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+class SwappedUnlessMissing:
+    def __init__(self, layers, hook):
+        self.handles = []
+        try:
+            for layer in layers:
+                handle = layer.register_forward_hook(hook)  # leak: unguarded-hook-removal
+                self.handles.append(handle)
+            self.pack()
+        except KeyError:
+            self.remove()
+            raise
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()

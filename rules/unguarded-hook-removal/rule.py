@@ -35,9 +35,19 @@ class UnguardedHookRemoval(Rule):
                 continue
             if any(lifetime.removed_in_finally(module, n) for n in removed):
                 continue
+            if any(_is_after_any_error(module, n) for n in removed):
+                continue
             if _work_between(module, nodes, added[-1], removed[0]):
                 for node in added:
                     yield self.hit(node, "an exception before the removal leaves the hook there")
+
+
+def _is_after_any_error(module: Module, removal: cst.CSTNode) -> bool:
+    """Whether a handler of every error removes them: `except Exception: self.remove(); raise`."""
+    handler = module.enclosing(removal, cst.ExceptHandler)
+    if not isinstance(handler, cst.ExceptHandler):
+        return False
+    return handler.type is None or dotted(handler.type) in ("Exception", "BaseException")
 
 
 _EXITS = frozenset(["__enter__", "__exit__"])

@@ -36,7 +36,10 @@ class WorkersNeverEnded(Rule):
                 continue
             if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
-                yield self.hit(call.at, f"{name} is never ended", confidence="medium")
+                brief = made.endswith("Executor")  # its threads end with the last reference
+                yield self.hit(
+                    call.at, f"{name} is never ended", confidence="low" if brief else "medium"
+                )
         for member in linked.classes:
             for use in member.binds():
                 if _is_pool(use) and not _ended(member, use.name):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Member, is_test, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
+from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.facts.numbers import is_number
 from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
+from leakcheck.static.syntax import outline, outline_nodes_of
 from leakcheck.static.torch_api import makes_module
 
 
@@ -32,7 +35,7 @@ class WrittenNeverRead(Rule):
                     continue
                 if _starts_empty(member, name) and _never_read(member, name):
                     told = f"`self.{name}` is filled and never read"
-                    brief = is_made_per_call(member)
+                    brief = is_made_per_call(member) or _is_arithmetic(module, first)
                     yield self.hit(first.at, told, confidence="low" if brief else "medium")
 
 
@@ -70,6 +73,32 @@ def _is_record(facts: FileFacts, name: str, first: AttributeEffect) -> bool:
     """Whether these are numbers under a public name: a history, for who uses the object to read."""
     light = is_number(facts, first.value, first.function) or _NUMBERS.search(name) is not None
     return light and not name.startswith("_")
+
+
+def _is_arithmetic(module: Module, first: AttributeEffect) -> bool:
+    """Whether what is put in was calculated in the same function: a number, where all is known."""
+    value = first.value
+    if value is None or value.kind != "name" or first.function < 0:
+        return False
+    span = module.facts.facts.functions[first.function].at
+    tree = outline(module.source)
+    assigned = outline_nodes_of(tree, ast.Assign) if tree is not None else []
+    made = [
+        each.value
+        for each in assigned
+        if span.line <= each.lineno <= first.at.line
+        if any(dotted(target) == value.text for target in each.targets)
+    ]
+    return bool(made) and all(map(_calculates, made))
+
+
+def _calculates(value: ast.expr) -> bool:
+    match value:
+        case ast.IfExp(body=body, orelse=orelse):
+            return _calculates(body) and _calculates(orelse)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("float", "int", "len", "round")
+    return isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Constant))
 
 
 _NUMBERS = re.compile(r"(^|_)(loss|losses|times|lengths|accuracies|scores|rewards)(_(dict|list))?$")

@@ -450,6 +450,316 @@ TWINS = {
         "self.key_of(request)",
         "request.request_id",
     ),
+    "graphs of the parts of a batch": Twins(
+        "LK102",
+        """
+    import torch
+
+    def step(model, batch, optimizer):
+        losses = []
+        for part in batch.chunk(4):
+            loss = model(part).sum()
+            loss.backward()
+            losses.append(loss)
+            LINE
+        return torch.stack(losses).mean().item()
+""",
+        "pass",
+        "optimizer.step()",
+    ),
+    "graphs that wait in a queue": Twins(
+        "LK102",
+        """
+    import torch
+
+    def run(model, loader, optimizer):
+        waiting = []
+        def finish():
+            LINE
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            waiting.append(loss)
+            finish()
+""",
+        "waiting.pop(0).item()",
+        "print(len(waiting))",
+    ),
+    "a sum over the parts of a batch": Twins(
+        "LK101",
+        """
+    import torch
+
+    def step(model, batch, optimizer):
+        total = 0
+        for part in LINE:
+            loss = model(part).sum()
+            loss.backward()
+            total += loss
+        optimizer.step()
+        print(total.item())
+""",
+        "batch.chunk(4)",
+        "loader",
+    ),
+    "a pass to warm up": Twins(
+        "LK406",
+        """
+    import torch
+
+    def measure(model, samples):
+        model.eval()
+        for sample in samples:
+            LINE
+""",
+        "_ = model(sample)",
+        "seen = model(sample); log(seen)",
+    ),
+    "a pass of what may choose its mode": Twins(
+        "LK406",
+        """
+    import contextlib
+    import torch
+
+    class Model(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.part = torch.nn.Linear(size, size)
+        def forward(self, x):
+            mode = LINE
+            with mode:
+                return self.part(x)
+
+    def predict(size, batches):
+        model = Model(size)
+        found = []
+        for batch in batches:
+            found.append(model(batch).argmax().item())
+        return found
+""",
+        "torch.no_grad() if self.fixed else contextlib.nullcontext()",
+        "self.lock",
+    ),
+    "a pass about nothing but zeros": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.backbone = torch.nn.Linear(size, size)
+        def look(self, image, size):
+            return self.backbone(LINE).detach().numpy()
+""",
+        "torch.zeros(1, size)",
+        "image",
+    ),
+    "a handle that a function gives beside its output": Twins(
+        "LK113",
+        """
+    import torch
+
+    class Dispatch(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            out, kept = dispatch(x)
+            out = LINE
+            ctx.kept = kept
+            return out, kept
+""",
+        "out * 2",
+        "out * kept",
+    ),
+    "a stream for one step": Twins(
+        "LK607",
+        """
+    import torch
+
+    class Runner:
+        def step(self, batch):
+            LINE
+                stream = torch.cuda.Stream()
+                run(stream, batch)
+""",
+        "if self.count == self.warmup:",
+        "if self.fast:",
+    ),
+    "what is filled for a while only": Twins(
+        "LK320",
+        """
+    class Log:
+        def __init__(self):
+            self.rows = []
+            self.groups = []
+        def record(self, row):
+            self.rows.append(row)
+            LINE
+                self.groups.append(make(row))
+        def newest(self):
+            return self.groups[-1]
+        def reset(self):
+            self.rows = []
+""",
+        "if self.warming_up:",
+        "with self.lock:",
+    ),
+    "a socket of an object that times blocks": Twins(
+        "LK605",
+        """
+    import socket
+
+    class Detector:
+        def LINE(self, port):
+            self.sock = socket.socket()
+            self.sock.bind(port)
+        def __enter__(self):
+            self.start_clock()
+        def __exit__(self, *error):
+            self.stop_clock()
+""",
+        "listen",
+        "__init__",
+    ),
+    "a sum of what may be numbers": Twins(
+        "LK105",
+        """
+    import torch
+
+    def update(model, batch):
+        loss = model(batch).sum()
+        if loss == 0.0:
+            return loss
+        loss.backward()
+        return loss.item()
+
+    def run(model, loader, every):
+        total = LINE
+        while True:
+            for i, batch in enumerate(loader):
+                total += update(model, batch)
+                if i % every == 0:
+                    total = total / every
+                    print(total)
+                    total = 0
+""",
+        "0",
+        "torch.zeros(1, requires_grad=True)",
+    ),
+    "a history of what is calculated": Twins(
+        "LK312",
+        """
+    class Trainer:
+        def __init__(self):
+            self._history = []
+        def epoch(self, outputs, count):
+            mean = LINE
+            self._history.append(mean)
+""",
+        "-sum(outputs) / count",
+        "self.mean(outputs)",
+    ),
+    "a list of parameters": Twins(
+        "LK102",
+        """
+    import torch
+
+    def train(model, layers, loader, optimizer):
+        kept = []
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            kept.append(LINE)
+        print(len(kept))
+""",
+        "{'params': model.parameters()}",
+        "{'loss': loss}",
+    ),
+    "what a constructor fills for its object": Twins(
+        "LK303",
+        """
+    import torch
+
+    class Response:
+        def __init__(self, props, table):
+            if table is None:
+                self.table = {}
+            else:
+                self.table = table
+LINE
+            for prop in props:
+                if prop not in self.table:
+                    self.table[prop] = torch.zeros(prop)
+""",
+        "            self.props = props",
+        "        def look(self, props):",
+    ),
+    "what may be the name of a data set": Twins(
+        "LK302",
+        """
+    from functools import lru_cache
+
+    import torch
+
+    @lru_cache
+    def prompts(dataset):
+        return build({"card": LINE})
+""",
+        "dataset",
+        "dataset.card",
+    ),
+    "a pass of a model that is frozen for a while": Twins(
+        "LK406",
+        """
+    import contextlib
+    import torch
+
+    @contextlib.contextmanager
+    def kept(model):
+        for part in model.parameters():
+            LINE
+        yield
+
+    def evaluate(model, loader):
+        model.eval()
+        with kept(model):
+            for batch in loader:
+                out = model(batch)
+                log(out.shape)
+""",
+        "part.requires_grad = False",
+        "part.note = False",
+    ),
+    "a function that another traces": Twins(
+        "LK114",
+        """
+    import torch
+
+    def build(stage, tracer):
+        def step(x, target):
+            loss = stage(x, target)
+            grads = torch.autograd.grad(loss, [x])
+            return loss, grads
+        return LINE
+""",
+        "tracer(step)",
+        "step(1, 2)",
+    ),
+    "threads of an executor": Twins(
+        "LK604",
+        """
+    import multiprocessing
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(jobs):
+        workers = LINE
+        return list(workers.map(work, jobs))
+""",
+        "ThreadPoolExecutor(4)",
+        "multiprocessing.Pool(4)",
+    ),
     "a cached method of an object of the module's": Twins(
         "LK301",
         """
@@ -541,5 +851,41 @@ def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
     (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
 
     found = check_source(source, path, [rule])
+
+    assert [each.confidence for each in found] == [said]
+
+
+BRIEF = {
+    "LK102": """
+        def run(model, loader, optimizer):
+            losses = []
+            for x in loader:
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss)
+            print(len(losses))
+    """,
+    "LK111": """
+        def run(model, x):
+            model(x).sum().backward(create_graph=True)
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "begin", "said"),
+    [
+        ("tests/test_model.py", "", "low"),
+        ("pkg/test_model.py", "import pytest", "low"),
+        ("pkg/test_model.py", "", "high"),  # a script that tests a model
+        ("tests/model.py", "", "high"),
+    ],
+)
+@pytest.mark.parametrize("code", BRIEF)
+def test_what_a_test_keeps_ends_with_it(code, path, begin, said):
+    (rule,) = (each for each in registry.builtin_rules() if each.code == code)
+
+    found = check_source(f"{begin}\nimport torch\n" + dedent(BRIEF[code]), path, [rule])
 
     assert [each.confidence for each in found] == [said]

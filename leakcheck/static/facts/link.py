@@ -81,6 +81,16 @@ def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
+def is_run_by_tests(path: str, source: str) -> bool:
+    """Tell whether a file holds tests of a suite, and is no script that tests a model.
+
+    What such a file keeps ends with its test.
+    """
+    suite = _SUITE.search(path) is not None or "pytest" in source or "unittest" in source
+    return is_test(path) and suite
+
+
+_SUITE = re.compile(r"(^|[/\\])(tests?|testing)[/\\]")
 _TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest|_?mock(_\w+)?|\w+_mock)\.py$")
 
 

@@ -100,6 +100,21 @@ def may_take_care(file: Linked, call: Call) -> bool:
     return any(_takes_care(m.file, m.facts.methods["__call__"]) for m in wrappers)
 
 
+def switches_in_forward(member: Member) -> bool:
+    """Tell whether the forward of a module, its own or inherited, switches gradients itself."""
+    forwards = (
+        (each.file, each.facts.methods["forward"])
+        for each in member.file.lineage(member)
+        if "forward" in each.facts.methods
+    )
+    nearest = next(forwards, None)
+    if nearest is None:
+        return False
+    file, index = nearest
+    chosen = any(is_switch(call.method) for call in file.facts.calls_in(index))
+    return chosen or _takes_care(file, index)
+
+
 def has_parts(member: Member) -> bool:
     """Tell whether a module makes or is given others, or parameters: else it learns nothing."""
     file = member.file
@@ -190,6 +205,16 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
         if any(freezes_in(member.file.facts, index) for index, _ in member.methods()):
             return True
     return False
+
+
+def is_frozen_around(file: Linked, call: Call) -> bool:
+    """Tell whether a manager of the project around a call freezes parameters for a while."""
+    return any(
+        function.name == name and freezes_in(facts, index)
+        for name in (spelled.rpartition(".")[2] for spelled in call.managers)
+        for facts in file.everywhere(name)
+        for index, function in enumerate(facts.functions)
+    )
 
 
 def freezes_in(facts: FileFacts, index: int) -> bool:

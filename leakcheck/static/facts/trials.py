@@ -30,8 +30,13 @@ def is_trial(facts: FileFacts, call: Call) -> bool:
 def is_asked_about_made_up(facts: FileFacts, call: Call) -> bool:
     """Tell whether a call outside a loop is given nothing but what the function made up."""
     made_up = _made_up(facts, call.function)
-    given = [_roots(each.value) for each in call.arguments]
-    return bool(given) and not call.loops and all(not made_up.isdisjoint(each) for each in given)
+    given = [each.value for each in call.arguments]
+    return bool(given) and not call.loops and all(_is_made_up(each, made_up) for each in given)
+
+
+def _is_made_up(value: Expr, names: set[str]) -> bool:
+    made_here = value.kind == "call" and _MADE_UP.match(value.text) is not None
+    return made_here or not names.isdisjoint(_roots(value))
 
 
 def _made_up(facts: FileFacts, function: int) -> set[str]:

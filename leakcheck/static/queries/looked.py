@@ -34,30 +34,51 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
     if tree is None:
         return False
     call = next((call for call in outline_nodes_of(tree, ast.Call) if span(call) == at), None)
-    around = [
-        node
-        for node in outline_nodes(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and node.lineno <= at.line <= (node.end_lineno or node.lineno)
-    ]
-    if call is None or not around:
+    around = _function_around(tree, at)
+    if call is None or around is None:
         return False
-    looks = _Looks(around[-1])
+    looks = _Looks(around)
     if looks.is_under_mode(call):  # which may be off
         return False
     return looks.only_looked_at(call) and (looks.take_data or not as_data)
 
 
 def is_thrown_away(module: Module, at: Span) -> bool:
-    """Tell whether what is made of a call's result is a statement of its own, and so of no use."""
+    """Tell whether nothing reads what is made of a call's result: a pass to warm up, to set up."""
     tree = outline(module.source)
-    for statement in outline_nodes_of(tree, ast.Expr) if tree is not None else ():
-        node = statement.value
-        while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-            if isinstance(node, ast.Call) and span(node) == at:
-                return True
-            node = node.func if isinstance(node, ast.Call) else node.value
+    if tree is None:
+        return False
+    statements: list[ast.Expr | ast.Assign] = outline_nodes_of(tree, ast.Expr, ast.Assign)
+    made = next((each for each in statements if _begins_with(each.value, at)), None)
+    if not isinstance(made, ast.Assign):
+        return made is not None
+    names = {name for target in made.targets for name in _plain(target) or ("",)}
+    around = _function_around(tree, at) or tree
+    read = {
+        node.id
+        for node in outline_walk(around)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return "" not in names and names.isdisjoint(read)
+
+
+def _begins_with(node: ast.expr, at: Span) -> bool:
+    """Whether an expression is the call at a place, or what is asked of its result."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call) and span(node) == at:
+            return True
+        node = node.func if isinstance(node, ast.Call) else node.value
     return False
+
+
+def _function_around(tree: ast.Module, at: Span) -> ast.AST | None:
+    around = [
+        node
+        for node in outline_nodes(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.lineno <= at.line <= (node.end_lineno or node.lineno)
+    ]
+    return around[-1] if around else None
 
 
 class _Looks:
