@@ -42,9 +42,9 @@ def only_counts(file: File, counter: ast.expr) -> bool:
 def goes_down(file: File, counter: ast.expr) -> bool:
     """Say whether an attribute only loses, as what is left of a budget: `self.left -= size`."""
     spelt = _spelt(file, counter) if isinstance(counter, ast.Attribute) else []
-    changes = [file.above[each] for each in spelt if isinstance(each.ctx, ast.Store)]
-    changes = [each for each in changes if isinstance(each, ast.AugAssign)]
-    return bool(changes) and all(isinstance(each.op, ast.Sub) for each in changes)
+    above = (file.above[each] for each in spelt if isinstance(each.ctx, ast.Store))
+    changes = [each.op for each in above if isinstance(each, ast.AugAssign)]
+    return bool(changes) and all(isinstance(each, ast.Sub) for each in changes)
 
 
 def goes_up(file: File, number: ast.expr) -> bool:

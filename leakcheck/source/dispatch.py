@@ -58,11 +58,9 @@ class Dispatch:
         stores = self.program.attribute_stores(attribute)
         made = [(f, s) for f, s in stores if _is_in_maker(f, s)]
         later = [(f, s) for f, s in stores if not _is_in_maker(f, s)]
-        values = {
-            ast.dump(v) for f, s in stores for v in f.given(s) if _is_value(v, (f, s) in made)
-        }
-        unknown = sum(not f.given(s) for f, s in stores)
-        if len(values) + unknown > 1:
+        given = [(value, at) for at in stores for value in at[0].given(at[1]) or [at[1]]]
+        values = {_told(value) for value, at in given if not (at in made and _is_none(value))}
+        if len(values) > 1:
             yield from later
 
     def _of_function(self, function: str) -> Iterator[Node]:
@@ -110,9 +108,19 @@ def _is_in_maker(file: File, node: ast.AST) -> bool:
     return getattr(file.function(node), "name", "") in words("names", "constructors")
 
 
-def _is_value(value: ast.expr, made: bool) -> bool:
-    """Say whether a value is one: what a constructor leaves out is not there yet."""
-    return not (made and isinstance(value, ast.Constant) and value.value is None)
+def _told(value: ast.expr) -> object:
+    """Return what is equal for equal values: what is computed may be another each time."""
+    same = isinstance(value, (ast.Constant, ast.Name, ast.Attribute))
+    return ast.dump(value) if same and not _is_store(value) else id(value)
+
+
+def _is_store(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def _is_none(value: ast.expr) -> bool:
+    """Say whether a value is nothing yet: what a constructor leaves out for later."""
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_handed(file: File, name: ast.expr) -> bool:
