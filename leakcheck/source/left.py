@@ -40,14 +40,20 @@ def joins_more(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
 
     So does `x.seen = x.seen + new` of sparse tensors; a variable that is added to is a value.
     """
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=ast.BinOp()):
+            return False
+    return lengthens(statement, program, file)
+
+
+def lengthens(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
+    """Say whether an assignment gives what was, and more, to a container: `kept = kept + [x]`."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     target, value = statement.targets[0], statement.value
     if not isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
-    is_value = isinstance(target, ast.Name) and isinstance(value, ast.BinOp)
-    unlike = not is_value and not _is_same(value, target)
-    return unlike and left_of(value, target, program, file) == "all"
+    return not _is_same(value, target) and left_of(value, target, program, file) == "all"
 
 
 class _Left:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakcheck.source.left import joins_more
+from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.tree import ProgramTexts
 
 HELPERS = """\
@@ -40,3 +40,22 @@ def test_a_line_that_joins_more_to_what_there_is(line, joins):
     file = program.file("train.py")
 
     assert joins_more(file.tree.body[0], program, file) is joins
+
+
+@pytest.mark.parametrize(
+    ("line", "lengthens_it"),
+    [
+        ("kept = kept + [x]", True),
+        ("kept = [*kept, x]", True),
+        ("kept = {**kept, step: x}", True),
+        ("self.kept = self.kept + [x]", True),
+        ("kept = (kept + [x])[-8:]", False),
+        ("kept = [x]", False),
+        ("kept = [each for each in kept if each.new]", False),
+    ],
+)
+def test_a_line_may_make_a_longer_container_of_the_last_one(line, lengthens_it):
+    program = ProgramTexts({"train.py": line})
+    file = program.file("train.py")
+
+    assert lengthens(file.tree.body[0], program, file) is lengthens_it

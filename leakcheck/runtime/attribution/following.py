@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +44,8 @@ class Retention:
     owners: list[Any] = field(default_factory=list)  # the objects from the root to it
     way: Way | None = None  # to the last container that grows
     measured: int = 0  # the id of that
+    remade: Any = None  # the container it is in, if that was made after the first look,
+    way_to_remade: Way | None = None
     compiled: bool = False  # what torch.compile made keeps it
 
     def note_kind(self, container: Any) -> None:
@@ -86,15 +88,20 @@ class Retention:
 class Follower:
     """Follows live objects to the roots that hold them.
 
-    `growing` are ids of containers; `tables`: those that are being filled, with their places.
+    `growing` are ids of containers; `tables`: those that are being filled, with their places;
+    `is_new`: whether a container was made after the first look.
     """
 
     def __init__(
-        self, roots: Roots, growing: Set[int], tables: Mapping[int, int] | None = None
+        self,
+        roots: Roots,
+        growing: Set[int],
+        tables: Mapping[int, int] | None = None,
+        is_new: Callable[[Any], bool] = lambda container: False,
     ) -> None:
         self.until_s = 0.0  # of the thread's processor time, for searches
         self._roots = roots
-        self._tables = tables or {}
+        self._tables, self._is_new = tables or {}, is_new
         self._growing = growing
         # the ids of what is in one container, and who holds it
         self._siblings: list[tuple[set[int], Retention]] = []
@@ -114,6 +121,7 @@ class Follower:
             found.measured = id(chain.objects[growing[-1]])
         for holder in chain.objects[:-1]:
             self._note_container(found, chain, holder)
+        self._note_remade(found, chain)
         self._note_siblings(chain, found)
         return found
 
@@ -141,6 +149,12 @@ class Follower:
             return found.piles_up
         apart = (found.fixed.isdisjoint(self.follow(other).fixed) for other in others)
         return bool(others) and all(apart)
+
+    def _note_remade(self, found: Retention, chain: Chain) -> None:
+        holder = chain.objects[-2] if len(chain.objects) > 1 else None
+        measured = objects.length_reader(type(holder)) is not None and id(holder) in found.fixed
+        if measured and not found.grows and found.own_limit is None and self._is_new(holder):
+            found.remade, found.way_to_remade = holder, way_of(chain, len(chain.objects) - 2)
 
     def _note_siblings(self, chain: Chain, found: Retention) -> None:
         # of fifty lists in one dictionary each took a search

@@ -143,6 +143,10 @@ class HeapGrowth:
         self._grown.append({key: past[key] for key in self._first})
         return {key: lengths[key] for key in shrunk if key in lengths}
 
+    def is_new(self, container: Any) -> bool:
+        """Say whether a container was not there at the first look."""
+        return id(container) not in self._lengths
+
     def growers(self, heap: Heap) -> list[Grower]:
         """Return the containers that never shrank and grew in both halves, the fastest first."""
         if len(self._grown) < 2:

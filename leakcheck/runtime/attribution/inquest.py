@@ -124,7 +124,8 @@ class Inquest:
         self.taken: dict[Holder, Holder] = {}  # by holder, what its elements are taken out of
         self._tables = growth.tables(heap)
         places = {id(table.container): table.places for table in self._tables}
-        self._follower = Follower(Roots(heap, tracer.called), self._grower_ids, places)
+        roots = Roots(heap, tracer.called)
+        self._follower = Follower(roots, self._grower_ids, places, growth.is_new)
         visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
         self.sources = Sources(visits, tracer.stacks)
         gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
@@ -197,7 +198,9 @@ class Inquest:
             self.grown[found.told.holder] = Grown(
                 found.way, grower.length, gained, is_due_in_time(grower.container)
             )
-        if found.grows:
+        elif found.remade is not None:
+            self._note_lengthened(found)
+        if found.grows and found.remade is None:
             found.lines = self._credits.of(found.grower, found)
             if found.bounded is None and (limit := self.filling.limit_of(found.grower, found)):
                 found.bounded, found.limit, found.stated = found.grower, limit, True
@@ -208,6 +211,18 @@ class Inquest:
             blocks_bytes = self._rates.get("python.blocks", 0.0) * BLOCK_BYTES
             self.filling.note_compiled(found, self._recompiled, blocks_bytes)
         return found
+
+    def _note_lengthened(self, found: Retention) -> None:
+        """Note a container that each step makes anew, with all that was in it and more."""
+        at, container = found.rebound_at, found.remade
+        if at is None or not self.sources.lengthens(frames.shown(at.path), at.line):
+            found.remade = None
+            return
+        found.grower, found.lines = container, Counter({at: 1})
+        found.fixed.discard(id(container))
+        length = objects.length_of(container)
+        gained = min(length, self._growth.steps)
+        self.grown[found.told.holder] = Grown(found.way_to_remade, length, gained)
 
     def _graph_lead(self, group: Keepers) -> None:
         middle = group.tensors[len(group.tensors) // 2]

@@ -29,7 +29,7 @@ from leakcheck.runtime.introspection.kinds import (
     types_named,
 )
 from leakcheck.source.dispatch import NO_STACKS, Stacks
-from leakcheck.source.left import joins_more
+from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.places import Held
 from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts, pairs_of
 from leakcheck.source.tree import name_of as name_in
@@ -123,6 +123,13 @@ class Sources:
         file = program.file(path)
         node = file.innermost_at(line)
         return node is not None and joins_more(file.statement(node), program, file)
+
+    def lengthens(self, path: str, line: int) -> bool:
+        """Say whether a line makes a container anew that has all of what was, and more."""
+        program = self._with(self._unknown([path]))
+        file = program.file(path)
+        node = file.innermost_at(line)
+        return node is not None and lengthens(file.statement(node), program, file)
 
     def registering(self, hook: str, paths: Iterable[str]) -> tuple[Place, ...]:
         """Return the lines that ran and registered a hook of this name; `paths`: looked in too.
