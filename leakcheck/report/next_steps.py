@@ -33,6 +33,8 @@ NEXT = {
     "uneven": _BY_SHAPE,
     "may-be-taken": "let it run until that line has run: it is a leak if it never does",
     "loop-may-release": "let it run until the loop around the steps has turned two or three times",
+    "went-on": "let it run for two to three times as many steps, or see with --refs FILE what else "
+    "holds what is kept",
     "once-a-training": _IS_IT_MEANT,
     "no-graph": _IS_IT_MEANT,
     "cycles-pile-up": "call gc.collect() every so often, or leave the collector on",

@@ -60,6 +60,8 @@ OF_VERDICTS = {
     "not-full-yet": "{limit}, and the run ended before it was full",
     "goes-on-yet": "{limit}, and the run ended before that did",
     "rose": "{resources} rose at each of the last looks; {steps} steps are too few to say",
+    "went-on": "{resources} rose at every look to the end, though what was found to hold them was "
+    "emptied or full: something else holds them",
     "climbs": "{resource}: still climbing{rate}, though not evenly",
     "children-grow": "child processes grow {per_step:B} a step together, and are not watched; with "
     "num_workers=0, or a sentinel of their own, the line can be told",

@@ -204,6 +204,8 @@ def _doubt(course: Course, steps: int, others: list[Reading]) -> Reason | None:
         return _unconfirmed(course)
     if course.stage.name != "steady" and (doubt := _rises(course, steps)) is not None:
         return doubt
+    if went_on := course.loop.went_on():
+        return Reason.of("went-on", resources=went_on)
     for one in others:
         return Reason.of(_MADE_BY_OTHERS[one.resource], per_step=one.line.per_step)
     if (too_much := _too_much(_copied(course), host_room_bytes())) is not None:

@@ -50,6 +50,7 @@ SURE, SURE_OF_BYTES = 1e-2, 1e-4  # that something climbs which is not regular
 LEAST_OF_CHILDREN_BYTES = 16 << 20
 RISING_LOOKS = 3  # in a row, that show growth where a run ends before it is confirmed
 LEAST_RISEN = 5  # tensors or Nodes
+FEWEST_LOOKS = 8  # that all found more: what is emptied now and then is lower at one of so many
 LEAST_TENSORS = 0.01  # a step: not even an image an epoch, of a hundred steps, in a list
 NEW_SHARE = 0.5  # of a late climb, that must be above all levels before
 SMALL_RISE = 0.1  # of the usual one: what comes and goes beside
@@ -267,6 +268,23 @@ def counts_since(reading: Reading, slow: Series) -> tuple[list[int], list[int]]:
     """
     known = dict(zip(*slow.column(reading.resource, after=reading.steps[0] - 1), strict=True))
     return list(known), list(known.values())
+
+
+def rose_all_along(slow: Series, after: int) -> list[str]:
+    """Return the counters of Nodes and tensors that rose at every look since `after`, to the end.
+
+    What holds them was then not emptied, whatever was: their number would have come down.
+    """
+    found = []
+    for name in COUNTED_EXACTLY:
+        steps, values = slow.column(name, after=after)
+        looks = dict(zip(steps, values, strict=True))  # of two at a step the last
+        reading = read(slow, name, after)
+        rises = all(past < now for past, now in pairwise(looks.values()))
+        if reading is not None and len(looks) >= FEWEST_LOOKS and rises:
+            lasting = _newest_rate(reading) >= STILL_GROWS_FROM * reading.line.per_step
+            found += [name] if lasting and reading.line.total >= LEAST_RISEN else []
+    return found
 
 
 def counters_that_rise(slow: Series, *, short: bool) -> list[str]:

@@ -51,6 +51,7 @@ class LoopCourse:
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
         self.waiting_since_step = step  # from this step on
+        self.acquitted: set[str] = set()  # resources whose holder was found to be emptied, or full
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
         self.looked_again = False  # over a whole period of what may take away
@@ -110,6 +111,11 @@ class LoopCourse:
         waits = not sure and is_garbage(found, self.watch.garbage, seen)
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
+
+    def went_on(self) -> tuple[str, ...]:
+        """Return the counters that rose to the end, though what held them was emptied or full."""
+        rose = judge.rose_all_along(self.watch.slow, self.span.origin + judge.FEWEST_WARMUP_STEPS)
+        return tuple(name for name in rose if name in self.acquitted)
 
     def tell(self, *notices: Notice, step: int) -> None:
         """Add notices, with how many steps were seen."""

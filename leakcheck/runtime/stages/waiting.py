@@ -84,6 +84,7 @@ class Waiting(GrowthStage):
 
     def _gone(self, step: int, notice: Notice) -> Move:
         self._loop.tell(notice, step=step)
+        self._loop.acquitted |= {one.resource for one in self.grown}
         self._loop.excuse(self.grown, 2 * step)
         return WatchAgain(step)
 

@@ -65,7 +65,8 @@ class Watching(Stage):
         return self._loop.trusted and step >= self._loop.span.steady_step
 
     def _saw_enough(self, step: int) -> Move | None:
-        return Settle(None) if self._is_last(step) and self._loop.looks.saw_enough else None
+        enough = self._is_last(step) and self._loop.looks.saw_enough
+        return Settle(None) if enough and not self._loop.went_on() else None
 
     def turn(self, step: int, depth: int) -> Move | None:
         """Compare this turn with the last ones, where steps within one confirm nothing."""
