@@ -67,7 +67,8 @@ class Sources:
         if not suspect.locations and not suspect.holder:
             return ()
         kinds = _kinds_of(suspect.holder, owners)
-        program = self._with({**_of_libraries(kinds), **self._of_cells(suspect)})
+        theirs = {**_of_libraries(kinds), **self._of_module(suspect.holder)}
+        program = self._with({**theirs, **self._of_cells(suspect)})
         held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
         held = replace(held, keyed=keyed)
         if self.visits and not any(map(self.visits.get, held.adds)):
@@ -178,6 +179,12 @@ class Sources:
     def _of_cells(self, suspect: Suspect) -> dict[str, str]:
         """Return the text of what is no module's file: a notebook's cell, a prompt's line."""
         return self._unknown(place.path for place in suspect.locations)
+
+    def _of_module(self, holder: Holder) -> dict[str, str]:
+        """Return the text of a library's module with a global that grows: `re` limits its own."""
+        named = holder.named
+        path = _path_of_module(named.owner) if named.kind == "global" and named.owner else ""
+        return self._unknown([path] if path else [])
 
     def _unknown(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: _text(path) for path in paths if path not in self._program.texts}

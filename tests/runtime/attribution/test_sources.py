@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import linecache
+import re
 import textwrap
 from typing import Any
 
 import pytest
 
-from leakcheck.model import LeakTrace, Link, Place, Suspect
+from leakcheck.model import Holder, LeakTrace, Link, Place, Suspect
 from leakcheck.runtime.attribution.assignments import parsed
 from leakcheck.runtime.attribution.sources import Sources
 from leakcheck.runtime.outlook import Case, outlook_of
@@ -317,3 +318,10 @@ def test_where_what_grows_was_made_is_no_line_that_adds_to_it(tmp_path):
         ("add", "each step", 5),
         ("replace", "once", 3),
     ]
+
+
+def test_a_cache_of_the_standard_library_has_the_limit_that_its_module_states():
+    suspect = Suspect("object", "dict of Pattern", holder=Holder("global", "_cache", "re"))
+    case = Case(Sources({}).uses_of(suspect), length=40)
+
+    assert (case.most, outlook_of(case).kind) == (re._MAXCACHE, "fills")
