@@ -60,7 +60,8 @@ class Filling:
         if found.compiled:
             return
         its_own = objects.limit_of(found.bounded) is not None
-        of_library = found.told.library and its_own  # torch's or our own: no concern beside others
+        # torch's, Python's or our own: no concern beside others
+        of_library = found.told.library and (its_own or found.told.holder.kind == "global")
         if its_own and made.get(id(type(found.bounded)), 0) >= MADE_PER_STEP * self._steps:
             return  # each is limited, and each step makes another
         read = objects.content_reader(type(found.bounded))
@@ -161,7 +162,8 @@ class Filling:
 
         `found` is told if that is only about right.
         """
-        if found.outside or found.told.library:
+        in_module = found.told.holder.kind == "global"  # whose source is at hand
+        if found.outside or (found.told.library and not in_module):
             return None
         own = objects.limit_of(container)
         limit = self._stated(container, found)
