@@ -17,6 +17,7 @@ CONDITIONS = {
     "fills-to-a-limit": "a ring, added below n, or cut above n, and n is not known",
     "emptied-now-and-then": "taken, replaced or cut at each n-th step",
     "emptied-at-a-turn": "taken, replaced or cut when a loop turns",
+    "took-nothing-yet": "taken from at each step, if it is there, and none was",
     "emptied-elsewhere": "taken, replaced, cut or handed on elsewhere",
     "gathers-too-much": "joined, saved or used after a loop, and memory has no room for all of it",
     "gathered": "after a loop over something joined or saved, or used where no optimizer steps",

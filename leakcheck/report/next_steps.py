@@ -31,7 +31,7 @@ NEXT = {
     "goes-on-yet": _UNTIL_FULL,
     "new-shapes": _BY_SHAPE,
     "uneven": _BY_SHAPE,
-    "may-be-taken": "let it run until that line has run: it is a leak if it never does",
+    "may-be-taken": "let it run until that line has taken something: it is a leak if it never does",
     "loop-may-release": "let it run until the loop around the steps has turned two or three times",
     "went-on": "let it run for two to three times as many steps, or see with --refs FILE what else "
     "holds what is kept",

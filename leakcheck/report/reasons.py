@@ -25,6 +25,7 @@ _OF_GROWTH = {
     "fills-to-a-limit": "it fills to a limit: {code} ({path}:{line})",
     "emptied-now-and-then": "`{code}` ({path}:{line}) empties it every so often",
     "emptied-at-a-turn": "`{code}` ({path}:{line}) empties it when the loop turns",
+    "took-nothing-yet": "`{code}` ({path}:{line}) runs at each step and took nothing so far",
     "emptied-elsewhere": "`{code}` ({path}:{line}) may still take it away",
     "gathered": "`{code}` ({path}:{line}) uses it after the loop: it may be gathered on purpose",
     "memo": "`{code}` ({path}:{line}) adds only what is new",

@@ -22,6 +22,7 @@ Then = Literal["growing", "steady", "unclear", "look again"]
 # what is cut back now and then may hold somewhat more than its limit; a quarter more it does not
 PASSED = 1.25
 FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
+FEWEST_TRIES = 10  # of what takes what is there, for it to run at each step
 FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
 LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
@@ -254,6 +255,16 @@ def _steps_to_the_next(case: Case) -> int:
     return TURN_STEPS if every is None else max(LOOP_STEPS, round(FILLS_WITHIN * every))
 
 
+def _took_nothing(case: Case) -> bool:
+    """Say whether what may take away runs at each step, and it grew all the same.
+
+    `jobs.pop(step - 100, None)` takes nothing at first; a key that is never there, never.
+    """
+    runs = [use for use in case.relief if use.ran >= FEWEST_TRIES and not use.sure]
+    each = [use for use in runs if use.role == "take" and use.reach == "each step"]
+    return bool(each) and len(each) == len(case.relief) and case.course == "rises"
+
+
 def _relieving(case: Case) -> Use | None:
     return next(iter(case.relief), None)
 
@@ -362,6 +373,12 @@ TABLE = (
         lambda e: _turning(e) is not None,
         lambda e: _hoped(e, TURN_STEPS, "growing"),
         _turning,
+    ),
+    OutlookRow(
+        "took-nothing-yet",
+        _took_nothing,
+        lambda e: _hoped(e, LIMIT_STEPS, "growing"),
+        _relieving,
     ),
     OutlookRow(
         "emptied-elsewhere",

@@ -207,6 +207,12 @@ class Prospects:
         return max((one.wait_steps or 0 for one in emptied), default=0)
 
     @property
+    def took_nothing(self) -> bool:
+        """Whether all that is waited for runs at each step, and took nothing so far."""
+        codes = {one.outlook.reason.code for one in self.each if one.outlook.kind == "emptied"}
+        return codes == {"took-nothing-yet"}
+
+    @property
     def in_vain(self) -> tuple[Holder, ...]:
         """Who holds what something took away from again and again, while it grew all the same."""
         return tuple(one.suspect.holder for one in self.each if one.in_vain)

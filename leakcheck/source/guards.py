@@ -239,6 +239,11 @@ class _Subject:
             case ast.Compare(left=left, ops=[sign], comparators=[right]):
                 known = type(sign) if holds else _OPPOSITE[type(sign)]
                 return self._compared(left, known, right, at)
+            case ast.Call(func=ast.Attribute(value=inner, attr=method), args=[]) if method in words(
+                "methods", "holds_for"
+            ):
+                compared = isinstance(in_full(self.program, self.file, inner), ast.Compare)
+                return self._said(inner, holds, at, depth + 1) if compared else ("other", None)
             case ast.Call():
                 return self._asked(asked, holds), None
             case ast.Name() | ast.Attribute() if self._is_place(asked):

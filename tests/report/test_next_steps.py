@@ -16,7 +16,7 @@ def test_only_an_unclear_verdict_has_something_that_comes_next():
     reason = Reason.of("may-be-taken", resources=("tensors",), held=None, removal=None)
 
     assert next_text(Report(verdict="unclear", reason=reason)) == (
-        "let it run until that line has run: it is a leak if it never does"
+        "let it run until that line has taken something: it is a leak if it never does"
     )
     assert next_text(Report(verdict="steady")) == ""
     assert next_text(Report(verdict="unclear", reason=Reason("no-steps"))) == ""

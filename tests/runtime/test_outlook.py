@@ -126,6 +126,15 @@ ROWS = {
             "`rows.clear()` (train.py:7) empties it when the loop turns",
         ),
     ),
+    "took-nothing-yet": (
+        Case((ADD, use("take", ran=20)), course="rises"),
+        (
+            "emptied",
+            1000,
+            "growing",
+            "`rows.clear()` (train.py:7) runs at each step and took nothing so far",
+        ),
+    ),
     "emptied-elsewhere": (
         Case((ADD, use("escape", reach="elsewhere"))),
         (

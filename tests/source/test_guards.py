@@ -95,6 +95,10 @@ ASKED = {
     "        self.kept.append(x)": ("first", 0),
     "self.size += len(x)\n        if self.size < 0: raise BufferError\n"
     "        self.kept.append(x)": ("none", None),
+    "if (x > 0.5).any(): self.kept.append(x)": ("first", 1),
+    "hard = x > 0.5\n        if hard.any(): self.kept.append(x)": ("first", 1),
+    "if x.any(): self.kept.append(x)": ("other", None),
+    "if not x.isnan().any(): self.kept.append(x)": ("other", None),
     "if not self.other(): self.kept.append(x)": ("flag", None),
     "if not other(x): self.kept.append(x)": ("other", None),
 }

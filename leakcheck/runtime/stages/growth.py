@@ -39,7 +39,7 @@ class EstablishedGrowth:
         if emptied:
             wanted = prospects.wait_steps
             longest = wanted if self.waits_long else min(wanted, outlook.ELSEWHERE_STEPS)
-            steps = max(steps, longest)
+            steps = min(steps, wanted) if prospects.took_nothing else max(steps, longest)
         at_any_step = removal is not None and removal.reached
         return Hope(steps, emptied, at_any_step, doubt, self.found.per_training)
 

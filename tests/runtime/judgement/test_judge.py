@@ -12,6 +12,7 @@ from leakcheck.runtime.judgement.judge import (
     grown_children,
     read,
     read_known,
+    rose_all_along,
     still_climbing,
     suspicious,
 )
@@ -160,3 +161,29 @@ def test_workers_that_grow_all_along_are_a_doubt(level, doubted):
     series = heap_of(level, steps=1000, resource="host.children", every=50)
 
     assert (grown_children(series, TOLERANCE_BYTES) is not None) is doubted
+
+
+@pytest.mark.parametrize(
+    ("level", "rose"),
+    [
+        (lambda step: 3 * step, ["tensors"]),
+        (lambda step: step % 200, []),  # emptied now and then
+        (lambda step: min(step, 600), []),  # full
+        (lambda step: 40, []),
+    ],
+    ids=["all along", "emptied", "full", "level"],
+)
+def test_a_count_that_rose_at_every_look_was_never_emptied(level, rose):
+    slow = Series(256)
+    for step in range(10, 900, 55):
+        slow.append(step, float(step), {"tensors": level(step)})
+
+    assert rose_all_along(slow, after=10) == rose
+
+
+def test_a_few_looks_are_not_enough_to_say_that_it_rose_all_along():
+    slow = Series(256)
+    for step in range(10, 300, 55):
+        slow.append(step, float(step), {"tensors": step})
+
+    assert rose_all_along(slow, after=10) == []
