@@ -23,6 +23,7 @@ from leakcheck.runtime.introspection import frames, hooks
 from leakcheck.runtime.introspection.frames import Local
 from leakcheck.runtime.introspection.kinds import (
     attributes_of,
+    defined_in,
     globals_of,
     is_of,
     module_of,
@@ -237,7 +238,8 @@ def names_of_module(module: ModuleType) -> tuple[str, str]:
 def _telling(seen: dict[int, Any], holds: dict[int, int], target: Any) -> Any:
     """Pick what tells most of a chain without a root: a table of hooks that C++ alone refers to.
 
-    If there is none, a function of the user's.
+    If there is none, a function of the user's, or an object of one of the user's classes, as an
+    iterator that only a running loop knows.
     """
     held = set(holds.values())
     tables = (each for key, each in seen.items() if key not in held and hooks.is_table(each))
@@ -245,7 +247,13 @@ def _telling(seen: dict[int, Any], holds: dict[int, int], target: Any) -> Any:
         return table
     functions = (thing for thing in seen.values() if type(thing) is FunctionType)
     own = (each for each in functions if frames.is_own(each.__code__.co_filename))
-    return next(own, target)
+    objects_of_own = (each for each in seen.values() if _is_of_own_class(each))
+    return next(iter((*own, *objects_of_own)), target)
+
+
+def _is_of_own_class(thing: Any) -> bool:
+    path = defined_in(type(thing))
+    return bool(path) and frames.is_own(path)
 
 
 def _chain(root: Root | None, top: Any, seen: dict[int, Any], holds: dict[int, int]) -> Chain:

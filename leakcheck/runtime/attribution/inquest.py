@@ -351,7 +351,8 @@ class Inquest:
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit
             self.filling.note(found, self._made)
-        if found.outside or found.bounded is not None or not elements:
+        unseen = found.outside and not found.lines  # a loop's own iterator is held by no name
+        if unseen or found.bounded is not None or not elements:
             return
         found.note_kind(grower.container)
         kind: Kind = "tensor" if has_tensor(elements) else "object"

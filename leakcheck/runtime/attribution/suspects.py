@@ -201,7 +201,7 @@ def _suspect(lead: Lead) -> Suspect:
         fix = Reason.of("copy-the-view", kept_bytes=lead.view_keeps_bytes)
     if lead.compiled:
         fix = COMPILE_ONCE
-    if outside:
+    if outside and not (lead.whole and lead.lines):  # of a container it is known what adds
         fix = NO_CREATE_GRAPH if creating else LOOK_OUTSIDE
     return Suspect(
         kind=lead.kind,
