@@ -224,12 +224,12 @@ class _Reader:
         """
         dispatch = Dispatch(self.program, self._may_come)
         for path, line, called in self.stacks.get(at, ()):
-            if not self.visits.get((path, line)):
-                break
             file = self.program.file(path)
             call = next((each for each in file.at(line) if isinstance(each, ast.Call)), None)
             if call is None:
                 continue
+            if not self.visits.get((path, line)) or self.calls.goes_on(file, call.func):
+                break
             around = self.guards.around(file, call, mention)
             found = strongest((around, dispatch.guard(file, line, called)))
             if found.ceases:

@@ -8,15 +8,17 @@ import pytest
 
 from leakcheck.source.guards import Guard
 from leakcheck.source.uses import uses_of
-from tests.source.asked import held, program_of
+from tests.source.asked import ADDS, held, program_of
 
 CALLS = "# calls "  # and then the function that was seen to be called there
 
 
 def guard_of(text: str, holder: str) -> Guard:
     """Return the guard of the line that adds, which the marked calls were seen to lead to."""
+    text = textwrap.dedent(text)
+    text = text if ADDS in text else REMEMBER + text
     program = program_of(text, complete=True)
-    lines = list(enumerate(textwrap.dedent(text).splitlines(), 1))
+    lines = list(enumerate(text.splitlines(), 1))
     stack = tuple(
         ("train.py", number, line.partition(CALLS)[2]) for number, line in lines if CALLS in line
     )
@@ -52,15 +54,17 @@ def test_a_method_that_is_set_anew_may_be_called_no_more():
     assert (guard.kind, guard.test, guard.line) == ("flag", "self.observe = self._done", 10)
 
 
+REMEMBER = """
+class Remember:
+    def __init__(self):
+        self.kept = []
+
+    def note(self, x):
+        self.kept.append(x)  # adds
+
+"""
 MAY_END = {
     "another object": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         class Schedule:
             def __init__(self):
                 self.current = Remember()
@@ -136,13 +140,6 @@ MAY_END = {
             net(x)  # calls spying
     """,
     "an element that is popped": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         handlers = {"step": Remember().note}
         for step, x in enumerate(batches):
             handlers["step"](x)  # calls note
@@ -150,13 +147,6 @@ MAY_END = {
                 handlers.pop("step")
     """,
     "a list that is filtered": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         callbacks = [Remember()]
         for x in batches:
             for each in callbacks:
@@ -166,13 +156,6 @@ MAY_END = {
 }
 GOES_ON = {
     "only a constructor sets it": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         class Trainer:
             def __init__(self):
                 self.memory = Remember()
@@ -182,13 +165,6 @@ GOES_ON = {
                     self.memory.note(x)  # calls note
     """,
     "it is made after the constructor": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         class Trainer:
             def __init__(self):
                 self.memory = None
@@ -201,13 +177,6 @@ GOES_ON = {
                     self.memory.note(x)  # calls note
     """,
     "the list loses nothing": """
-        class Remember:
-            def __init__(self):
-                self.kept = []
-
-            def note(self, x):
-                self.kept.append(x)  # adds
-
         callbacks = [Remember()]
         callbacks.append(Log())
         for x in batches:

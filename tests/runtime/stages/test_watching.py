@@ -14,7 +14,7 @@ def loop(*, steady_step: int, saw_enough: bool = True) -> SimpleNamespace:
     span = SimpleNamespace(after=0, steady_step=steady_step)
     watch = SimpleNamespace(next_checkpoint=lambda step: step + 100)
     looks = SimpleNamespace(saw_enough=saw_enough)
-    return SimpleNamespace(span=span, watch=watch, looks=looks, trusted=True)
+    return SimpleNamespace(span=span, watch=watch, looks=looks, trusted=True, went_on=tuple)
 
 
 @pytest.mark.parametrize("saw_enough", [True, False])
