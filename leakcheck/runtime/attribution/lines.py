@@ -253,7 +253,8 @@ class LineTracer:
                 unseen = self._blind and key in self._dear  # other lines ran since
                 if self._site is not None and not unseen:
                     self.credits[key][self._site] += value - before
-                    if value > before and key.isdecimal() and self._site not in self._stacks:
+                    of_container = key.isdecimal()  # its id
+                    if value > before and of_container and self._site not in self._stacks:
                         self._stacks[self._site] = _callers(self._site)
         self._was_new, self._blind = is_new, not reads
         self._count += 1

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 
 from leakcheck.model import Notice, Reason
-from leakcheck.runtime.readings.compiled import graphs_made
+from leakcheck.runtime.readings.compiled import USUAL_LIMIT, graphs_made
 from leakcheck.runtime.readings.series import Series
 
 GRAPHS, PLANS = "compiled.graphs", ".fft-plans"
-WORTH_A_WORD = 9  # made after the warm-up: more than one function keeps by default
+WORTH_A_WORD = USUAL_LIMIT + 1  # made after the warm-up: more than one function keeps
 
 
 def is_by_shape(resource: str) -> bool:

@@ -16,9 +16,7 @@ from leakcheck.runtime.readings.meters import in_use_at, place_name
 from leakcheck.runtime.readings.nvml import ProcessMeter
 
 PINNED = "host.pinned"
-PRIVATE = (
-    ".private-pools"  # of a device: segments that CUDA graphs and MemPools keep for themselves
-)
+PRIVATE = ".private-pools"  # segments that CUDA graphs and MemPools keep for themselves
 ASK_ALL_EVERY = 16  # times: a node has eight devices, and most programs use one
 
 
