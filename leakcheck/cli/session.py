@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 from types import FrameType
@@ -30,6 +31,7 @@ from leakcheck.errors import (
 from leakcheck.model import Ended, Notice, Reason, Report
 from leakcheck.proof import proved
 from leakcheck.runtime import requests
+from leakcheck.runtime.caught import would_be_caught
 from leakcheck.runtime.children.left import (
     are_waited_for,
     queues_are_waited_for,
@@ -62,7 +64,7 @@ from leakcheck.runtime.sentinel import Sentinel
 from leakcheck.writing import replace_file
 
 RECORDED = "leakcheck: recorded; `leakcheck report {folder}` tells which ranks grow"
-MOST_STOPS = 3  # a program that swallows SystemExit is left alone after that
+MOST_STOPS = 3  # a program that swallows SystemExit unforeseen is left alone after that
 SERVES_ON = "leakcheck: growing: {told}; the server goes on, the report comes at its end"
 CHILDREN_END_S = 10.0  # for children that got the same Ctrl-C to end
 
@@ -227,11 +229,17 @@ class Session:
         children = self._reach is not None and (self._children_run() or are_waited_for())
         if children and not self._sentinel.hit_limit:
             return  # they train, or wait for the program, and Python at its end for them
+        if not self._sentinel.hit_limit and self._is_caught:
+            return
         if os.getpid() == self._pid and self._stops < MOST_STOPS:
             self._stops += 1
             if in_thread:
                 raise SystemExit(0)  # of its kinds a thread takes this one alone without a word
             stop_run()
+
+    @cached_property
+    def _is_caught(self) -> bool:
+        return would_be_caught()
 
     def _after_request(self) -> None:
         """Tell a leak as soon as it is certain: a server is not stopped, its clients wait."""
