@@ -318,7 +318,8 @@ def _located(suspect: Suspect, uses: Sequence[Use], sources: Sources) -> Suspect
     """
     if suspect.holder.kind == "graph hook":
         paths = [place.path for place in suspect.locations]
-        registers = sources.registering(suspect.holder.name, paths)
+        kinds = [link.holder for link in suspect.trace.links] if suspect.trace else []
+        registers = sources.registering(suspect.holder.name, paths, kinds)
         return replace(suspect, locations=(*registers, *suspect.locations))
     if suspect.holder.start.kind == "context variable" and suspect.kind != "graph":
         sets = sources.setting(suspect.holder.start.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -27,12 +28,14 @@ def file_of(kind: type) -> str:
     path = defined_in(kind)
     package = module_of(kind).partition(".")[0]
     known = package in _NOT_LOOKED_AT or frames.is_own(path)
-    return path if not known and _INSTALLED.match(path) else ""
+    return path if path and not known and not frames.is_of_python(path) else ""
 
 
 def shown(path: str) -> str:
     """Return the path of an installed file as it is told: from its package on."""
-    return _INSTALLED.sub("", path)
+    entries = (str(entry) + os.sep for entry in sys.path if entry)
+    around = max((each for each in entries if path.startswith(each)), key=len, default="")
+    return _INSTALLED.sub("", path.removeprefix(around))
 
 
 def logs_of_libraries(suspects: Sequence[Suspect], tolerance_bytes: int) -> tuple[Suspect, ...]:

@@ -132,24 +132,29 @@ class Sources:
         node = file.innermost_at(line)
         return node is not None and lengthens(file.statement(node), program, file)
 
-    def registering(self, hook: str, paths: Iterable[str]) -> tuple[Place, ...]:
-        """Return the lines that ran and registered a hook of this name; `paths`: looked in too.
+    def registering(
+        self, hook: str, paths: Iterable[str], kinds: Iterable[str] = ()
+    ) -> tuple[Place, ...]:
+        """Return the lines that register a hook of this name; `paths`: looked in too.
 
-        The name is in their function: what is registered may be made of the hook first.
+        The name is in their function: what is registered may be made of the hook first. Of the
+        program's own lines those that ran; of a library's, whose lines are not traced, those in
+        methods of the classes named `kinds` that the hook holds.
         """
-        program = self._with(self._unknown(paths))
-        calls = (
-            (file, call)
-            for method in words("methods", "registers_on_nodes")
-            for file in program.files(method)
-            for call in file.calls(method)
-        )
-        found = {
-            (file.path, statement.lineno): ast.unparse(statement)
-            for file, call in calls
-            if self.visits.get((file.path, (statement := file.statement(call)).lineno))
-            and any(name_in(part) == hook for part in ast.walk(file.function(call) or call))
-        }
+        named = [each for name in kinds for each in types_named(name)]
+        program = self._with({**self._unknown(paths), **_of_libraries(named)})
+        classes = {name_of(kind) for kind in named}
+        found: dict[tuple[str, int], str] = {}
+        for method in words("methods", "registers_on_nodes"):
+            for file in program.files(method):
+                for call in file.calls(method):
+                    function, statement = file.function(call), file.statement(call)
+                    owner = file.owner(function)
+                    ran = self.visits.get((file.path, statement.lineno))
+                    theirs = owner is not None and owner.name in classes
+                    about = any(name_in(part) == hook for part in ast.walk(function or call))
+                    if about and (ran or theirs):
+                        found[file.path, statement.lineno] = ast.unparse(statement)
         return tuple(Place(*at, code) for at, code in found.items())
 
     def setting(self, variable: str) -> tuple[Place, ...]:

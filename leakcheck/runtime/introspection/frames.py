@@ -71,6 +71,12 @@ def is_own(path: str) -> bool:
     return not theirs and not any(_is_installed(real, str(entry)) for entry in sys.path)
 
 
+def is_of_python(path: str) -> bool:
+    """Say whether a file is of the standard library."""
+    in_python = os.path.realpath(path).startswith(tuple(each + os.sep for each in _STDLIB))
+    return in_python and not _INSTALLED.search(path)
+
+
 def _is_installed(path: str, entry: str) -> bool:
     folder = os.path.realpath(entry) + os.sep
     return path.startswith(folder) and path[len(folder) :].split(os.sep)[0] in _installed_in(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import linecache
 import re
 import textwrap
@@ -325,3 +326,33 @@ def test_a_cache_of_the_standard_library_has_the_limit_that_its_module_states():
     case = Case(Sources({}).uses_of(suspect), length=40)
 
     assert (case.most, outlook_of(case).kind) == (re._MAXCACHE, "fills")
+
+
+def test_the_line_of_a_library_that_registers_a_hook_is_found_by_the_class_it_holds(
+    tmp_path, monkeypatch
+):
+    text = """\
+    from functools import partial
+
+    def clear(strategy, *_):
+        strategy.cache = None
+
+    class CachingStrategy:
+        def solve(self, result):
+            hook = partial(clear, self)
+            result.grad_fn.register_hook(hook)
+
+    class Other:
+        def solve(self, result):
+            result.grad_fn.register_hook(partial(clear, self))
+    """
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "caching_strategies.py").write_text(textwrap.dedent(text))
+    monkeypatch.syspath_prepend(folder)
+    importlib.import_module("caching_strategies")
+
+    found = Sources({}).registering("clear", [], ["partial", "CachingStrategy"])
+
+    assert found == (Place("caching_strategies.py", 9, "result.grad_fn.register_hook(hook)"),)
+    assert Sources({}).registering("clear", []) == ()
