@@ -104,6 +104,8 @@ def _tests(above: ast.AST, below: ast.AST) -> Iterator[Condition]:
         case ast.BoolOp(op=sign, values=values):
             before = [each for each in values if each.end_lineno and _is_before(each, below)]
             yield from (Condition(each, isinstance(sign, ast.And), above) for each in before)
+        case ast.Try(body=[*_, ast.Expr(value=call)], orelse=orelse) if below in orelse:
+            yield Condition(call, True, above, tuple(orelse))  # it did not raise
         case ast.ExceptHandler(type=kind) if names_of_errors(kind) & words("names", "missing"):
             yield Condition(_not_there(above), True, above)
 

@@ -197,6 +197,10 @@ ASKS = {
     "m = Machine()\n---\nmatch m.phase:\n        case 'probe': kept.append(x)": ("first", True),
     "import config\nconfig.keep = 3\n---\nif config.keep(x): kept.append(x)": ("flag", True),
     "import torch\n---\nif torch.is_tensor(x): kept.append(x)": ("other", False),
+    "budget = Budget()\n---\ntry: budget.take()\n    except Spent: pass\n"
+    "    else: kept.append(x)": ("flag", True),
+    "---\nloss = model(x)\n    try: loss.backward()\n    except RuntimeError: pass\n"
+    "    else: kept.append(x)": ("other", False),
     "---\nif isinstance(x, int): kept.append(x)": ("other", False),
     "---\nif wanted(x): kept.append(x)": ("other", False),
     "seen = load()\n---\nif x in seen: kept.append(x)": ("other", False),
