@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
@@ -46,6 +46,10 @@ MOST_CALLS = 64  # of one function: `update` and `forward` are called by everybo
 _BORDERS = frozenset(["end", "start", "begin", "finish", "reset"])  # on_epoch_end
 Visits = Mapping[tuple[str, int], int]  # how often each line ran
 UNSEEN: Visits = {}
+# of each line that was seen to add: the lines that called its function, and so on, and which
+# functions those called
+Stacks = Mapping[tuple[str, int], tuple[tuple[str, int, str], ...]]
+NO_STACKS: Stacks = {}
 Call = tuple[File, ast.expr]  # the name of what is called, or handed on to be called
 
 
@@ -60,11 +64,13 @@ class Calls:
         makers: Makers = None,
         visits: Visits = UNSEEN,
         owners: Iterable[str] = (),
+        stacks: Stacks = NO_STACKS,
     ) -> None:
         """Follow the calls that lead to the lines that add.
 
         `makers` make the object of these `classes` whose methods count: not another's. `visits`:
-        how often each line ran while it grew; `owners`: the names of what leads to that object.
+        how often each line ran while it grew; `owners`: the names of what leads to that object;
+        `stacks`: which calls were seen to lead there.
         """
         self._owners = frozenset(owners)
         self._program, self._classes, self._makers = program, classes, makers
@@ -80,6 +86,16 @@ class Calls:
             for path, line in lines:
                 self._adds.setdefault(path, set()).add(line)
             lines = [each for at in lines for each in self._leading_to(*at)]
+        for at, callers in stacks.items():
+            self._note_around_loop(at, [(path, line) for path, line, _ in callers])
+
+    def _note_around_loop(self, at: tuple[str, int], callers: list[tuple[str, int]]) -> None:
+        """Note which of the calls that were seen lead to a loop: those behind the first in one."""
+        for called, caller in pairwise((at, *callers)):
+            file = self._program.file(called[0])
+            node = file.innermost_at(called[1])
+            if called in self._around_loop or (node is not None and file.loops(node)):
+                self._around_loop.add(caller)
 
     def _leading_to(self, path: str, line: int) -> Iterator[tuple[str, int]]:
         file = self._program.file(path)

@@ -7,7 +7,7 @@ lead to a line that adds: which function a name, an entry or an attribute stands
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,10 +15,6 @@ from leakcheck.source.guards import NONE, Guard
 from leakcheck.source.tree import COMPREHENSIONS, File, ProgramTexts, name_of, root_of
 from leakcheck.source.words import words
 
-# of each line that was seen to add: the lines that called its function, and so on, and which
-# functions those called
-Stacks = Mapping[tuple[str, int], tuple[tuple[str, int, str], ...]]
-NO_STACKS: Stacks = {}
 Node = tuple[File, ast.expr]
 
 

@@ -7,8 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from leakcheck.source.acts import Act, Role, act_of
-from leakcheck.source.calls import DEEPEST, UNSEEN, Calls, Reach, Visits, taken_back
-from leakcheck.source.dispatch import NO_STACKS, Dispatch, Stacks
+from leakcheck.source.calls import (
+    DEEPEST,
+    NO_STACKS,
+    UNSEEN,
+    Calls,
+    Reach,
+    Stacks,
+    Visits,
+    taken_back,
+)
+from leakcheck.source.dispatch import Dispatch
 from leakcheck.source.guards import MOST_HELD, NONE, Guard, Guards, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
@@ -59,7 +68,7 @@ def uses_of(
     """
     makers = makers_of_owner(program, held)
     owners = (name.removeprefix(".") for name, _ in held.owners)
-    calls = Calls(program, held.adds, held.classes, makers, visits, owners)
+    calls = Calls(program, held.adds, held.classes, makers, visits, owners, stacks)
     mentions = mentions_of(program, held)
     guards = Guards(program, frozenset(each.node for each in mentions), calls)
     reader = _Reader(program, held, visits, calls, guards, stacks)

@@ -11,6 +11,7 @@ from leakcheck.source.uses import uses_of
 from tests.source.asked import ADDS, held, program_of
 
 CALLS = "# calls "  # and then the function that was seen to be called there
+RUNS = "# runs "  # the same of a call that had begun before, and goes on
 
 
 def guard_of(text: str, holder: str) -> Guard:
@@ -20,10 +21,13 @@ def guard_of(text: str, holder: str) -> Guard:
     program = program_of(text, complete=True)
     lines = list(enumerate(text.splitlines(), 1))
     stack = tuple(
-        ("train.py", number, line.partition(CALLS)[2]) for number, line in lines if CALLS in line
+        ("train.py", number, line.partition(marker)[2])
+        for number, line in lines
+        for marker in (CALLS, RUNS)
+        if marker in line
     )
     kept = held(program, holder)
-    ran = {("train.py", number): 20 for number, line in lines if "#" in line}
+    ran = {("train.py", number): 20 for number, line in lines if ADDS in line or CALLS in line}
     (add,) = (
         use for use in uses_of(program, kept, ran, {kept.adds[0]: stack}) if use.role == "add"
     )
@@ -182,6 +186,16 @@ GOES_ON = {
         for x in batches:
             for each in callbacks:
                 each.note(x)  # calls note
+    """,
+    "where a condition does not hold the steps end": """
+        def train(limit):
+            for step, x in enumerate(batches):
+                if step >= limit:
+                    break
+                net(x)  # calls note
+
+        net.register_forward_hook(Remember().note)
+        train(load())  # runs train
     """,
     "another attribute is set anew": """
         class Remember:

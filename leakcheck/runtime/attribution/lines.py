@@ -26,7 +26,7 @@ from leakcheck.runtime.guard import ErrorGuard
 from leakcheck.runtime.introspection import frames, graph
 from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.line_events import LineEvents
-from leakcheck.source.dispatch import Stacks
+from leakcheck.source.calls import Stacks
 
 Probe = Callable[[], int]
 _NOWHERE = Site("", 0)

@@ -28,7 +28,7 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     types_named,
 )
-from leakcheck.source.dispatch import NO_STACKS, Stacks
+from leakcheck.source.calls import NO_STACKS, Stacks
 from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.places import Held
 from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts, pairs_of
