@@ -62,6 +62,79 @@ TWINS = {
         ONE_FOR_A_TRAINER,
         ONE_FOR_A_TRAINER.replace("backward", "item"),
     ),
+    "a data module": Twins(
+        "LK204",
+        """
+    import torch
+    from functools import partial
+    from pytorch_lightning import LightningDataModule
+
+    class Data(LightningDataModule):
+        def __init__(self, data):
+            self.train_dataloader = partial(self.load, data)
+            self.table = torch.zeros(2)
+        def load(self, data): ...
+
+    def run(folds):
+        LINE
+            data = Data(fold)
+            fit(data)
+""",
+        "if fold := folds:",
+        "for fold in folds:",
+    ),
+    "a part of the module whose forward it keeps": Twins(
+        "LK204",
+        """
+    import torch
+
+    class Search(torch.nn.Module):
+        def __init__(self, whole, part):
+            super().__init__()
+            LINE
+            self.part = part
+            self.modes = {}
+            self.restore = lambda: restore(whole, self.modes)
+""",
+        "self.ask = whole.forward",
+        "self.ask = whole",
+    ),
+    "methods given to a base by what holds little": Twins(
+        "LK209",
+        """
+    import torch
+    from pkg import Mapper
+
+    class Pipe(Mapper):
+        def __init__(self, pipe, sampler):
+            super().__init__(pipe, self.sample)
+            self.sampler = sampler
+        def sample(self, batch):
+            LINE
+            return self.sampler(batch)
+""",
+        "pass",
+        "torch.cuda.current_stream().synchronize()",
+    ),
+    "hooks of an object that a script makes once": Twins(
+        "LK201",
+        """
+    class Profiler:
+        def __init__(self, model):
+            self.seen = 0
+            model.register_forward_hook(self.count)
+        def count(self, module, inputs, output): ...
+
+    def main(models):
+        LINE
+            Profiler(model)
+
+    if __name__ == "__main__":
+        main(load())
+""",
+        "if model := models:",
+        "for model in models:",
+    ),
     "hooks on a foreign module": Twins(
         "LK201",
         """

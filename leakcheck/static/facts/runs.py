@@ -97,6 +97,9 @@ def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> boo
         wanted = list(file.calls_of(function.name))
         return bool(wanted) and all(_is_for_a_run(file, *each, depth + 1) for each in wanted)
     owner = file.of(facts).class_around(call)
+    if owner is None and function.around < 0 and facts is file.facts:  # its own file's `main()`
+        wanted = list(file.calls_of(function.name))
+        return bool(wanted) and all(_is_for_a_run(file, *each, depth + 1) for each in wanted)
     if owner is None or not (call.bound.startswith("self.") or sets_up(facts, call.function)):
         return False
     return _trains(owner) or is_made_once(owner, depth + 1)
