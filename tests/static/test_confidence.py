@@ -62,6 +62,49 @@ TWINS = {
         ONE_FOR_A_TRAINER,
         ONE_FOR_A_TRAINER.replace("backward", "item"),
     ),
+    "state by length": Twins(
+        "LK315",
+        """
+    class Transformer:
+        def __init__(self):
+            self.masks = {}
+        def forward(self, x):
+            LINE
+            self.masks[seq] = self.mask(x)
+""",
+        "seq, _ = x.shape[:2]",
+        "seq = x.name",
+    ),
+    "state for each of what is kept": Twins(
+        "LK315",
+        """
+    class Watch:
+        def __init__(self):
+            self.jobs = {}
+            self.stats = {}
+        def add_job(self, job_id, process):
+            self.jobs[job_id] = process
+        def look(self):
+            for job_id, process in self.jobs.items():
+                self.stats[job_id] = Stats(process)
+        def end(self, job_id):
+            LINE
+""",
+        "pass",
+        "self.jobs.pop(job_id)",
+    ),
+    "shapes by name": Twins(
+        "LK312",
+        """
+    class Compressor:
+        def __init__(self):
+            self.shapes = {}
+        def compress(self, tensor, name, request_id):
+            self.shapes[LINE] = tensor.shape
+""",
+        "name",
+        "request_id",
+    ),
     "a data module": Twins(
         "LK204",
         """
