@@ -105,6 +105,46 @@ TWINS = {
         "name",
         "request_id",
     ),
+    "a pass that a method returns and nobody asks for": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.backbone = torch.nn.Linear(size, size)
+        def features(self, image):
+            return self.backbone(image).detach()
+
+    def run(model, images):
+        return [model.LINE(image) for image in images]
+""",
+        "backbone",
+        "features",
+    ),
+    "a pass that may give a derivative": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Field(torch.nn.Module):
+        def forward(self, x):
+            energy = self.energy(x)
+            return energy, LINE
+
+    class Calculator:
+        def __init__(self, model):
+            self.model = model
+            self.model.eval()
+        def calculate(self, batches):
+            for x in batches:
+                energy, forces = self.model(x)
+                print(energy.item(), forces.tolist())
+""",
+        "torch.autograd.grad(energy.sum(), x)[0]",
+        "-x",
+    ),
     "a data module": Twins(
         "LK204",
         """
@@ -381,6 +421,9 @@ TWINS = {
             return cut(image, self.size)
         def indexes(self, grid):
             return self(grid).argmax().tolist()
+
+    def run(model, grids):
+        return [model.indexes(grid) for grid in grids]
 """,
         "2 * size",
         "torch.nn.Linear(size, size)",
@@ -668,6 +711,9 @@ TWINS = {
             self.backbone = torch.nn.Linear(size, size)
         def look(self, image, size):
             return self.backbone(LINE).detach().numpy()
+
+    def run(model, images):
+        return [model.look(image, 2) for image in images]
 """,
         "torch.zeros(1, size)",
         "image",
