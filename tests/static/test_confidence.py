@@ -145,6 +145,24 @@ TWINS = {
         "torch.autograd.grad(energy.sum(), x)[0]",
         "-x",
     ),
+    "hooks of a function whose error ends the script": Twins(
+        "LK207",
+        """
+    def measure(model, x):
+        handle = model.register_forward_hook(print)
+        model(x)
+        handle.remove()
+
+    def main(model, inputs):
+        for x in inputs:
+            LINE
+
+    if __name__ == "__main__":
+        main(*load())
+""",
+        "measure(model, x)",
+        "try: measure(model, x)\n            except ValueError: pass",
+    ),
     "a data module": Twins(
         "LK204",
         """
