@@ -136,3 +136,18 @@ class Asks(nn.Module):
             return len(question) < self.layer.in_features
 
         return is_short
+
+
+class Patched:
+    def __init__(self, model):
+        self.model = model
+        self.original = None
+
+    def __enter__(self):
+        self.original = self.model.forward
+        self.model.forward = lambda x: self.original(x)  # put back as the block ends
+        self.again = lambda x: self.original(x)  # leak: closure-stored-on-self
+        return self
+
+    def __exit__(self, *error):
+        self.model.forward = self.original

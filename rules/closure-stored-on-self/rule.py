@@ -9,6 +9,7 @@ import libcst as cst
 
 from leakcheck.static import shape, syntax
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
+from leakcheck.static.facts.runs import is_made_again
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -49,7 +50,9 @@ class ClosureStoredOnSelf(Rule):
             return
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
-            if any(_own_attribute(target) for target in targets):
+            if any(
+                _own_attribute(target) for target in targets if not _is_put_back(module, target)
+            ):
                 yield from self._judge(module, assign.value)
         for call in module.calls:
             if _appends_to_own(call):
@@ -61,9 +64,43 @@ class ClosureStoredOnSelf(Rule):
         if shape.method_of(module, value) is None:
             return
         if _is_compiled(module, value) or shape.holds_tensors(module, module.class_of(value)):
+            told = "the object holds this closure and the closure the object, with its tensors"
             yield self.hit(
-                value, "the object holds this closure and the closure the object, with its tensors"
+                value, told, confidence="low" if _changes_little(module, value) else "high"
             )
+
+
+def _changes_little(module: Module, value: cst.BaseExpression) -> bool:
+    """Whether nothing shows that such objects come and go, and ending the cycle frees little.
+
+    A Lightning data module, of which a run has one, is a user's data. A module that keeps the
+    `forward` of one it was handed, and not that module, is a part of it, and in a cycle anyway.
+    """
+    member = module.member_of(value)
+    if member is None or is_made_again(member):
+        return False
+    if shape.has_base(module, module.class_of(value), "data-modules"):
+        return True
+    functions = member.file.facts.functions
+    return any(
+        use.value is not None
+        and use.value.kind == "name"
+        and use.value.text.endswith(".forward")
+        and use.value.text.removesuffix(".forward") in functions[use.function].parameters[1:]
+        for use in member.binds()
+    )
+
+
+def _is_put_back(module: Module, target: cst.BaseExpression) -> bool:
+    """Whether a block begins with it and puts something else there as it ends."""
+    function, owner = shape.method_of(module, target), module.class_of(target)
+    if function is None or owner is None or function.name.value != "__enter__":
+        return False
+    ending = module.methods(owner).get("__exit__")
+    return ending is not None and any(
+        isinstance(node, cst.Assign) and any(t.target.deep_equals(target) for t in node.targets)
+        for node in walk(ending.body)
+    )
 
 
 def _kept_closures(facts: FileFacts) -> Iterator[Call]:

@@ -564,3 +564,11 @@ class Shown:
         model.eval()
         out = model(self.batch)  # leak: evaluation-without-no-grad
         return out.cpu().detach()
+
+
+def enabled(dropdown):
+    return [dropdown.model().item(i) for i in range(dropdown.count())]  # asked about nothing
+
+
+def evaluate_enabled(dropdown, texts):
+    return [dropdown.model(text).item() for text in texts]  # leak: evaluation-without-no-grad

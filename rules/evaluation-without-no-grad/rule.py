@@ -111,6 +111,8 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
         return False
     if trials.is_asked_about_made_up(facts, call):
         return False
+    if _is_asked_by_nobody(linked, call) or _may_differentiate(linked, inner):
+        return False
     if inner.call.spelled.partition(".")[0] == "self":
         owner = inner.file.class_around(inner.call)
         if owner is not None and inner.file.is_module(owner) and not passes.has_parts(owner):
@@ -120,6 +122,31 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
     looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
     stepped = _STEP.match(call.method) is not None or inner.call is not call
     return (looped or stepped) and _is_model(linked, call, inner)
+
+
+def _is_asked_by_nobody(linked: Linked, call: Call) -> bool:
+    """Whether a pass is what a method returns, so that its graph goes, and nobody calls that."""
+    function = linked.facts.function(call.function)
+    if function is None or not function.owner or call.loops or function.name.startswith("__"):
+        return False
+    if not any(place.line <= call.at.line <= place.end_line for place in function.return_places):
+        return False
+    return next(linked.calls_of(function.name), None) is None
+
+
+def _may_differentiate(linked: Linked, inner: passes.Pass) -> bool:
+    """Whether a model of the project's gives a derivative as well, and this may be that one.
+
+    `energy, forces = self.model(x)`, and some module's forward calls `torch.autograd.grad`.
+    """
+    if not inner.call.unpacked or "_" in inner.call.unpacked:
+        return False
+    forwards = ((m.file.facts, m.facts.methods["forward"]) for m in linked.definers("forward"))
+    return any(
+        call.qualified == "torch.autograd.grad"
+        for facts, index in forwards
+        for call in facts.calls_in(index)
+    )
 
 
 def _is_made_here(inner: passes.Pass) -> bool:

@@ -56,3 +56,10 @@ class OwnFolder:
 
     def remove(self, name):
         print(name)
+
+
+class Held:
+    def __init__(self, cache, record):
+        self.epoch = cache.hold(record)
+        weakref.finalize(self, cache.release, record, self.epoch is not None)
+        weakref.finalize(self, cache.release, (record, self))  # leak: finalizer-holds-object

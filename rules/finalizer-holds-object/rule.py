@@ -32,8 +32,13 @@ def _holds_its_object(linked: Linked, call: Call) -> bool:
         return False
     callback, *others = (argument.value for argument in call.arguments[1:])
     made = _made(linked.facts, call, callback)
-    given = any(other.text == name or name in other.names for other in (callback, *others, *made))
+    given = any(other.text == name or name in _held(other) for other in (callback, *others, *made))
     return given or any(_is_method(linked, call, each.text, name) for each in (callback, *made))
+
+
+def _held(value: Expr) -> tuple[str, ...]:
+    """Name what a value holds: of one worked out, `self.epoch is not None`, what stands in it."""
+    return value.plain if value.kind == "other" else value.names
 
 
 def _made(facts: FileFacts, call: Call, callback: Expr) -> list[Expr]:

@@ -92,3 +92,13 @@ class Fallback:
             return self.catalog.get()
         except AttributeError as error:
             raise (self.first_error or error) from None
+
+
+window_error = None
+try:
+    import missing_windows
+except ImportError as error:
+    window_error = error  # leak: kept-exception
+except Exception as error:
+    window_error = error  # this module is not imported then
+    raise

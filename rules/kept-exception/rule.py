@@ -41,12 +41,22 @@ class KeptException(Rule):
                 kept = _kept_as(module, node, errors)
                 if kept and not _looked_after(module, kept, around, node):
                     at_top = module.function_of(node) is None
+                    if at_top and _raises_at_end(around):
+                        continue  # of a module that fails to be imported nothing stays
                     early = at_top and _may_not_matter(module, kept)
                     yield self.hit(
                         node,
                         f"`{kept}` keeps the locals of every frame that failed",
                         confidence="low" if early else "high",  # those of modules stay anyway
                     )
+
+
+def _raises_at_end(around: _Around) -> bool:
+    """Whether a handler ends in a bare `raise`."""
+    last = around.body.body[-1] if around.body.body else None
+    return isinstance(last, cst.SimpleStatementLine) and any(
+        isinstance(each, cst.Raise) and each.exc is None for each in last.body
+    )
 
 
 def _may_not_matter(module: Module, kept: str) -> bool:

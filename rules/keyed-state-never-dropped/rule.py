@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -9,11 +10,13 @@ from leakcheck.source.words import parts_of, words
 from leakcheck.static.facts.keys import one_of_many, only_constants, parts_of_key, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
+from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.facts.numbers import is_number, names_number
 from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline, outline_nodes_of, outline_walk
 
 _CACHE = re.compile(r"cache|memo|seen|history")
 _CACHED = re.compile(r"(^|_)(key|args|inputs?|text|token|prompt)$")
@@ -38,10 +41,12 @@ class KeyedStateNeverDropped(Rule):
             filled = list(_filled(member))
             for name, first in filled if filled and not is_made_per_call(member) else ():
                 if _starts_as_dict(member, name) and _is_kept(member, name):
+                    shown = _matters(linked.facts, name, first)
+                    shown = shown and not _is_of_a_few(module, member, first)
                     yield self.hit(
                         first.at,
                         f"`self.{name}` keeps an entry for every key it ever saw",
-                        confidence="medium" if _matters(linked.facts, name, first) else "low",
+                        confidence="medium" if shown else "low",
                     )
 
 
@@ -77,6 +82,47 @@ def _matters(facts: FileFacts, name: str, use: AttributeEffect) -> bool:
     return any(map(one_of_many, (use.key, *parts_of_key(facts, use.key, use.function))))
 
 
+def _is_of_a_few(module: Module, member: Member, use: AttributeEffect) -> bool:
+    """Whether a key is a length, `length, _ = x.shape`, or a key of what the object keeps anyway.
+
+    `for job in self.jobs`, where nothing drops a job: that dict has as many.
+    """
+    tree = outline(module.source)
+    if tree is None or use.key is None or use.key.kind != "name" or use.function < 0:
+        return False
+    name, span = use.key.text, module.facts.facts.functions[use.function].at
+    nodes: list[ast.Assign | ast.For] = outline_nodes_of(tree, ast.Assign, ast.For)
+    for node in nodes:
+        if not span.line <= node.lineno <= use.at.line:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        named = (n for t in targets for n in outline_walk(t) if isinstance(n, ast.Name))
+        if not any(n.id == name and isinstance(n.ctx, ast.Store) for n in named):
+            continue
+        if isinstance(node, ast.Assign):
+            return _is_length(node.value)
+        walked = node.iter
+        while isinstance(walked, ast.Call):  # `list(self.jobs.items())`
+            inner = walked.func.value if isinstance(walked.func, ast.Attribute) else None
+            walked = inner or next(iter(walked.args), ast.Constant(None))
+        holder, _, other = dotted(walked).rpartition(".")
+        uses = member.file.uses_of(other, member) if holder == "self" else ()
+        return holder == "self" and all(each.role != "take" for _, each in uses)
+    return False
+
+
+def _is_length(value: ast.expr) -> bool:
+    """Whether a value is the shape of something, an item of it, or a length."""
+    match value:
+        case ast.Subscript(value=inner):
+            return _is_length(inner)
+        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size")):
+            return True
+        case ast.Tuple(elts=elements):
+            return all(map(_is_length, elements))
+    return isinstance(value, ast.Call) and dotted(value.func) == "len"
+
+
 def _is_setting(word: str) -> bool:
     """Whether a key is of a few by what it is the key of: `lang_key`, not `image_key`."""
     about = parts_of(_CACHED.sub("", word))
@@ -100,7 +146,13 @@ def _behind(facts: FileFacts, use: AttributeEffect) -> str:
 def _starts_as_dict(member: Member, name: str) -> bool:
     uses = member.file.uses_of(name, member)
     values = [use.value for _, use in uses if use.role == "bind"]
-    return bool(values) and all(value is not None and value.kind == "empty" for value in values)
+    return bool(values) and all(
+        value is not None and value.kind == "empty" and value.text not in _HAVE_PLACES
+        for value in values
+    )
+
+
+_HAVE_PLACES = ("list", "deque", "tuple")  # where an index is a place that is there already
 
 
 def _is_kept(member: Member, name: str) -> bool:

@@ -11,7 +11,8 @@ from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
-from leakcheck.static.facts.runs import is_made_once
+from leakcheck.static.facts.runs import is_made_again, is_made_once
+from leakcheck.static.facts.weight import holds_tensors, works_on_device
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
@@ -47,12 +48,18 @@ class MethodGivenToBase(Rule):
                     given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
                     member = module.member_of(call) if given else None
                     if any(_may_store(module, member, call, arg) for arg in given):
-                        once = member is not None and is_made_once(member)
+                        shown = member is None or _matters(member)
                         yield self.hit(
                             call,
                             "if the base class stores it, the object holds itself",
-                            confidence="low" if once else "medium",
+                            confidence="medium" if shown else "low",
                         )
+
+
+def _matters(member: Member) -> bool:
+    """Whether it is shown that such objects come and go, or that one holds what weighs."""
+    heavy = holds_tensors(member) or works_on_device(member)
+    return is_made_again(member) or (heavy and not is_made_once(member))
 
 
 def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:

@@ -1,6 +1,8 @@
 """Near misses are unmarked."""
 
 import sys
+import multiprocessing
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
@@ -179,3 +181,39 @@ class RemovedWithItsOwner:
 
     def finalize(self):
         self.done = True
+
+
+class ToldToStop:
+    def start(self):
+        self.event = multiprocessing.Event()
+        self.sender = multiprocessing.Process(target=self.run_sender, args=(self.event, 1))
+        self.sender.start()
+
+    def stop(self):
+        self.event.set()
+
+    def asked(self, event):
+        return event.is_set()
+
+    def run_sender(self, event, queue):
+        while True:
+            if self.asked(event):
+                break
+            time.sleep(0.1)
+
+
+class ToldLate:
+    def start(self):
+        self.event = multiprocessing.Event()
+        self.sender = multiprocessing.Process(  # leak: resource-left-by-owner
+            target=self.run_late, args=(self.event, 1)
+        )
+        self.sender.start()
+
+    def stop(self):
+        self.event.set()
+
+    def run_late(self, event, queue):
+        while not event.is_set():
+            queue.login()
+            time.sleep(15)

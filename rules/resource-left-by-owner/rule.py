@@ -37,6 +37,8 @@ class ResourceLeftByOwner(Rule):
                 closing = [name for name in ending if not _only_pauses(member, name, use)]
                 if not made or not (closing or made in api("writers")):
                     continue
+                if _is_told_to_stop(member, use):
+                    continue
                 if _forgotten(member, use.name, made):
                     told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
                     shown = closing or is_made_per_call(member)  # one writer a run is no leak
@@ -85,6 +87,43 @@ def _only_pauses(member: Member, name: str, use: AttributeEffect) -> bool:
         name == "finish" and use.guarded and not sets_up(member.file.facts, use.function)
     )
     return (bool(begins) and use.function not in begins) or made_when_needed
+
+
+def _is_told_to_stop(member: Member, use: AttributeEffect) -> bool:
+    """Whether its function is handed an event that a closing method sets, and soon asks it.
+
+    In each turn of its loop, itself or in a method, and no turn is known to wait over a second.
+    """
+    facts = member.file.facts
+    made = [c for c in facts.calls if c.bound == f"self.{use.name}" and c.function == use.function]
+    closing = {index for name, index in member.facts.methods.items() if name in api("teardowns")}
+    ended = {c.spelled.removesuffix(".set") for c in facts.calls_by_name.get("set", ())
+             if c.function in closing}  # fmt: skip
+    for call in made:
+        target, given = call.argument("target", 1), call.argument("args", 3)
+        if target is None or given is None or ended.isdisjoint(given.plain):
+            continue
+        name = target.text.rpartition(".")[2]
+        runs = [i for i, f in enumerate(facts.functions) if f.name == name and f.owner]
+        return bool(runs) and all(_soon_asks(facts, index) for index in runs)
+    return False
+
+
+def _soon_asks(facts: FileFacts, index: int) -> bool:
+    """Whether each turn of a function's loop asks an event, and waits for a second at most."""
+    turns = [call for call in facts.calls_in(index) if call.loops]
+    own = {c.method for c in turns if c.spelled == f"self.{c.method}"}
+    helpers = [i for i, f in enumerate(facts.functions) if f.name in own]
+    asking = [*turns, *(call for helper in helpers for call in facts.calls_in(helper))]
+    waits = [c.argument("timeout") for c in turns]
+    waits += [c.argument("", 0) for c in turns if c.method == "sleep"]
+    known = [wait for wait in waits if wait is not None]
+    brief = bool(known) and all(each.kind == "constant" and _is_brief(each.text) for each in known)
+    return brief and any(call.method == "is_set" for call in asking)
+
+
+def _is_brief(seconds: str) -> bool:
+    return seconds.replace(".", "", 1).isdecimal() and float(seconds) <= 1
 
 
 def _only_brackets(member: Member, closing: list[str], use: AttributeEffect) -> bool:

@@ -81,3 +81,10 @@ class OnTheHost(torch.nn.Module):
         self.word_embedding.to(host)  # a module moves itself
         embeddings = torch.cat(self.known)
         embeddings.to(host)  # leak: result-thrown-away
+
+
+def pack(target, labels, device):
+    target.to(device)  # a layer, as its hook says
+    if hasattr(target, "repack"):
+        target.repack()
+    labels.to(device)  # leak: result-thrown-away

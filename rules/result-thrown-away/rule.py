@@ -70,7 +70,7 @@ def _is_so_already(linked: Linked, call: Call) -> bool:
     name = call.receiver.text if call.receiver is not None else ""
     made = [each for each in linked.facts.calls_in(call.function) if each.bound == name]
     given = [[argument.value for argument in each.arguments] for each in made]
-    return len(wanted) == 1 and bool(given) and all(wanted[0] in values for values in given)
+    return bool(wanted and given) and all(each in values for values in given for each in wanted)
 
 
 def _is_tensor(linked: Linked, call: Call) -> bool:
@@ -88,6 +88,8 @@ def _is_tensor(linked: Linked, call: Call) -> bool:
         return False  # of modules, and of a tokenizer's batch, to() changes the very one
     if any(each.spelled == "isinstance" and _asks_kind(each, name) for each in beside):
         return False
+    if any(c.spelled == "hasattr" and c.argument("", 0) == Expr("name", name) for c in beside):
+        return False  # asked what it can do, it may be anything
     moved = any(method.name == call.method for method in linked.facts.functions)
     plain = name.rpartition(".")[2]
     return (

@@ -12,3 +12,15 @@ def update(model, gradients):
 def move(model, views):
     for parameter, view in zip(model.parameters(), views):
         parameter.place = view * 2  # without a graph, and one for each
+
+
+def hang(model, gradients):
+    gradients = [gradient.detach() for gradient in gradients]
+    for parameter, gradient in zip(model.parameters(), gradients):
+        parameter.sample = gradient  # without a graph
+
+
+def hang_with_graph(model, gradients):
+    gradients = [gradient * 2 for gradient in gradients]
+    for parameter, gradient in zip(model.parameters(), gradients):
+        parameter.doubled = gradient  # leak: tensor-hung-on-parameter

@@ -35,12 +35,27 @@ class TensorHungOnParameter(Rule):
             function = module.function_of(loop)
             if not names or not _over_parameters(module, loop, function):
                 continue
+            if _are_detached(module, loop, function):
+                continue  # no graph either
             for node in shape.own_nodes(loop.body):
                 attribute = _hung(node, names)
                 if attribute and shape.gradients_off(module, node):
                     continue  # no graph, and one tensor for each at most
                 if attribute and not _taken_off(module, attribute, node):
                     yield self.hit(node, f"`{attribute}` stays on the parameter, with its graph")
+
+
+def _are_detached(module: Module, loop: cst.For, function: cst.FunctionDef | None) -> bool:
+    """Whether a list that the loop goes over is `[g.detach() for g in grads]`."""
+    named = [n.value for n in walk(loop.iter) if isinstance(n, cst.Name)]
+    for node in shape.own_nodes(function) if function is not None else ():
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                value=cst.ListComp(elt=cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))),
+            ) if name in named:
+                return True
+    return False
 
 
 def _sets_attribute(loop: ast.For) -> bool:

@@ -198,3 +198,64 @@ class FullLoader:
 
     def stop(self):
         self.worker.join()
+
+
+class FlaggedFetcher:
+    def __init__(self, source):
+        self.source = iter(source)
+        self.found = queue.Queue(8)
+        self.worker = threading.Thread(target=self.fetch)
+
+    def fetch(self):
+        while not self.left:
+            self.found.put(next(self.source))
+
+    def close(self):
+        self.left = True
+
+
+class UnflaggedFetcher:
+    def __init__(self, source):
+        self.left = False
+        self.source = iter(source)
+        self.found = queue.Queue(8)
+        self.worker = threading.Thread(target=self.fetch)  # leak: thread-without-end
+
+    def fetch(self):
+        while not self.left:
+            self.found.put(next(self.source))
+
+    def close(self):
+        self.source = None
+
+
+class Served:
+    def serve(self):
+        async def begin():
+            asyncio.create_task(self.declare())
+            await self.answer()
+
+        asyncio.run(begin())
+
+    async def declare(self):
+        while True:
+            await asyncio.sleep(1)
+
+    def shutdown(self):
+        self.closed = True
+
+
+class Serving:
+    def serve(self):
+        async def begin():
+            asyncio.create_task(self.declare())  # leak: thread-without-end
+            await self.answer()
+
+        return begin
+
+    async def declare(self):
+        while True:
+            await asyncio.sleep(1)
+
+    def shutdown(self):
+        self.closed = True

@@ -35,6 +35,8 @@ class ThreadWithoutEnd(Rule):
             method = linked.facts.method_around(call.function)
             if method is None or not (method.owner or method.yields):
                 continue
+            if _ends_with_its_loop(linked.facts, call):
+                continue
             loop = _loop(linked, call, method)
             if loop is None:
                 continue
@@ -96,7 +98,37 @@ def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
     patient = all(len(call.arguments) == 1 for call in puts)
     asked = [call.spelled for call in calls]
     asked += [use.name for use in facts.uses if use.function == index]
-    return bool(puts) and limited and patient and not any(map(_STOPS.search, asked))
+    stopped = any(map(_STOPS.search, asked)) or _asks_a_flag(facts, index)
+    return bool(puts) and limited and patient and not stopped
+
+
+def _asks_a_flag(facts: FileFacts, index: int) -> bool:
+    """Whether a method asks something of self that a closing one sets to a constant."""
+    own = facts.functions[index].owner if index >= 0 else ""
+    asked = {use.name for use in facts.uses if use.function == index and use.role == "read"}
+    return any(
+        use.role == "bind" and use.value is not None and use.value.kind == "constant"
+        for name in asked
+        for use in facts.uses_by_name.get(name, ())
+        if use.function >= 0 and facts.functions[use.function].owner == own
+        if facts.functions[use.function].name in api("teardowns")
+    )
+
+
+def _ends_with_its_loop(facts: FileFacts, call: Call) -> bool:
+    """Whether the coroutine that begins a task is all that an event loop is run for.
+
+    `loop.run_until_complete(_run())`: once it returns, nothing runs the tasks that are left.
+    """
+    function = facts.function(call.function) if call.method in _TASKS else None
+    if function is None or function.around < 0 or function.endless:
+        return False
+    return any(
+        given.value.kind == "call" and given.value.text.rpartition(".")[2] == function.name
+        for run in facts.calls_in(function.around)
+        if run.method == "run_until_complete" or run.qualified == "asyncio.run"
+        for given in run.arguments
+    )
 
 
 def _is_drained(facts: FileFacts, method: FunctionFacts) -> bool:

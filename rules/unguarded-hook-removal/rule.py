@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.runs import fails_the_program
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks, lifetime
 from leakcheck.static.rule import Hit, Rule
@@ -38,8 +39,18 @@ class UnguardedHookRemoval(Rule):
             if any(_is_after_any_error(module, n) for n in removed):
                 continue
             if _work_between(module, nodes, added[-1], removed[0]):
+                told = "an exception before the removal leaves the hook there"
+                ends = _ends_with_it(module, function)
                 for node in added:
-                    yield self.hit(node, "an exception before the removal leaves the hook there")
+                    yield self.hit(node, told, confidence="low" if ends else "high")
+
+
+def _ends_with_it(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether nothing catches the exception, of what only a script calls: the hook goes as well."""
+    line = module.location(function).line
+    functions = enumerate(module.facts.facts.functions)
+    found = (i for i, f in functions if f.name == function.name.value and f.at.line == line)
+    return any(fails_the_program(module.facts, index) for index in found)
 
 
 def _is_after_any_error(module: Module, removal: cst.CSTNode) -> bool:

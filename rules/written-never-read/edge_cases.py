@@ -154,3 +154,14 @@ class Deviations:
             largest = max(largest, value)
         self.deviations.append(largest)
         self.rows.append(rows)  # leak: written-never-read
+
+
+class Workers:
+    def __init__(self, make, number):
+        self.queues = []
+        self.number = number
+        for _ in range(number):
+            self.queues.append(make())
+
+    def submit(self, turn, task):
+        self.queues[turn % self.number].put(task)  # who made the queue reads it

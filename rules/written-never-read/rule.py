@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.link import Member, is_test, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.nodes import dotted
@@ -36,6 +37,7 @@ class WrittenNeverRead(Rule):
                 if _starts_empty(member, name) and _never_read(member, name):
                     told = f"`self.{name}` is filled and never read"
                     brief = is_made_per_call(member) or _is_arithmetic(module, first)
+                    brief = brief or _is_of_a_few(facts, first)
                     yield self.hit(first.at, told, confidence="low" if brief else "medium")
 
 
@@ -92,6 +94,21 @@ def _is_arithmetic(module: Module, first: AttributeEffect) -> bool:
     return bool(made) and all(map(_calculates, made))
 
 
+def _is_of_a_few(facts: FileFacts, first: AttributeEffect) -> bool:
+    """Whether an entry's key is a plain name that nothing shows to be one of many.
+
+    It is handed in, or of a loop: `self.shapes[name] = tensor.shape`, of which a model has a few.
+    """
+    key = first.key
+    if first.role != "slot" or key is None or key.kind != "name" or "." in key.text:
+        return False
+    made = any(
+        (b.name, b.function) == (key.text, first.function) and b.value != Expr("other")
+        for b in facts.bindings  # a loop binds its target to something, of which nothing is known
+    )
+    return not made and not one_of_many(key)
+
+
 def _calculates(value: ast.expr) -> bool:
     match value:
         case ast.IfExp(body=body, orelse=orelse):
@@ -122,4 +139,8 @@ def _keeps_alive(use: AttributeEffect) -> bool:
 
 
 def _only_writes(use: AttributeEffect) -> bool:
-    return use.role in ("bind", "add", "slot") and use.how != "setdefault"
+    return use.role in ("bind", "add", "slot") and use.how not in _ANSWERS
+
+
+# what gives back an entry, or hands to a queue, which is in somebody else's hands as well
+_ANSWERS = ("setdefault", "put", "put_nowait")

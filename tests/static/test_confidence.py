@@ -62,6 +62,180 @@ TWINS = {
         ONE_FOR_A_TRAINER,
         ONE_FOR_A_TRAINER.replace("backward", "item"),
     ),
+    "state by length": Twins(
+        "LK315",
+        """
+    class Transformer:
+        def __init__(self):
+            self.masks = {}
+        def forward(self, x):
+            LINE
+            self.masks[seq] = self.mask(x)
+""",
+        "seq, _ = x.shape[:2]",
+        "seq = x.name",
+    ),
+    "state for each of what is kept": Twins(
+        "LK315",
+        """
+    class Watch:
+        def __init__(self):
+            self.jobs = {}
+            self.stats = {}
+        def add_job(self, job_id, process):
+            self.jobs[job_id] = process
+        def look(self):
+            for job_id, process in self.jobs.items():
+                self.stats[job_id] = Stats(process)
+        def end(self, job_id):
+            LINE
+""",
+        "pass",
+        "self.jobs.pop(job_id)",
+    ),
+    "shapes by name": Twins(
+        "LK312",
+        """
+    class Compressor:
+        def __init__(self):
+            self.shapes = {}
+        def compress(self, tensor, name, request_id):
+            self.shapes[LINE] = tensor.shape
+""",
+        "name",
+        "request_id",
+    ),
+    "a pass that a method returns and nobody asks for": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.backbone = torch.nn.Linear(size, size)
+        def features(self, image):
+            return self.backbone(image).detach()
+
+    def run(model, images):
+        return [model.LINE(image) for image in images]
+""",
+        "backbone",
+        "features",
+    ),
+    "a pass that may give a derivative": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Field(torch.nn.Module):
+        def forward(self, x):
+            energy = self.energy(x)
+            return energy, LINE
+
+    class Calculator:
+        def __init__(self, model):
+            self.model = model
+            self.model.eval()
+        def calculate(self, batches):
+            for x in batches:
+                energy, forces = self.model(x)
+                print(energy.item(), forces.tolist())
+""",
+        "torch.autograd.grad(energy.sum(), x)[0]",
+        "-x",
+    ),
+    "hooks of a function whose error ends the script": Twins(
+        "LK207",
+        """
+    def measure(model, x):
+        handle = model.register_forward_hook(print)
+        model(x)
+        handle.remove()
+
+    def main(model, inputs):
+        for x in inputs:
+            LINE
+
+    if __name__ == "__main__":
+        main(*load())
+""",
+        "measure(model, x)",
+        "try: measure(model, x)\n            except ValueError: pass",
+    ),
+    "a data module": Twins(
+        "LK204",
+        """
+    import torch
+    from functools import partial
+    from pytorch_lightning import LightningDataModule
+
+    class Data(LightningDataModule):
+        def __init__(self, data):
+            self.train_dataloader = partial(self.load, data)
+            self.table = torch.zeros(2)
+        def load(self, data): ...
+
+    def run(folds):
+        LINE
+            data = Data(fold)
+            fit(data)
+""",
+        "if fold := folds:",
+        "for fold in folds:",
+    ),
+    "a part of the module whose forward it keeps": Twins(
+        "LK204",
+        """
+    import torch
+
+    class Search(torch.nn.Module):
+        def __init__(self, whole, part):
+            super().__init__()
+            LINE
+            self.part = part
+            self.modes = {}
+            self.restore = lambda: restore(whole, self.modes)
+""",
+        "self.ask = whole.forward",
+        "self.ask = whole",
+    ),
+    "methods given to a base by what holds little": Twins(
+        "LK209",
+        """
+    import torch
+    from pkg import Mapper
+
+    class Pipe(Mapper):
+        def __init__(self, pipe, sampler):
+            super().__init__(pipe, self.sample)
+            self.sampler = sampler
+        def sample(self, batch):
+            LINE
+            return self.sampler(batch)
+""",
+        "pass",
+        "torch.cuda.current_stream().synchronize()",
+    ),
+    "hooks of an object that a script makes once": Twins(
+        "LK201",
+        """
+    class Profiler:
+        def __init__(self, model):
+            self.seen = 0
+            model.register_forward_hook(self.count)
+        def count(self, module, inputs, output): ...
+
+    def main(models):
+        LINE
+            Profiler(model)
+
+    if __name__ == "__main__":
+        main(load())
+""",
+        "if model := models:",
+        "for model in models:",
+    ),
     "hooks on a foreign module": Twins(
         "LK201",
         """
@@ -265,6 +439,9 @@ TWINS = {
             return cut(image, self.size)
         def indexes(self, grid):
             return self(grid).argmax().tolist()
+
+    def run(model, grids):
+        return [model.indexes(grid) for grid in grids]
 """,
         "2 * size",
         "torch.nn.Linear(size, size)",
@@ -552,6 +729,9 @@ TWINS = {
             self.backbone = torch.nn.Linear(size, size)
         def look(self, image, size):
             return self.backbone(LINE).detach().numpy()
+
+    def run(model, images):
+        return [model.look(image, 2) for image in images]
 """,
         "torch.zeros(1, size)",
         "image",

@@ -501,7 +501,9 @@ class _Walk:
                 return _named(dotted(node))
             case ast.Constant(value=value):
                 return _constant(repr(value))
-            case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Tuple(elts=[]):
+            case ast.List(elts=[]):
+                return Expr("empty", "list")
+            case ast.Dict(keys=[]) | ast.Tuple(elts=[]):
                 return Expr("empty")
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 if makes_empty(node, name):

@@ -82,6 +82,8 @@ def is_forward(file: Linked, call: Call) -> bool:
     if call.spelled == "self" and not _can_be_called(file, call):
         return False
     head, _, name = call.spelled.rpartition(".")
+    if head and head != "self" and not call.arguments and call.fate == "chained":
+        return False  # `dropdown.model().item(2)` asks for a part, and for no output
     if head and head != "self":  # a method of the project's, `graph.add_layer`, is no model
         if not name.startswith("forward"):
             return next(file.definers(name), None) is None

@@ -18,6 +18,22 @@ def runs_in_set_up(file: Linked, index: int) -> bool:
     return bool(calls) and len(within) == len(calls) and all(within)
 
 
+def fails_the_program(file: Linked, index: int, depth: int = 0) -> bool:
+    """Tell whether an error in a function ends the process: only a script's own code leads to it.
+
+    Every call in the project stands in no `try`, in a script or in such a function.
+    """
+    function = file.facts.functions[index]
+    if function.owner or depth == _DEEPEST_MAKER:
+        return False
+    calls = [(f, c) for f, c in _calls(file, function) if c.function != index or f != file.facts]
+    return bool(calls) and all(
+        call.handled == ""
+        and (call.function == MODULE or fails_the_program(file.of(facts), call.function, depth + 1))
+        for facts, call in calls
+    )
+
+
 def _calls(file: Linked, function: FunctionFacts) -> list[tuple[FileFacts, Call]]:
     """Return the project's calls of a function; none if it is handed on, to be called by others."""
     handed = (function.name, f"self.{function.name}")
@@ -97,6 +113,9 @@ def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> boo
         wanted = list(file.calls_of(function.name))
         return bool(wanted) and all(_is_for_a_run(file, *each, depth + 1) for each in wanted)
     owner = file.of(facts).class_around(call)
+    if owner is None and function.around < 0 and facts is file.facts:  # its own file's `main()`
+        wanted = list(file.calls_of(function.name))
+        return bool(wanted) and all(_is_for_a_run(file, *each, depth + 1) for each in wanted)
     if owner is None or not (call.bound.startswith("self.") or sets_up(facts, call.function)):
         return False
     return _trains(owner) or is_made_once(owner, depth + 1)

@@ -31,13 +31,36 @@ def holds_tensors(member: Member) -> bool:
     return file.is_module(member) or any(map(_keeps_some, file.lineage(member)))
 
 
+def works_on_device(member: Member) -> bool:
+    """Tell whether a class, or a base of it, works on a CUDA device, or is torch's by a base.
+
+    A data pipe of torch's is none: what passes through it is handed on.
+    """
+    calls = (
+        call
+        for kin in member.file.lineage(member)
+        for index, _ in kin.methods()
+        for call in kin.file.facts.calls_in(index)
+    )
+    if any(c.qualified.startswith("torch.cuda.") or c.method in ("cpu", "cuda") for c in calls):
+        return True
+    bases = member.file.foreign_bases(member)
+    return any(b.startswith("torch.") and not b.startswith("torch.utils.data") for b in bases)
+
+
 def _keeps_some(member: Member) -> bool:
     facts = member.file.facts
     methods = frozenset(index for index, _ in member.methods())
     asked = (call for name in _ASKED for call in facts.calls_by_name.get(name, ()))
     if any(call.spelled.startswith("self.") and call.function in methods for call in asked):
         return True
-    return any(map(_is_heavy, member.binds()))
+    if any(map(_is_heavy, member.binds())):
+        return True
+    unpacked = (c for c in facts.calls if c.unpacked and c.function in methods)
+    return any(
+        _MADE.match(call.qualified) and any(name.startswith("self.") for name in call.unpacked)
+        for call in unpacked
+    )
 
 
 def _is_heavy(use: AttributeEffect) -> bool:
