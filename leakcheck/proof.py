@@ -43,8 +43,10 @@ def _findings(paths: Sequence[Path]) -> tuple[Finding, ...]:
     if not paths:
         return ()
     from leakcheck.static.check import check_paths
+    from leakcheck.static.checker import Settings
 
-    return check_paths(paths).findings
+    # that it matters, the run has shown
+    return check_paths(paths, Settings(doubtful=True)).findings
 
 
 def confirm(

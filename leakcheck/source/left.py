@@ -53,6 +53,8 @@ def lengthens(statement: ast.stmt, program: ProgramTexts, file: File) -> bool:
     target, value = statement.targets[0], statement.value
     if not isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
+    if isinstance(value, COMPREHENSIONS):
+        return False  # one for each of what was
     return not _is_same(value, target) and left_of(value, target, program, file) == "all"
 
 

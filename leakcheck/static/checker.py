@@ -23,7 +23,10 @@ from leakcheck.static.workspace import Workspace, digest_of
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a check is told; patterns for files are as in .gitignore, relative to `root`."""
+    """What a check is told; patterns for files are as in .gitignore, relative to `root`.
+
+    `doubtful`: findings of low confidence are told whatever was selected.
+    """
 
     root: Path = Path()
     layers: tuple[Layer, ...] = ()
@@ -31,6 +34,7 @@ class Settings:
     rule_sets: tuple[Path, ...] = ()
     cache_dir: Path | None = None
     jobs: int = 1
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Checker:
 
     def __init__(self, settings: Settings) -> None:
         """Load the rules; RuleError or UsageError when they are not what the settings say."""
+        self._doubtful = settings.doubtful
         self._rule_sets = (builtin_rule_set(), *settings.rule_sets)
         self.rules = all_rules(settings.rule_sets)
         self.slugs = names_of(self.rules)
@@ -110,7 +115,8 @@ class Checker:
 
     def _is_told(self, finding: Finding) -> bool:
         """Whether it is known to matter, or somebody wants to hear of whatever its rule finds."""
-        return finding.confidence != "low" or finding.rule in self._asked
+        wanted = self._doubtful or finding.rule in self._asked
+        return finding.confidence != "low" or wanted
 
     def fix(self, path: Path, *, unsafe: bool) -> Rewritten | None:
         """Fix what can be fixed, each fix proved; None when nothing can."""
@@ -155,7 +161,7 @@ class Checker:
 
     @cached_property
     def _digest(self) -> str:
-        asked = (f"all of {slug}" for slug in self._asked)
+        asked = (f"all of {slug}" for slug in (self.chosen if self._doubtful else self._asked))
         return rules_digest({*self.chosen, *asked}, self._rule_sets)
 
     def _acceptable(self, text: str, path: Path) -> tuple[Finding, ...]:

@@ -51,6 +51,7 @@ def test_a_line_that_joins_more_to_what_there_is(line, joins):
         ("self.kept = self.kept + [x]", True),
         ("kept = (kept + [x])[-8:]", False),
         ("kept = [x]", False),
+        ("state = {key: mean(key) for key in state}", False),
         ("kept = [each for each in kept if each.new]", False),
     ],
 )
