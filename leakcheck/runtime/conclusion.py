@@ -23,7 +23,6 @@ from leakcheck.runtime.judgement.judge import (
     read_known,
 )
 from leakcheck.runtime.readings import by_shape, shared_memory
-from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.children import CHILDREN
 from leakcheck.runtime.readings.copies import Copied
 from leakcheck.runtime.readings.limits import host_room_bytes, shapes_kept
@@ -324,7 +323,7 @@ def _trends(course: Course, others: list[Reading], reason: Reason | None) -> tup
     for source in reversed(watch.sources):
         for resource in source.resources:
             reading = growing.get(resource) or read_known(source, resource)
-            if reading is None or resource == GARBAGE or _is_no_trend(resource):
+            if reading is None or resource == GARBAGE or by_shape.has_no_trend(resource):
                 continue
             in_doubt = resource in doubted or (bool(doubted) and _may_follow(course, reading))
             verdict: Verdict = "unclear" if in_doubt else "steady"
@@ -333,10 +332,6 @@ def _trends(course: Course, others: list[Reading], reason: Reason | None) -> tup
             room_bytes = _room_bytes(course, resource) if verdict == "growing" else None
             trends.append(as_trend(reading, verdict, seconds_per_step, room_bytes))
     return tuple(trends)
-
-
-def _is_no_trend(resource: str) -> bool:
-    return is_category(resource) or by_shape.is_by_shape(resource)
 
 
 def _doubted_by(course: Course, reason: Reason | None) -> set[str]:

@@ -26,8 +26,7 @@ from leakcheck.runtime.judgement.judge import (
     read,
     suspicious,
 )
-from leakcheck.runtime.readings.by_shape import is_by_shape
-from leakcheck.runtime.readings.categories import is_category
+from leakcheck.runtime.readings.by_shape import has_no_trend
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.recording import Recording
 
@@ -102,8 +101,7 @@ def judged(recording: Recording) -> Report:
     seconds_per_step = series.seconds_per_step()
     trends = []
     for resource in series.resources:
-        told = is_category(resource) or is_by_shape(resource)
-        reading = None if told else read(series, resource)
+        reading = None if has_no_trend(resource) else read(series, resource)
         if reading is not None:
             verdict: Verdict = "growing" if resource in growing else "steady"
             trends.append(as_trend(reading, verdict, seconds_per_step, None))

@@ -22,7 +22,6 @@ Then = Literal["growing", "steady", "unclear", "look again"]
 # what is cut back now and then may hold somewhat more than its limit; a quarter more it does not
 PASSED = 1.25
 FEWEST_RUNS = 2  # of what takes away, after which growth that goes on is not held by it
-FEWEST_TRIES = 10  # of what takes what is there, for it to run at each step
 FILLS_WITHIN = 1.5  # times the steps that it seemed to need, as steps add by turns
 LEAST_PER_STEP = 1e-6  # elements that it gains: of less nobody sees the end
 LIMIT_STEPS = 1000  # for a limit that cannot be read, at first; then twice as long
@@ -260,9 +259,10 @@ def _took_nothing(case: Case) -> bool:
 
     `jobs.pop(step - 100, None)` takes nothing at first; a key that is never there, never.
     """
-    runs = [use for use in case.relief if use.ran >= FEWEST_TRIES and not use.sure]
-    each = [use for use in runs if use.role == "take" and use.reach == "each step"]
-    return bool(each) and len(each) == len(case.relief) and case.course == "rises"
+    added = max((use.ran for use in case.adds), default=0)
+    as_often = added > 0 and all(use.ran >= added and not use.sure for use in case.relief)
+    takes = all(use.role == "take" and use.reach == "each step" for use in case.relief)
+    return bool(case.relief) and as_often and takes and case.course == "rises"
 
 
 def _relieving(case: Case) -> Use | None:

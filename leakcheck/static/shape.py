@@ -177,6 +177,18 @@ def method_of(module: Module, node: cst.CSTNode) -> cst.FunctionDef | None:
     return None
 
 
+def is_put_back(module: Module, slot: cst.BaseExpression) -> bool:
+    """Tell whether a block begins with a store and puts something else there as it ends."""
+    function, owner = method_of(module, slot), module.class_of(slot)
+    if function is None or owner is None or function.name.value != "__enter__":
+        return False
+    ending = module.methods(owner).get("__exit__")
+    return ending is not None and any(
+        isinstance(node, cst.Assign) and any(t.target.deep_equals(slot) for t in node.targets)
+        for node in walk(ending.body)
+    )
+
+
 def has_base(module: Module, node: cst.ClassDef | None, group: str) -> bool:
     """Tell whether a class has a base of an api group, or one that is named like it."""
     if node is None:

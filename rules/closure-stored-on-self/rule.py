@@ -51,7 +51,9 @@ class ClosureStoredOnSelf(Rule):
         for assign in module.nodes(cst.Assign):
             targets = [t.target for t in assign.targets]
             if any(
-                _own_attribute(target) for target in targets if not _is_put_back(module, target)
+                _own_attribute(target)
+                for target in targets
+                if not shape.is_put_back(module, target)
             ):
                 yield from self._judge(module, assign.value)
         for call in module.calls:
@@ -88,18 +90,6 @@ def _changes_little(module: Module, value: cst.BaseExpression) -> bool:
         and use.value.text.endswith(".forward")
         and use.value.text.removesuffix(".forward") in functions[use.function].parameters[1:]
         for use in member.binds()
-    )
-
-
-def _is_put_back(module: Module, target: cst.BaseExpression) -> bool:
-    """Whether a block begins with it and puts something else there as it ends."""
-    function, owner = shape.method_of(module, target), module.class_of(target)
-    if function is None or owner is None or function.name.value != "__enter__":
-        return False
-    ending = module.methods(owner).get("__exit__")
-    return ending is not None and any(
-        isinstance(node, cst.Assign) and any(t.target.deep_equals(target) for t in node.targets)
-        for node in walk(ending.body)
     )
 
 

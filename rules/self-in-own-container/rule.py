@@ -56,7 +56,7 @@ class SelfInOwnContainer(Rule):
             for target in assign.targets:
                 slot = isinstance(target.target, cst.Subscript) and _on_self(target.target)
                 slot = slot and not _is_weak(module, target.target)
-                slot = slot and not _is_undone(module, target.target)
+                slot = slot and not shape.is_put_back(module, target.target)
                 kept = _on_self(target.target) and _are_own_modules(assign.value)
                 if (slot and _holds_self(assign.value)) or kept:
                     yield from self._hit(module, assign)
@@ -79,19 +79,6 @@ def _is_weak(module: Module, holder: cst.BaseExpression) -> bool:
         and module.qualified(each.value.func).startswith("weakref.")
         and any(dotted(t.target).removeprefix("self.") == name for t in each.targets)
         for each in module.nodes(cst.Assign)
-    )
-
-
-def _is_undone(module: Module, slot: cst.BaseExpression) -> bool:
-    """Whether a block begins with it and puts something else there as it ends."""
-    function = shape.method_of(module, slot)
-    owner = module.class_of(slot)
-    if function is None or owner is None or function.name.value != "__enter__":
-        return False
-    ending = module.methods(owner).get("__exit__")
-    return ending is not None and any(
-        isinstance(node, cst.Assign) and any(t.target.deep_equals(slot) for t in node.targets)
-        for node in walk(ending.body)
     )
 
 

@@ -127,7 +127,7 @@ ROWS = {
         ),
     ),
     "took-nothing-yet": (
-        Case((ADD, use("take", ran=20)), course="rises"),
+        Case((replace(ADD, ran=20), use("take", ran=20)), course="rises"),
         (
             "emptied",
             1000,

@@ -248,7 +248,8 @@ def _telling(seen: dict[int, Any], holds: dict[int, int], target: Any) -> Any:
     functions = (thing for thing in seen.values() if type(thing) is FunctionType)
     own = (each for each in functions if frames.is_own(each.__code__.co_filename))
     objects_of_own = (each for each in seen.values() if _is_of_own_class(each))
-    return next(iter((*own, *objects_of_own)), target)
+    function = next(own, None)
+    return function if function is not None else next(objects_of_own, target)
 
 
 def _is_of_own_class(thing: Any) -> bool:

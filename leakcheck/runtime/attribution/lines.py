@@ -92,17 +92,13 @@ class LineTracer:
     @property
     def stacks(self) -> Stacks:
         """The calls that led to each line that added to a container, by path as reports show it."""
-        shown = {each: frames.shown(each.path) for each in {*self._stacks, *self._calling()}}
         return {
-            (shown[site], site.line): tuple(
-                (shown[caller], caller.line, called.function)
+            (frames.shown(site.path), site.line): tuple(
+                (frames.shown(caller.path), caller.line, called.function)
                 for called, caller in pairwise((site, *callers))
             )
             for site, callers in self._stacks.items()
         }
-
-    def _calling(self) -> Iterator[Site]:
-        return (caller for callers in self._stacks.values() for caller in callers)
 
     @property
     def called(self) -> Set[CodeType]:

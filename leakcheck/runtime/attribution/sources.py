@@ -10,7 +10,7 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -31,7 +31,7 @@ from leakcheck.runtime.introspection.kinds import (
 from leakcheck.source.calls import NO_STACKS, Stacks
 from leakcheck.source.left import joins_more, lengthens
 from leakcheck.source.places import Held
-from leakcheck.source.tree import FUNCTIONS, Function, ProgramTexts, pairs_of
+from leakcheck.source.tree import FUNCTIONS, File, Function, ProgramTexts, pairs_of
 from leakcheck.source.tree import name_of as name_in
 from leakcheck.source.uses import Use, uses_of, with_numbers
 from leakcheck.source.words import words
@@ -120,17 +120,19 @@ class Sources:
 
     def joins_more(self, path: str, line: int) -> bool:
         """Say whether a line joins more to what there is: a tensor that is longer keeps the old."""
-        program = self._with(self._unknown([path]))
-        file = program.file(path)
-        node = file.innermost_at(line)
-        return node is not None and joins_more(file.statement(node), program, file)
+        return self._is(joins_more, path, line)
 
     def lengthens(self, path: str, line: int) -> bool:
         """Say whether a line makes a container anew that has all of what was, and more."""
+        return self._is(lengthens, path, line)
+
+    def _is(
+        self, asked: Callable[[ast.stmt, ProgramTexts, File], bool], path: str, line: int
+    ) -> bool:
         program = self._with(self._unknown([path]))
         file = program.file(path)
         node = file.innermost_at(line)
-        return node is not None and lengthens(file.statement(node), program, file)
+        return node is not None and asked(file.statement(node), program, file)
 
     def registering(
         self, hook: str, paths: Iterable[str], kinds: Iterable[str] = ()

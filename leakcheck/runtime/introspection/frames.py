@@ -33,6 +33,7 @@ from leakcheck.runtime.introspection.local_names import locals_of
 
 _PACKAGE = str(Path(__file__).parents[2])
 _STDLIB = tuple({os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")})
+_IN_PYTHON = tuple(each + os.sep for each in _STDLIB)
 _INSTALLED = re.compile(r"[\\/](site-packages|dist-packages)[\\/]")
 _TYPED = ("<stdin>", "<ipython", "<cell")
 SUSPENDABLE = (GeneratorType, CoroutineType, AsyncGeneratorType)
@@ -67,14 +68,13 @@ def is_own(path: str) -> bool:
     if _INSTALLED.search(path):
         return False
     real = os.path.realpath(path)
-    theirs = real.startswith((_PACKAGE + os.sep, *(each + os.sep for each in _STDLIB)))
+    theirs = real.startswith((_PACKAGE + os.sep, *_IN_PYTHON))
     return not theirs and not any(_is_installed(real, str(entry)) for entry in sys.path)
 
 
 def is_of_python(path: str) -> bool:
     """Say whether a file is of the standard library."""
-    in_python = os.path.realpath(path).startswith(tuple(each + os.sep for each in _STDLIB))
-    return in_python and not _INSTALLED.search(path)
+    return os.path.realpath(path).startswith(_IN_PYTHON) and not _INSTALLED.search(path)
 
 
 def _is_installed(path: str, entry: str) -> bool:

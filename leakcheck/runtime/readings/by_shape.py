@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from leakcheck.model import Notice, Reason
+from leakcheck.runtime.readings.categories import is_category
 from leakcheck.runtime.readings.compiled import USUAL_LIMIT, graphs_made
 from leakcheck.runtime.readings.series import Series
 
@@ -19,6 +20,11 @@ WORTH_A_WORD = USUAL_LIMIT + 1  # made after the warm-up: more than one function
 def is_by_shape(resource: str) -> bool:
     """Say whether a resource is such a count."""
     return resource == GRAPHS or resource.endswith(PLANS)
+
+
+def has_no_trend(resource: str) -> bool:
+    """Say whether a resource is told in another way than by its rate: such a count, a category."""
+    return is_category(resource) or is_by_shape(resource)
 
 
 def read() -> dict[str, int]:

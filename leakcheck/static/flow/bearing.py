@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.source.words import words
 from leakcheck.static import syntax
 from leakcheck.static.flow.judging import is_data_loop
 from leakcheck.static.torch_api import framework
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from leakcheck.static.flow.records import GrowingPlace
     from leakcheck.static.flow.walk import Flow
     from leakcheck.static.module import LoopNode, Module
-
-_TAKES_FIRST = frozenset({"pop", "popleft"})
 
 
 def becomes_much(flow: Flow, growth: GrowingPlace) -> bool:
@@ -75,7 +74,7 @@ def _is_queue(flow: Flow, growth: GrowingPlace) -> bool:
     return any(
         isinstance(node, cst.Call)
         and isinstance(node.func, cst.Attribute)
-        and node.func.attr.value in _TAKES_FIRST
+        and node.func.attr.value in words("methods", "take")
         and flow.code(node.func.value).partition("[")[0] == place
         for node in syntax.walk(flow.scope.body)
     )
