@@ -213,6 +213,14 @@ class Prospects:
         return codes == {"took-nothing-yet"}
 
     @property
+    def is_unread(self) -> bool:
+        """Whether all is a leak, and nothing reads it but the loop that adds: no data for later."""
+        uses = [use for one in self.each for use in one.case.uses]
+        reads = [use for use in uses if use.role == "read"]
+        later = any(use.after or (use.reach == "elsewhere" and not use.ran) for use in reads)
+        return bool(uses) and all(one.outlook.kind == "leak" for one in self.each) and not later
+
+    @property
     def in_vain(self) -> tuple[Holder, ...]:
         """Who holds what something took away from again and again, while it grew all the same."""
         return tuple(one.suspect.holder for one in self.each if one.in_vain)

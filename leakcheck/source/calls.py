@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 from typing import Literal
 
 from leakcheck.source.conditions import names_of_errors
+from leakcheck.source.endings import ends_by_itself
 from leakcheck.source.owners import Makers, is_another, kinds_of
 from leakcheck.source.tree import (
     COMPREHENSIONS,
@@ -183,28 +184,28 @@ class Calls:
         return self._of_function(file, function, depth)
 
     def come_to_an_end(self) -> bool:
-        """Say whether each loop around a line that adds goes over something, and not for ever."""
-        running = [loop for loops in self._running.values() for loop in loops]
+        """Say whether each loop around a line that adds ends by itself."""
+        running = [each for loops in self._running.values() for each in loops]
         loops = self._adding or running
-        return bool(loops) and not any(map(_is_endless, loops))
+        return bool(loops) and all(ends_by_itself(file, loop) for file, loop in loops)
 
     @cached_property
-    def _adding(self) -> list[Loop]:
+    def _adding(self) -> list[tuple[File, Loop]]:
         """The loops around the lines that add, and around calls that lead there."""
         adding = ((self._program.file(path), lines) for path, lines in self._adds.items())
-        return [loop for file, lines in adding for loop in self._loops_of(file, lines)]
+        return [(file, loop) for file, lines in adding for loop in self._loops_of(file, lines)]
 
     @cached_property
-    def _running(self) -> dict[Function | None, list[Loop]]:
+    def _running(self) -> dict[Function | None, list[tuple[File, Loop]]]:
         """The loops that ran while it grew, by their function: who calls a hook is not seen."""
-        found: dict[Function | None, list[Loop]] = {}
+        found: dict[Function | None, list[tuple[File, Loop]]] = {}
         for path in {path for path, _ in self._visits}:
             file = self._program.file(path)
             loops = [node for node in ast.walk(file.tree) if isinstance(node, LOOPS)]
             for loop in loops:
                 inside = range(loop.body[0].lineno, (loop.end_lineno or loop.lineno) + 1)
                 if any(self._visits.get((path, line), 0) > 1 for line in inside):
-                    found.setdefault(file.function(loop), []).append(loop)
+                    found.setdefault(file.function(loop), []).append((file, loop))
         return found
 
     def is_after(self, file: File, node: ast.AST, depth: int = 0) -> bool:
@@ -291,7 +292,7 @@ class Calls:
         here = self._lines_in(file, function)
         loops = self._loops_of(file, here)
         if not loops and (self._handed_on or not self._adding):
-            loops = [each for each in self._running.get(function, ()) if each in file.above]
+            loops = [each for at, each in self._running.get(function, ()) if at is file]
         around = (file.innermost_at(at) for at in here if (file.path, at) in self._around_loop)
         ends = [getattr(each, "end_lineno", None) for each in (*loops, *around)]
         return max((end for end in ends if end is not None), default=None)
@@ -451,14 +452,6 @@ def _is_property(function: Function | None) -> bool:
 def _is_called(file: File, name: ast.expr) -> bool:
     call = file.above[name]
     return isinstance(call, ast.Call) and call.func is name
-
-
-def _is_endless(loop: Loop) -> bool:
-    """Say whether a loop has no end of its own: `while True`, `for step in itertools.count()`."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return True
-    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
-    return called is not None and name_of(called) in words("functions", "endless")
 
 
 def _in_loop(loop: Loop, here: set[int]) -> Reach:

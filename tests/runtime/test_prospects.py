@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from leakcheck.model import Holder, Place, Reason, Suspect
@@ -51,6 +53,25 @@ def test_what_is_gathered_explains_a_heap_that_grows_little_faster(heap_per_step
         "global `states` gathered 97.7 KiB in 1,000 steps, and `plot(states)` (serve.py:30) uses "
         "it after the loop: no leak"
     ]
+
+
+READS = Use("read", NONE, "each step", "serve.py", 10, "states[key]", ran=40)
+
+
+@pytest.mark.parametrize(
+    ("uses", "unread"),
+    [
+        ((ADDS,), True),
+        ((ADDS, READS), True),
+        ((ADDS, replace(READS, reach="elsewhere")), True),
+        ((ADDS, replace(READS, reach="elsewhere", ran=0)), False),
+        ((ADDS, LATER), False),
+        ((ADDS, CLEARS), False),
+        ((), False),
+    ],
+)
+def test_what_only_the_loop_that_adds_reads_is_no_data_for_later(uses, unread):
+    assert prospects({LIST: uses}).is_unread is unread
 
 
 def test_what_took_in_vain_is_told_from_what_nothing_takes_from():

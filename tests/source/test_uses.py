@@ -145,6 +145,20 @@ GATHERED = {
     "while True:\n    kept.append(x)\ntorch.cat(kept)": False,
     "for x in itertools.count():\n    kept.append(x)\ntorch.cat(kept)": False,
 }
+COUNTED = {  # where `n` is counted up
+    "while n < 9:": "",
+    "while not n >= most and go_on():": "",
+    "while True:": "if n >= most: break",
+    "while more():": "if done() or n == most: break",
+    "for i in itertools.count():": "if i > most: break",
+}
+NOT_COUNTED = {
+    "while n > 9:": "",
+    "while n < 9 or go_on():": "",
+    "while x < 9:": "",
+    "while True:": "if n >= most: report()",
+    "while more():": "if done() and n == most: break",
+}
 
 
 def uses_where_it_appends(text: str) -> tuple[Use, ...]:
@@ -157,6 +171,20 @@ def uses_where_it_appends(text: str) -> tuple[Use, ...]:
 @pytest.mark.parametrize(("text", "gathers"), GATHERED.items())
 def test_what_is_joined_once_after_a_loop_that_ends_was_gathered(text, gathers):
     assert any(use.gathers for use in uses_where_it_appends(text)) == gathers
+
+
+@pytest.mark.parametrize(
+    ("loop", "leaves", "ends"),
+    [
+        *((loop, leaves, True) for loop, leaves in COUNTED.items()),
+        *((loop, leaves, False) for loop, leaves in NOT_COUNTED.items()),
+    ],
+)
+def test_a_loop_that_counts_up_to_a_number_ends(loop, leaves, ends):
+    body = f"    kept.append(x)\n    n += 1\n    {leaves or 'pass'}"
+    found = uses_where_it_appends(f"n = 0\n{loop}\n{body}\ntorch.cat(kept)")
+
+    assert any(use.gathers for use in found) == ends
 
 
 LOOP = "for x in xs:\n    kept.append(x)\n"

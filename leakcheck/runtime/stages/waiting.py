@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from leakcheck.model import Holder, Notice
+from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.harmless import stopped
 from leakcheck.runtime.judgement.release import GONE
@@ -40,7 +41,8 @@ class Waiting(GrowthStage):
             growth.settle_dispute()
         if growth.is_disputed and not long:
             return None
-        over = (long or self._never_came) and loop.trusted
+        counts = self._counts(step)
+        over = (long or self._never_came) and counts
         over = over and not (seldom or prospects.waits_for_end)
         if over or release.is_due(step, overdue=long):
             loop.checkpoint(step)
@@ -52,7 +54,7 @@ class Waiting(GrowthStage):
             return WatchAgain(step)
         if over and prospects.looks_again and not self.episode.looked_late:
             return self._look_late(step)
-        if not over and (seldom or not loop.trusted or self._may_be_released(step)):
+        if not over and (seldom or not counts or self._may_be_released(step)):
             return None
         if growth.is_unheld and growth.is_gone(loop.watch.checkpoint(step)):
             return self._gone(step, self._stopped(EMPTIED))
@@ -151,7 +153,17 @@ class Waiting(GrowthStage):
             return full
         seldom = bool(growth.release.too_seldom(loop.watch.quick, step))  # to be sure
         hoped = seldom or (self._is_hoped_for(step) and not exhausted)
-        return Settle(growth) if (loop.trusted or not cut_short) and not hoped else None
+        counts = not cut_short or self._counts(step)
+        return Settle(growth) if counts and not hoped else None
+
+    def _counts(self, step: int) -> bool:
+        """Say whether growth counts before the loop has ended: one without a graph may gather data.
+
+        Not what nothing reads but that loop: `for request in stream: log[request.id] = answer`.
+        """
+        waited_steps = step - self._growth.release.since_step
+        long = waited_steps > outlook.ELSEWHERE_STEPS
+        return self._loop.trusted or (long and self.found.prospects.is_unread)
 
     def _is_hoped_for(self, step: int) -> bool:
         growth = self._growth

@@ -67,3 +67,34 @@ def test_memory_gained_with_new_shapes_may_be_a_librarys_until_that_must_be_full
     report = sentinel.report()
     code = report.reason.code if report.reason else ""
     assert (report.verdict, code, tuple(one.kind for one in report.suspects)) == ends
+
+
+class Kept:
+    """Tensors by their number; `answers` are never asked for, `samples` are data for later."""
+
+    def __init__(self):
+        self.answers, self.samples = {}, {}
+
+    def answer(self, number):
+        self.answers[number] = torch.zeros(8)
+
+    def sample(self, number):
+        self.samples[number] = torch.zeros(8)
+
+    def __getitem__(self, number):
+        return self.samples[number]
+
+
+@pytest.mark.parametrize(
+    ("keep", "ends"), [(Kept.answer, "growing"), (Kept.sample, "unclear")], ids=["answer", "sample"]
+)
+def test_a_loop_without_a_graph_that_has_no_end_leaks_what_nothing_else_reads(keep, ends):
+    kept = Kept()
+    with Sentinel() as sentinel:
+        sentinel.restart("requests", trusted=False, waits="nothing", trains=False)
+        for number in range(5600):
+            keep(kept, number)
+            sentinel.step()
+        verdict = sentinel.report().verdict
+
+    assert verdict == ends
