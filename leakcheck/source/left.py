@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Literal
 
+from leakcheck.source import numbers
 from leakcheck.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -111,7 +112,14 @@ class _Left:
             return "none"
         if inner in ("none", "unknown") or not cut:
             return "unknown" if reads(value, self._kept) else "none"
-        return "some" if any(each.lower or each.upper or each.step for each in cut) else inner
+        return "some" if any(map(self._leaves_out, cut)) else inner
+
+    def _leaves_out(self, part: ast.Slice) -> bool:
+        """Say whether a slice has less than all: neither `[:]`, nor `[-keep:]` with 0 to keep."""
+        match part:
+            case ast.Slice(lower=ast.UnaryOp(op=ast.USub(), operand=last), upper=None, step=None):
+                return numbers.of(self._program, self._file, last) != 0
+        return bool(part.lower or part.upper or part.step)
 
     def _of_chosen(self, value: ast.AST) -> Left:
         """Return what a comprehension has: with a condition, or asked for by other keys, some."""

@@ -187,6 +187,15 @@ def test_a_loop_that_counts_up_to_a_number_ends(loop, leaves, ends):
     assert any(use.gathers for use in found) == ends
 
 
+@pytest.mark.parametrize(("number", "cuts"), [("0", False), ("8", True), ("args.keep", True)])
+def test_the_newest_none_of_a_list_are_all_of_it(number, cuts):
+    """`kept[-0:]` is `kept[0:]`."""
+    text = f"KEEP = {number}\nfor x in xs:\n    kept.append(x)\n    kept = kept[-KEEP:]"
+    found = uses_where_it_appends(text)
+
+    assert any(use.role == "cut" for use in found) is cuts
+
+
 LOOP = "for x in xs:\n    kept.append(x)\n"
 AFTER = {
     f"{LOOP}print(sorted(kept))": True,
