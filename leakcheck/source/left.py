@@ -212,6 +212,9 @@ def is_empty(value: ast.expr) -> bool:
 
 def _is_same(node: ast.AST, kept: ast.expr) -> bool:
     """Say whether both are spelt alike; of attributes only their own name counts."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=name), *_]):
+            return isinstance(kept, ast.Attribute) and kept.attr == name
     if type(node) is not type(kept):
         return False
     return name_of(node) == name_of(kept) if name_of(kept) else same(node, kept)

@@ -49,6 +49,8 @@ def test_a_line_that_joins_more_to_what_there_is(line, joins):
         ("kept = [*kept, x]", True),
         ("kept = {**kept, step: x}", True),
         ("self.kept = self.kept + [x]", True),
+        ('self.kept = getattr(self, "kept", []) + [x]', True),
+        ('self.kept = getattr(self, "others", []) + [x]', False),
         ("kept = (kept + [x])[-8:]", False),
         ("kept = [x]", False),
         ("state = {key: mean(key) for key in state}", False),

@@ -7,6 +7,9 @@ import linecache
 from collections.abc import Iterator
 from functools import lru_cache
 
+from leakcheck.source.tree import FUNCTIONS, name_of
+from leakcheck.source.words import words
+
 LARGEST_LINES = 20_000  # a longer file is not parsed
 
 
@@ -38,12 +41,14 @@ def of_attribute(path: str, class_name: str, attribute: str) -> int | None:
 def last_of_attribute(
     path: str, class_name: str, attribute: str, *, registered: bool = False
 ) -> int | None:
-    """Return the last line that gives an attribute a value, if another made it.
+    """Return the last line that gives an attribute a value, if it may do so again and again.
 
-    That is another line like it, unless it is `registered`, as a buffer is.
+    Not the only one, if that makes it: in a constructor or the body of the class, unless it is
+    `registered`, as a buffer is.
 
     Lines of the class, and those anywhere in the file that name the class: `Stats.sum = ...`.
     """
+    again = registered or attribute not in _made_once(path, class_name)
     lines = [
         *_of_attribute(path, class_name, attribute),
         *(
@@ -52,7 +57,20 @@ def last_of_attribute(
             if any(ast.unparse(target) == f"{class_name}.{attribute}" for target in _targets(node))
         ),
     ]
-    return max(lines) if len(lines) > (not registered) else None
+    return max(lines) if len(lines) > (not again) else None
+
+
+def _made_once(path: str, class_name: str) -> frozenset[str]:
+    """Return the attributes that a class gives a value in its body or as an object is made."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ClassDef) and node.name == class_name:
+            for part in node.body:
+                method = getattr(part, "name", "")
+                if not isinstance(part, FUNCTIONS) or method in words("names", "constructors"):
+                    targets = (target for each in ast.walk(part) for target in _targets(each))
+                    found.update(name_of(each) for target in targets for each in _parts(target))
+    return frozenset(found)
 
 
 def _of_attribute(path: str, class_name: str, attribute: str) -> Iterator[int]:
