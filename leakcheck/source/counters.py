@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from leakcheck.source.tree import File, Function, name_of, pairs_of, same
+from leakcheck.source.tree import File, Function, ProgramTexts, name_of, pairs_of, same
 from leakcheck.source.words import words
 
 
@@ -45,6 +45,13 @@ def goes_down(file: File, counter: ast.expr) -> bool:
     above = (file.above[each] for each in spelt if isinstance(each.ctx, ast.Store))
     changes = [each.op for each in above if isinstance(each, ast.AugAssign)]
     return bool(changes) and all(isinstance(each, ast.Sub) for each in changes)
+
+
+def only_moves(program: ProgramTexts, counter: ast.expr, way: type[ast.operator]) -> bool:
+    """Say whether an attribute only gains, or only loses: but for constructors, nothing sets it."""
+    named = program.attribute_stores(counter.attr) if isinstance(counter, ast.Attribute) else []
+    above = [f.above[each] for f, each in named if not _is_in_constructor(f, each)]
+    return bool(above) and all(isinstance(getattr(each, "op", None), way) for each in above)
 
 
 def goes_up(file: File, number: ast.expr) -> bool:

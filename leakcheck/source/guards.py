@@ -10,7 +10,13 @@ from typing import Literal
 from leakcheck.source import numbers
 from leakcheck.source.conditions import Condition, conditions, in_full
 from leakcheck.source.constants import Constants, Running
-from leakcheck.source.counters import counts, goes_down, goes_up, turn_of
+from leakcheck.source.counters import (
+    counts,
+    goes_down,
+    goes_up,
+    only_moves,
+    turn_of,
+)
 from leakcheck.source.lasting import asks_what_lasts
 from leakcheck.source.mentions import Mention
 from leakcheck.source.tree import (
@@ -126,12 +132,15 @@ class Guards:
         return strongest(self._each(file, node, mention, goes_on=goes_on))
 
     def bars(self, mention: Mention) -> bool:
-        """Say whether a condition was asked that is the same at each step.
+        """Say whether a condition was asked that is the same at each step, or holds no more.
 
         What did not run behind it never will.
         """
-        each = self._each(mention.file, mention.node, mention)
-        return any(one.kind == "same" and self.running.ran(mention.file, one.line) for one in each)
+        file, subject = mention.file, _Subject(self, mention.file, mention)
+        return any(
+            self.running.ran(file, getattr(each.node, "lineno", 0)) and subject.never_holds(each)
+            for each in conditions(file, mention.node)
+        )
 
     def _each(
         self, file: File, node: ast.AST, mention: Mention, *, goes_on: bool = False
@@ -210,6 +219,22 @@ class _Subject:
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
         counter = self._counter(condition.test) if kind in ("below", "above") else ""
         return replace(found, only=not several, counter=counter)
+
+    def never_holds(self, condition: Condition) -> bool:
+        """Say whether a condition that did not hold never will: nothing moves it there."""
+        each = _parts_of(condition)
+        return self.classified(condition).kind == "same" or any(map(self._moves_away, each))
+
+    def _moves_away(self, condition: Condition) -> bool:
+        """Say whether what is to be greater only falls, or what is to be less only rises."""
+        match condition.test:
+            case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _MIRRORED:
+                holds = type(sign) if condition.holds else _OPPOSITE[type(sign)]
+                less, greater = (left, right) if holds in (ast.Lt, ast.LtE) else (right, left)
+                falls = self._stays(less) and only_moves(self.program, greater, ast.Sub)
+                rises = self._stays(greater) and only_moves(self.program, less, ast.Add)
+                return falls or rises
+        return False
 
     def _counter(self, test: ast.expr) -> str:
         """Return what is compared where that is no length of the place: a count, `len(other)`."""

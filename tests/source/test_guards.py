@@ -413,3 +413,41 @@ def test_live_objects_may_know_the_numbers():
     found = with_numbers(uses(program_of(text), "kept"), live)
 
     assert [use.guard.n for use in found if use.role == "take"] == [70]
+
+
+MOVES = """
+class Bank:
+    def __init__(self):
+        self.kept, self.size, self.seen, self.limit = [], 0, 0, 128
+
+    def note(self, x):
+        self.kept.append(x)  # adds
+        self.seen += 1
+        if {condition}:
+            self.kept.pop(0)
+            self.size -= 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "beside", "barred"),
+    [
+        ("self.size > self.limit", "", True),
+        ("128 < self.size and x", "", True),
+        ("self.seen < self.limit", "", True),
+        ("not self.seen >= self.limit", "", True),
+        ("self.size < self.limit", "", False),
+        ("self.seen > self.limit", "", False),
+        ("self.size > self.limit or x", "", False),
+        ("self.size > self.limit", "def refill(bank):\n    bank.size = 900", False),
+        ("self.size > self.limit", "def refill(bank):\n    bank.size += 900", False),
+        ("self.size > self.limit", "def refill(bank):\n    bank.limit = -1", False),
+    ],
+)
+def test_what_a_counter_moves_away_from_is_barred(condition, beside, barred):
+    program = program_of(f"{MOVES.format(condition=condition)}\n{beside}")
+    visits = {("train.py", line): 40 for line in (7, 8, 9)}
+
+    found = uses_of(program, held(program, "Bank.kept"), visits)
+
+    assert [use.barred for use in found if use.role == "take"] == [barred]
