@@ -111,13 +111,6 @@ class Confirmation:
         self.taken.append(step, 0.0, known)
         return len(self.taken) == len(self._due)
 
-    @property
-    def was_garbage(self) -> bool:
-        """Whether the first collection left less of everything than there was before it grew."""
-        return len(self.taken) > 0 and all(
-            self.taken.column(one.resource)[1][:1] < one.values[:1] for one in self.suspected
-        )
-
     def in_doubt(self, quick: Series) -> list[Reading]:
         """Return what may yet be confirmed if the run ends now: not what was mostly garbage.
 

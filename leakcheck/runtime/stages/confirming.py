@@ -31,18 +31,13 @@ class Confirming(Stage):
 
     def enter(self, step: int) -> Move | None:
         """Take the first reading."""
-        move = self.advance(step)
-        return replace(move, looked=True) if isinstance(move, WatchAgain) else move
+        return self.advance(step)
 
     def advance(self, step: int) -> Move | None:
         """Take a reading that is due, and judge after the last."""
-        loop, confirmation = self._loop, self._confirmation
-        if step < confirmation.next_step:
+        if step < self._confirmation.next_step:
             return None
-        complete = confirmation.read(loop.watch, step)
-        if confirmation.was_garbage and excuse(confirmation.suspected, loop.tolerance_bytes):
-            return WatchAgain(loop.span.after)  # it fell: what was read so far shows that too
-        return self._judge(step) if complete else None
+        return self._judge(step) if self._confirmation.read(self._loop.watch, step) else None
 
     def _judge(self, step: int) -> Move | None:
         loop, confirmation, episode = self._loop, self._confirmation, self.episode

@@ -67,8 +67,8 @@ class Course:
     def _after(self, move: Move, step: int) -> Stage:
         loop = self.loop
         match move:
-            case WatchAgain(after, closely, looked):
-                return Watching(loop, after, closely=closely, looked=looked)
+            case WatchAgain(after, closely):
+                return Watching(loop, after, closely=closely)
             case Confirm(confirmation, episode):
                 return Confirming(loop, confirmation, episode)
             case Attribute(grown, episode, least_steps):

@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 class WatchAgain:
     """Nothing is suspected any more; what was read until the step `after` counts no more.
 
-    `closely`: whatever grows, however slowly, is to be confirmed; `looked`: this step has been
-    looked at already, and what seemed to grow was garbage.
+    `closely`: whatever grows, however slowly, is to be confirmed.
     """
 
     after: int
     closely: bool = False
-    looked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,14 @@ from leakcheck.runtime.stages.stage import Stage
 class Watching(Stage):
     """Nothing is suspected, so far; what was read until the step `after` counts no more.
 
-    `closely`: whatever grows, however slowly, is to be confirmed; `looked`: at this step already.
+    `closely`: whatever grows, however slowly, is to be confirmed.
     """
 
     name = "watching"
 
-    def __init__(
-        self, loop: LoopCourse, after: int, *, closely: bool = False, looked: bool = False
-    ) -> None:
+    def __init__(self, loop: LoopCourse, after: int, *, closely: bool = False) -> None:
         super().__init__(loop)
-        self._after, self._closely, self._looked = after, closely, looked
+        self._after, self._closely = after, closely
 
     @property
     def pending(self) -> list[Reading]:
@@ -36,8 +34,6 @@ class Watching(Stage):
         loop = self._loop
         loop.span.after = self._after
         loop.next_checkpoint = loop.watch.next_checkpoint(step)
-        if self._looked:
-            return self._saw_enough(step)
         if not self._closely:
             return None
         loop.checkpoint(step)
