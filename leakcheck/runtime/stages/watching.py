@@ -33,7 +33,7 @@ class Watching(Stage):
         """Begin to look, some steps from now unless closely."""
         loop = self._loop
         loop.span.after = self._after
-        loop.next_checkpoint = loop.watch.next_checkpoint(step)
+        loop.next_checkpoint = loop.watch.next_before(step, self._after, loop.span.steady_step)
         if not self._closely:
             return None
         loop.checkpoint(step)

@@ -143,12 +143,6 @@ def blocks(*levels: int) -> Confirmation:
     return confirmation
 
 
-def test_what_a_collection_takes_away_was_garbage():
-    assert blocks(STEPS[0] - 1).was_garbage
-    assert not blocks(STEPS[0]).was_garbage
-    assert not blocks().was_garbage  # not yet read
-
-
 def test_what_a_collection_took_most_of_is_not_in_doubt_when_a_run_ends():
     assert blocks(STEPS[0] + 20).in_doubt(UNREAD) == []
     assert blocks(STEPS[-1]).in_doubt(UNREAD) == [BLOCKS]

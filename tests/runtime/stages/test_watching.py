@@ -1,4 +1,4 @@
-"""After what seemed to grow was garbage the watch looks again before it calls a loop steady."""
+"""Where nothing is suspected any more the watch goes on with its looks."""
 
 from __future__ import annotations
 
@@ -6,26 +6,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from leakcheck.runtime.stages.moves import Settle
+from leakcheck.runtime.readings.watching import Watch
 from leakcheck.runtime.stages.watching import Watching
 
 
-def loop(*, steady_step: int, saw_enough: bool = True) -> SimpleNamespace:
-    span = SimpleNamespace(after=0, steady_step=steady_step)
-    watch = SimpleNamespace(next_checkpoint=lambda step: step + 100)
-    looks = SimpleNamespace(saw_enough=saw_enough)
-    return SimpleNamespace(span=span, watch=watch, looks=looks, trusted=True, went_on=tuple)
+def next_look(step: int, after: int) -> int:
+    """Return when a loop that counts as steady at step 1,000 is looked at again."""
+    span = SimpleNamespace(after=0, steady_step=1000)
+    shared = SimpleNamespace(span=span, watch=Watch(), next_checkpoint=0)
+
+    assert Watching(shared, after).enter(step) is None
+    assert shared.span.after == after
+    return shared.next_checkpoint
 
 
-@pytest.mark.parametrize("saw_enough", [True, False])
-def test_where_this_step_was_looked_at_it_may_be_steady_at_once(saw_enough):
-    watching = Watching(loop(steady_step=300, saw_enough=saw_enough), 10, looked=True)
-
-    assert watching.enter(300) == (Settle(None) if saw_enough else None)
-
-
-def test_where_it_was_looked_at_many_steps_ago_it_is_looked_at_again():
-    shared = loop(steady_step=300)
-
-    assert Watching(shared, 10).enter(400) is None
-    assert (shared.span.after, shared.next_checkpoint) == (10, 500)
+@pytest.mark.parametrize(("step", "after", "at"), [(60, 0, 67), (420, 10, 560), (1100, 10, 1265)])
+def test_it_is_looked_at_again_soon_enough_not_to_put_the_verdict_off(step, after, at):
+    assert next_look(step, after) == at
