@@ -216,8 +216,8 @@ class Prospects:
     def is_unread(self) -> bool:
         """Whether all is a leak, and nothing reads it but the loop that adds: no data for later."""
         uses = [use for one in self.each for use in one.case.uses]
-        reads = [use for use in uses if use.role == "read"]
-        later = any(use.after or (use.reach == "elsewhere" and not use.ran) for use in reads)
+        reads = [use for use in uses if use.role == "read" and not use.ran]
+        later = any(use.reach not in ("each step", "never called") for use in reads)
         return bool(uses) and all(one.outlook.kind == "leak" for one in self.each) and not later
 
     @property

@@ -279,11 +279,13 @@ class Sentinel:
         assert self._course is not None
         course, loop = self._course, self._course.loop
         with self._lock:
-            if course.stage.name == "growing":
+            if self.certain_to_grow:
                 return
             if self._step - loop.watch.origin >= FEWEST_STEPS:
-                if over and not loop.trusted:
+                if over:
                     course.loop_ended(self._step)
+                if self.certain_to_grow:
+                    return
                 self.previous = self._conclude(Ending(running=True))
             self.clock = clock
             if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
@@ -317,6 +319,11 @@ class Sentinel:
     def certain(self) -> bool:
         """True once the verdict will not change: growing and attributed, or steady."""
         return self._course is not None and self._course.stage.name in ("growing", "steady")
+
+    @property
+    def certain_to_grow(self) -> bool:
+        """True once it grows for certain, whatever loops come after."""
+        return self._course is not None and self._course.stage.name == "growing"
 
     def begins_anew(self) -> None:
         """Note that from here on another optimizer trains."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from leakcheck.runtime.clock import engine, loaders, ticks
 from leakcheck.runtime.clock.batches import Feeding
 from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
+from leakcheck.runtime.clock.calls import CallsAround, calls_around
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
 from leakcheck.runtime.guard import ErrorGuard
@@ -70,6 +71,8 @@ class StepClock:
         self._around: Sequence[int] = ()
         self._graphs = GraphsMade()
         self._feeding = Feeding()
+        self._around_step = CallsAround()  # of the optimizer that counts
+        self._is_left = False  # what was around the steps that were counted last
         self._inside: set[int] = set()  # loops that tick while a library goes over its batches
         self._trusted = True
         self._updated = False  # some optimizer has stepped
@@ -179,7 +182,8 @@ class StepClock:
 
     def _take_optimizer(self, optimizer: object, *, restart: bool) -> None:
         around = ticks.enclosing(sys._getframe(2)) if restart else ()
-        over = self._chosen not in (None, LOADER, BACKWARD, *around)
+        # what a loop with graphs leaves may be what is trained on
+        over = self._chosen not in (None, LOADER, BACKWARD, *around) and not self._trusted
         with self._changing:
             self._optimizer = weakref.ref(optimizer)
             self._trusted = self._updated = True
@@ -191,6 +195,7 @@ class StepClock:
     def _look_around(self, *, anew: bool = False) -> None:
         """Look which loop is around that of the steps: what grows may be released when it turns."""
         self._moved, before = False, self._outer
+        self._around_step = calls_around(sys._getframe(2))
         around = ticks.around_steps(ticks.enclosing(sys._getframe(2)))
         # a trainer's loops are not seen: its loader tells when an epoch begins
         by_trainer = not around or self._has_not_ticked(around[0])
@@ -271,7 +276,9 @@ class StepClock:
             outermost=len(self._outer),
             graph_patience_steps=self._graph_patience_steps(place.over),
             trains=False,
+            over=self._is_left,
         )
+        self._is_left = False
 
     def _consider_library(self, source: int) -> None:
         around = ticks.enclosing(sys._getframe())
@@ -323,12 +330,8 @@ class StepClock:
         self._on_step()
 
     def _look_whether_training_is_over(self) -> None:
-        if self._idle_ticks == LOOK_AGAIN_EVERY:
-            self._last_step_s = perf_counter()
-        idle_s = perf_counter() - self._last_step_s
-        around = ticks.enclosing(sys._getframe(2))
-        if idle_s > OVER_AFTER_S and self._outer.keys().isdisjoint(around):
-            self._optimizer, self._thread = None, 0
+        if self._around_step.are_left(sys._getframe(2)):
+            self._optimizer, self._thread, self._is_left = None, 0, True
             self._beside = Beside()
             self._counts.clear()
 

@@ -96,7 +96,13 @@ class Course:
         self._go(step, self.stage.settle(step, cut_short=cut_short, exhausted=exhausted))
 
     def loop_ended(self, step: int) -> None:
-        """Close what is open of a loop that has ended, and acquit what it gathered."""
+        """Close what is open of a loop that has ended, and acquit what it gathered.
+
+        One that trained is judged as at the end of the program.
+        """
+        if self.loop.trusted:
+            self.settle(step)
+            return
         self._go(step, self.stage.close(step, cut_short=False, exhausted=False))
         self._go(step, self.stage.acquit(step))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from sysconfig import get_path
 
 import pytest
 
@@ -260,3 +261,37 @@ def test_the_loop_around_a_generator_that_steps_is_not_the_one_that_takes_its_it
     )
 
     assert len(phases) == 3
+
+
+TRAINER = """
+def fit(step, callback):
+    for _ in range(60):
+        step()
+    callback()
+"""
+SERVED = """
+    def step():
+        stepped(optimizer)
+    def train():
+        for batch in range(60):
+            step()
+    def serve():
+        for request in range(3000):
+            pass
+"""
+AFTER_TRAINING = {
+    "train(); serve()": "iterations of the loop at program.py:8",
+    "for batch in range(60): step()\n    serve()": "iterations of the loop at program.py:8",
+    "for epoch in range(2): train(); serve()": "optimizer step",
+    "fit(step, serve)": "optimizer step",
+    "fit(step, print); serve()": "iterations of the loop at program.py:8",
+}
+
+
+@pytest.mark.parametrize(("program", "clock"), AFTER_TRAINING.items())
+def test_a_long_loop_is_watched_once_the_calls_and_loops_that_trained_are_left(program, clock):
+    library: dict[str, Callable[..., None]] = {}
+    exec(compile(TRAINER, f"{get_path('purelib')}/trainer.py", "exec"), library)
+    sentinel = run(f"{SERVED}\n    {program}", optimizer=Optimizer(), fit=library["fit"])
+
+    assert re.sub(r"\d+/", "", sentinel.clock) == clock

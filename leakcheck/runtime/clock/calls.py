@@ -1,0 +1,38 @@
+"""The calls and loops around a step: has the program left them?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CodeType, FrameType
+
+from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.introspection import frames
+
+
+@dataclass(frozen=True, slots=True)
+class CallsAround:
+    """What was running around a step: functions, the outermost first, and loops of the program."""
+
+    functions: tuple[CodeType, ...] = ()
+    loops: frozenset[int] = frozenset()
+
+    def are_left(self, frame: FrameType | None) -> bool:
+        """Say whether a place is outside of all of them but functions of the program's own.
+
+        A trainer of a library that still runs may go on with its steps, and so may a loop.
+        """
+        now = calls_around(frame)
+        pairs = zip(self.functions, now.functions, strict=False)
+        shared = [one for one, other in pairs if one is other]
+        inside = shared[-1].co_filename if shared else ""
+        return self.loops.isdisjoint(now.loops) and (not inside or frames.is_own(inside))
+
+
+def calls_around(frame: FrameType | None) -> CallsAround:
+    """Return what is running around a place."""
+    functions: list[CodeType] = []
+    at = frame
+    while at is not None:
+        functions.append(at.f_code)
+        at = at.f_back
+    return CallsAround(tuple(reversed(functions)), frozenset(ticks.enclosing(frame)))
