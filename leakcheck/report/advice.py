@@ -51,6 +51,8 @@ ADVICE = {
     "look-outside": "look for what keeps it outside Python's view: a hook on a tensor whose "
     "function reaches that tensor, a function registered with atexit or in C++, or a variable of "
     "another thread",
+    "look-which-part": "no line and no holder was found: run `leakcheck isolate` on the program, "
+    "which says whether data, the forward pass, backward or logging makes it",
     "compile-once": "torch.compile keeps what it makes of each new shape or number: compile once, "
     "outside of the loop, let sizes vary (dynamic=True, torch._dynamo.mark_dynamic), and leave "
     "torch._dynamo.config.recompile_limit as low as it is by default",

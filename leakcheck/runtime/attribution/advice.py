@@ -70,6 +70,8 @@ def is_general(fix: Reason) -> bool:
 
 def fitting(suspect: Suspect) -> Reason | None:
     """Return the fix of a suspect, another one if what keeps it calls for its own."""
+    if not (suspect.fix or suspect.holder or suspect.locations):
+        return Reason("look-which-part")
     links = suspect.trace.links if suspect.trace else ()
     at = next((place for place, link in enumerate(links) if link.suspect), None)
     if suspect.trace is not None and (by_root := _for_root(suspect.holder, suspect.kind)):
