@@ -23,7 +23,7 @@ from leakcheck.static.flow.attributes import (
     returned_by_methods,
     sets_up,
 )
-from leakcheck.static.flow.gradient import called_without_gradient
+from leakcheck.static.flow.gradient import called_without_gradient, freezes
 from leakcheck.static.flow.late_detach import detached_late
 from leakcheck.static.flow.prospects import DATA
 from leakcheck.static.flow.retained import retains
@@ -177,6 +177,15 @@ class Judged:
         named = says(scope.name.value, "evaluates") or _calls_eval(flow, scope)
         return bool(named) and not called_without_gradient(flow.module, scope)
 
+    def is_sampled(self) -> bool:
+        """A pipeline's call takes it from step to step with gradients on, and takes none here."""
+        flow, loops = self.flow, self.growth.loops
+        if any(loops & taken.loops for taken in (*flow.backwards, *flow.differentiations)):
+            return False
+        same = [g for g in flow.growths.values() if g.loops == loops and _is_sample(flow, g)]
+        first = sorted(same, key=lambda growth: growth.how == "carry")[:1]
+        return [id(g.node) for g in first] == [id(self.growth.node)] and not freezes(flow.module)
+
     # ---- the object
 
     @cached_property
@@ -315,6 +324,7 @@ def no(condition: Question) -> Question:
 IN_LOOP = (
     Row(None, no(Judged.carries)),
     # a state from turn to turn
+    Row("carried", Judged.is_sampled),
     Row(None, Judged.is_carried, no(Judged.is_sure)),
     Row("carried", Judged.is_carried, Judged.retains_last_turn),
     Row("carried", Judged.is_carried, no(Judged.trains), Judged.evaluates),
@@ -401,6 +411,11 @@ def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
 def deciding_row(table: tuple[Row, ...], place: Judged) -> Row | None:
     """Return the first row that holds."""
     return next((row for row in table if row.holds(place)), None)
+
+
+def _is_sample(flow: Flow, growth: GrowingPlace) -> bool:
+    state = growth.how != "collect" and growth.value.graph == SURE
+    return state and bool(flow.sampled & growth.value.origins)
 
 
 def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:
