@@ -30,7 +30,7 @@ _PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
     "in-place": ("in_loop",),
     "statistics": ("on_self",),
     "carried": ("on_self", "trains", "evaluates", "samples"),
-    "evaluation": ("evaluates",),
+    "evaluation": ("evaluates", "catches"),
 }
 
 

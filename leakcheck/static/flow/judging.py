@@ -23,6 +23,7 @@ from leakcheck.static.flow.attributes import (
     returned_by_methods,
     sets_up,
 )
+from leakcheck.static.flow.catching import is_caught
 from leakcheck.static.flow.gradient import called_without_gradient, freezes
 from leakcheck.static.flow.late_detach import detached_late
 from leakcheck.static.flow.prospects import DATA
@@ -291,6 +292,10 @@ class Judged:
 
     # ---- a name around the function
 
+    def is_caught(self) -> bool:
+        """A hook, or a stand-in, takes it from a model that is run for nothing else."""
+        return is_caught(self.flow, self.growth)
+
     def backward_is_called(self) -> bool:
         """The function calls backward."""
         return bool(self.flow.backwards)
@@ -379,6 +384,7 @@ IN_METHOD = (
 
 AROUND_FUNCTION = (
     Row("step-output", Judged.is_step_output),
+    Row("evaluation", Judged.is_caught),
     Row(None, no(Judged.is_sure)),
     Row(None, no(Judged.backward_is_called)),
     Row(None, Judged.is_differentiated),

@@ -83,6 +83,15 @@ class OutlineProspects:
         return any(len(node.args) + len(node.keywords) > 2 for node in steps)
 
     @cached_property
+    def catches(self) -> bool:
+        """A function inside of another one adds to a list."""
+        functions = nodes_of(self._outline, ast.FunctionDef)
+        inner = {
+            n for f in functions for n in outline_walk(f)[1:] if isinstance(n, ast.FunctionDef)
+        }
+        return any(_adds(node) for function in inner for node in outline_walk(function))
+
+    @cached_property
     def runs_on(self) -> bool:
         """A loop over data, a while loop or one of the program itself makes a sum."""
         return _runs_on(self._outline, self._every_loop)
