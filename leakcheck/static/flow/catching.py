@@ -76,9 +76,10 @@ def _only_runs(linked: Linked, runner: cst.FunctionDef, line: int, name: str) ->
 
 def _is_let_go(facts: FileFacts, name: str, run: Call) -> bool:
     """Whether the loop that a model is run in gives the list up, or takes something out of it."""
-    drops = (u for u in facts.local_uses if u.name == name and u.role == "take")
-    bound = (b for b in facts.bindings if b.name == name)
+    taken = [(use.function, use.at) for use in facts.local_uses
+             if use.name == name and use.role == "take"]  # fmt: skip
+    bound = [(each.function, each.at) for each in facts.bindings if each.name == name]
     first, last = run.outermost
     return any(
-        each.function == run.function and first <= each.at.line <= last for each in (*drops, *bound)
+        function == run.function and first <= at.line <= last for function, at in (*taken, *bound)
     )
