@@ -52,4 +52,5 @@ def test_one_that_a_trainer_makes_is_made_once(line):
 
 def test_one_that_is_made_to_explain_a_model_is_made_for_each_explanation():
     assert told(OWNER.replace("LINE", "model.zero_grad()")) == ["high"]
+    assert told(OWNER.replace("LINE", "model.zero_grad()").replace("ask", "forward")) == ["high"]
     assert told(OWNER.replace("LINE", "model.zero_grad(); self.optimizer.step()")) == ["low"]

@@ -134,14 +134,17 @@ def _trains(member: Member) -> bool:
     """
     if member.file.is_module(member):
         return False
-    called = set[str]()
-    for kin in member.file.lineage(member):
-        calls = (call for index, _ in kin.methods() for call in kin.file.facts.calls_in(index))
-        called |= {call.method for call in calls}
-        if any(is_differentiated(function) for _, function in kin.methods()):
-            return True
-    explains = "zero_grad" in called and not any("step" in name for name in called)
-    return "backward" in called and not explains
+    kin = member.file.lineage(member)
+    called = {
+        call.method
+        for each in kin
+        for index, _ in each.methods()
+        for call in each.file.facts.calls_in(index)
+    }
+    if {"backward", "zero_grad"} <= called and not any("step" in name for name in called):
+        return False
+    asked = any(is_differentiated(function) for each in kin for _, function in each.methods())
+    return asked or "backward" in called
 
 
 def _names_of(member: Member) -> set[str]:
