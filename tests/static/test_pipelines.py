@@ -72,9 +72,11 @@ def test_under_no_grad_there_is_no_graph(decorator):
 
 
 def test_a_model_that_is_asked_under_no_grad_gives_none():
-    asked = "with torch.no_grad():\n    noise = self.unet(latents, t, prompt).sample\n" + KEPT[0]
+    quiet = "with torch.no_grad():\n    noise = self.unet(latents, t, prompt).sample\n"
+    guided = "noise, _ = noise.chunk(2)\n"
 
-    assert carried(asked) == []
+    assert carried(quiet + KEPT[0]) == []
+    assert carried(quiet + guided + KEPT[0]) == []
 
 
 def test_a_sample_that_is_detached_between_the_steps_carries_none():

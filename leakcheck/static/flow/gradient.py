@@ -69,6 +69,12 @@ def module_mode(module: Module) -> bool:
     return True
 
 
+def switches_inside(module: Module, node: cst.CSTNode) -> bool:
+    """Whether gradients are switched off, or by a value, for some of a node."""
+    items = (part.item for part in syntax.walk(node) if isinstance(part, cst.WithItem))
+    return any(sets and mode is not True for mode, sets in (mode_of(i, module) for i in items))
+
+
 def freezes(module: Module) -> bool:
     """Whether a function takes parameters out of training, and leaves none in."""
     wanted: dict[cst.CSTNode | None, set[object]] = {}

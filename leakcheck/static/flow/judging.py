@@ -24,7 +24,7 @@ from leakcheck.static.flow.attributes import (
     sets_up,
 )
 from leakcheck.static.flow.catching import is_caught
-from leakcheck.static.flow.gradient import called_without_gradient, freezes
+from leakcheck.static.flow.gradient import called_without_gradient, freezes, switches_inside
 from leakcheck.static.flow.late_detach import detached_late
 from leakcheck.static.flow.prospects import DATA
 from leakcheck.static.flow.retained import retains
@@ -182,6 +182,8 @@ class Judged:
         """A pipeline's call takes it from step to step with gradients on, and takes none here."""
         flow, loops = self.flow, self.growth.loops
         if any(loops & taken.loops for taken in (*flow.backwards, *flow.differentiations)):
+            return False
+        if any(switches_inside(flow.module, loop) for loop in self._loops):
             return False
         same = [g for g in flow.growths.values() if g.loops == loops and _is_sample(flow, g)]
         first = sorted(same, key=lambda growth: growth.how == "carry")[:1]
