@@ -29,8 +29,8 @@ _PLACES: dict[GraphLeakKind, tuple[str, ...]] = {
     "epoch-long": ("trains",),
     "in-place": ("in_loop",),
     "statistics": ("on_self",),
-    "carried": ("on_self", "trains", "evaluates"),
-    "evaluation": ("evaluates",),
+    "carried": ("on_self", "trains", "evaluates", "samples"),
+    "evaluation": ("evaluates", "catches"),
 }
 
 

@@ -1,4 +1,5 @@
 import torch
+from diffusers import DiffusionPipeline
 from torch import nn
 
 
@@ -97,3 +98,22 @@ class Scaled(nn.Module):
         query = self.query(x)
         self.scale = self.scale.to(query.device).type_as(query)  # of the type of it, no more
         return query * self.scale
+
+
+class Sampler(DiffusionPipeline):
+    def __call__(self, latents):
+        for t in self.scheduler.timesteps:
+            noise = self.unet(latents, t).sample
+            latents = self.scheduler.step(  # leak: carried-state
+                noise, t, latents
+            ).prev_sample
+        return latents
+
+
+class QuietSampler(DiffusionPipeline):
+    @torch.no_grad()
+    def __call__(self, latents):
+        for t in self.scheduler.timesteps:
+            noise = self.unet(latents, t).sample
+            latents = self.scheduler.step(noise, t, latents).prev_sample
+        return latents

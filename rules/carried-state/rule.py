@@ -15,7 +15,7 @@ class CarriedState(GraphRule):
     summary = "state carried from step to step keeps the graph of every earlier step"
     help = "detach the state before the next step: state = state.detach()"
     severity = "error"
-    words = ("backward", ".eval(", "forward")
+    words = ("backward", ".eval(", "forward", "DiffusionPipeline")
 
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Name the place that grows."""

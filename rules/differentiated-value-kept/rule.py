@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from leakcheck.static.facts.model import Call, Expr, FileFacts, Span
+from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts, Span
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline, outline_nodes_of, outline_walk
 from leakcheck.static.torch_api import words
 
 
@@ -26,7 +28,7 @@ class DifferentiatedValueKept(Rule):
         for call in facts.calls_by_name.get("grad", ()):
             name = "" if _is_closure(facts, call.function) else _differentiated(facts, call)
             for each in (name, *_sums_of(facts, call, name)) if name else ():
-                for at in _given_away(facts, call, each):
+                for at in _given_away(module, call, each):
                     message = f"`{each}` leaves with its graph, after its gradient"
                     handed = _is_handed_on(facts, call.function)
                     yield self.hit(at, message, confidence="low" if handed else "medium")
@@ -84,8 +86,9 @@ def _sums_of(facts: FileFacts, call: Call, name: str) -> Iterator[str]:
                 yield place.text
 
 
-def _given_away(facts: FileFacts, call: Call, name: str) -> Iterator[Span]:
+def _given_away(module: Module, call: Call, name: str) -> Iterator[Span]:
     """Yield where the value itself is returned, or put under a key of what may be."""
+    facts = module.facts.facts
     function = facts.functions[call.function]
     here = [bound for bound in facts.bindings if bound.function == call.function]
     if any(bound.name == name and bound.at > call.at for bound in here):
@@ -97,5 +100,31 @@ def _given_away(facts: FileFacts, call: Call, name: str) -> Iterator[Span]:
             yield at
     for use in facts.local_uses:
         stored = use.role == "slot" and use.value == Expr("name", name)
-        if stored and use.function == call.function and use.key and use.key.kind == "constant":
+        if not stored or use.function != call.function or not use.key:
+            continue
+        if use.key.kind == "constant" and not _is_cut_on_return(module, function, use.name):
             yield use.at
+
+
+def _is_cut_on_return(module: Module, function: FunctionFacts, holder: str) -> bool:
+    """Whether all that was put under keys leaves cut: `return {k: v.detach() for k, v in ...}`."""
+    tree = outline(module.source)
+    found = outline_nodes_of(tree, ast.FunctionDef) if tree is not None else []
+    inside = (node for own in found if own.lineno == function.at.line for node in outline_walk(own))
+    returned = (node.value for node in inside if isinstance(node, ast.Return) and node.value)
+    leaving = [value for value in returned if _mentions(value, holder)]
+    return bool(leaving) and all(map(_cuts_each, leaving))
+
+
+def _mentions(value: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in outline_walk(value))
+
+
+def _cuts_each(value: ast.expr) -> bool:
+    match value:
+        case (
+            ast.DictComp(value=ast.Call(func=ast.Attribute(attr=method)))
+            | ast.ListComp(elt=ast.Call(func=ast.Attribute(attr=method)))
+        ):
+            return method in words("methods", "cut")
+    return False

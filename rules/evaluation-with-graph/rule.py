@@ -20,7 +20,7 @@ class EvaluationWithGraph(GraphRule):
     summary = "an evaluation keeps results with their graphs, because gradients are on"
     help = "put the loop under torch.no_grad() or torch.inference_mode()"
     severity = "error"
-    words = ("eval", "valid", "test", "predict", "infer")
+    words = ("eval", "valid", "test", "predict", "infer", "def forward", "register_forward")
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Pass over scopes that freeze parameters: those models may make no graph at all."""

@@ -217,3 +217,27 @@ class ToldLate:
         while not event.is_set():
             queue.login()
             time.sleep(15)
+
+
+class ClosedByAnotherName:
+    def __init__(self, path):
+        if isinstance(path, str):
+            path = open(path, "wb")
+            self.own_file = path
+        else:
+            self.own_file = None
+        self.stream = path
+
+    def close(self):
+        if self.own_file is not None:
+            self.own_file.close()
+
+
+class HasAnotherName:
+    def __init__(self, path):
+        file = open(path, "wb")
+        self.name = file.name
+        self.stream = file  # leak: resource-left-by-owner
+
+    def close(self):
+        print(self.name)

@@ -39,7 +39,7 @@ class ResourceLeftByOwner(Rule):
                     continue
                 if _is_told_to_stop(member, use):
                     continue
-                if _forgotten(member, use.name, made):
+                if all(_forgotten(member, name, made) for name in _names_of(member, use)):
                     told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
                     shown = closing or is_made_per_call(member)  # one writer a run is no leak
                     shown = shown and not _only_brackets(member, closing, use)
@@ -179,6 +179,13 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
         if use.role == "read" and use.how not in ("", "used"):
             continue
     return not linked.spelled_as_string(name)
+
+
+def _names_of(member: Member, use: AttributeEffect) -> set[str]:
+    """Return the attributes that are given the same: `self.own = file` and `self.stream = file`."""
+    named = use.value is not None and use.value.kind == "name"
+    same = [other for other in member.binds() if named and other.value == use.value]
+    return {use.name, *(other.name for other in same if other.function == use.function)}
 
 
 def _is_property(facts: FileFacts, use: AttributeEffect) -> bool:

@@ -27,6 +27,7 @@ def test_slices_hold_the_entries_of_what_was_cleared():
         "parts = [image.shape for image in images]\nimages.clear()",
         "parts = [images[i : i + 2] for i in (0, 2)]\nimages.clear()\nreturn parts",
         "parts = [images[i : i + 2] for i in (0, 2)]\ndel images",
+        "parts = [images[i : i + 2] for i in (0, 2)]\ndel parts\nimages.clear()",
         "images.clear()\nparts = [images[i : i + 2] for i in (0, 2)]",
     ],
 )

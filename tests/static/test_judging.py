@@ -648,6 +648,41 @@ def train(x):
     total = total + loss
 """,
     ),
+    Program(
+        "a pipeline takes its sample from step to step with the graphs of all of them",
+        "carried",
+        """
+from diffusers import DiffusionPipeline
+
+class Painter(DiffusionPipeline):
+    def __call__(self, latents):
+        for t in self.scheduler.timesteps:
+            noise = self.unet(latents, t).sample
+            latents = self.scheduler.step(noise, t, latents).prev_sample
+        return latents
+""",
+    ),
+    Program(
+        "a stand-in catches the inputs of a model that is run for nothing else",
+        "evaluation",
+        """
+def calibrate(model, layers, batches):
+    caught = []
+
+    class Catcher(nn.Module):
+        def forward(self, x):
+            caught.append(x)
+            raise ValueError
+
+    layers[0] = Catcher()
+    for batch in batches:
+        try:
+            model(batch)
+        except ValueError:
+            pass
+    return caught
+""",
+    ),
 ]
 TABLES = [judging.IN_LOOP, judging.IN_METHOD, judging.AROUND_FUNCTION]
 

@@ -100,7 +100,9 @@ def is_made_once(member: Member, depth: int = 0) -> bool:
     """
     file = member.file
     makes = [(facts, call) for name in _names_of(member) for facts, call in file.calls_of(name)]
-    return bool(makes) and all(_is_for_a_run(file, *each, depth) for each in makes)
+    scripts = [id(facts) for facts, call in makes if call.function == MODULE]
+    once = len(scripts) == len(set(scripts))  # one that is made twice in a script was made anew
+    return bool(makes) and once and all(_is_for_a_run(file, *each, depth) for each in makes)
 
 
 def _is_for_a_run(file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:
@@ -127,17 +129,22 @@ _DEEPEST_MAKER = 3
 def _trains(member: Member) -> bool:
     """Whether a class is what a training is run by, of which a program has one.
 
-    It calls backward, or has a method whose result a framework differentiates.
+    It calls backward, or has a method whose result a framework differentiates. One that zeroes
+    the gradients and never steps explains a model, as often as somebody asks.
     """
     if member.file.is_module(member):
         return False
-    for kin in member.file.lineage(member):
-        calls = (call for index, _ in kin.methods() for call in kin.file.facts.calls_in(index))
-        if any(call.method == "backward" for call in calls):
-            return True
-        if any(is_differentiated(function) for _, function in kin.methods()):
-            return True
-    return False
+    kin = member.file.lineage(member)
+    called = {
+        call.method
+        for each in kin
+        for index, _ in each.methods()
+        for call in each.file.facts.calls_in(index)
+    }
+    if {"backward", "zero_grad"} <= called and not any("step" in name for name in called):
+        return False
+    asked = any(is_differentiated(function) for each in kin for _, function in each.methods())
+    return asked or "backward" in called
 
 
 def _names_of(member: Member) -> set[str]:

@@ -212,7 +212,9 @@ class Analysis:
         for node in self.module.nodes(cst.Assign):
             for target, value in syntax.bindings(node):
                 kind = empty_container(value)
-                if isinstance(target, cst.Name) and kind and not self.module.class_of(node):
+                around = self.module.enclosing(node, cst.FunctionDef, cst.ClassDef)
+                is_field = isinstance(around, cst.ClassDef)
+                if isinstance(target, cst.Name) and kind and not is_field:
                     found.setdefault((self.module.function_of(node), target.value), kind)
         return found
 

@@ -237,8 +237,20 @@ def _method_call(
         entry = replace(base, graph=SURE) if _are_losses(flow, receiver, base) else base
         pair = Value(NONE, "tuple", items=((0, PLAIN), (1, entry)))
         return Value(NONE, "list", element=pair if method == "items" else entry)
+    if method in framework("pipelines", "step") and len(arguments.all) > 2 and flow.samples:
+        return _sampled(flow, call, arguments)
     _guess_receiver(flow, call, receiver, base, arguments)
     return _tensor_method(flow, call, receiver, base, method, arguments)
+
+
+def _sampled(flow: Flow, call: cst.Call, arguments: Arguments) -> Value:
+    """Return what a scheduler makes of a model's output and the sample that it was asked about."""
+    made = derive(arguments.all, flow.born)
+    output = arguments.first.contents
+    asked = output.graph == UNKNOWN and bool(output.origins)  # under no_grad it has none
+    graph = SURE if asked else made.graph
+    flow.sampled.add(id(call))
+    return flow.made(replace(made, graph=graph, origins=made.origins | {id(call)}))
 
 
 def _are_losses(flow: Flow, receiver: cst.BaseExpression, base: Value) -> bool:

@@ -87,6 +87,13 @@ class ClassInfo:
         """Whether its forward returns the loss first, and last a dict that the trainer keeps."""
         return any(base in framework("criterions", "bases") for base in self.bases)
 
+    @cached_property
+    def is_pipeline(self) -> bool:
+        """Whether its call samples from models step by step, and trains nothing."""
+        return any(
+            base.rpartition(".")[2] in framework("pipelines", "bases") for base in self.bases
+        )
+
     def keeps_step_outputs(self, scope: cst.CSTNode) -> bool:
         """Whether this is a training step whose outputs a trainer, or a hook, waits for."""
         if self.is_criterion:

@@ -69,6 +69,32 @@ def module_mode(module: Module) -> bool:
     return True
 
 
+def switches_inside(module: Module, node: cst.CSTNode) -> bool:
+    """Whether gradients are switched off, or by a value, for some of a node."""
+    items = (part.item for part in syntax.walk(node) if isinstance(part, cst.WithItem))
+    return any(sets and mode is not True for mode, sets in (mode_of(i, module) for i in items))
+
+
+def freezes(module: Module) -> bool:
+    """Whether a function takes parameters out of training, and leaves none in."""
+    wanted: dict[cst.CSTNode | None, set[object]] = {}
+    for node in (*module.nodes(cst.Assign), *module.calls):
+        match node:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name("requires_grad")))],
+                value=value,
+            ):
+                pass
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("requires_grad_")), args=[cst.Arg(value=value), *_]
+            ):
+                pass
+            case _:
+                continue
+        wanted.setdefault(module.function_of(node), set()).add(syntax.constant(value))
+    return any(False in each and True not in each for each in wanted.values())
+
+
 def called_without_gradient(module: Module, function: cst.FunctionDef, depth: int = 0) -> bool:
     """Whether some caller in the module runs the function under no_grad."""
     name = function.name.value

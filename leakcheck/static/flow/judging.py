@@ -23,7 +23,8 @@ from leakcheck.static.flow.attributes import (
     returned_by_methods,
     sets_up,
 )
-from leakcheck.static.flow.gradient import called_without_gradient
+from leakcheck.static.flow.catching import is_caught
+from leakcheck.static.flow.gradient import called_without_gradient, freezes, switches_inside
 from leakcheck.static.flow.late_detach import detached_late
 from leakcheck.static.flow.prospects import DATA
 from leakcheck.static.flow.retained import retains
@@ -177,6 +178,17 @@ class Judged:
         named = says(scope.name.value, "evaluates") or _calls_eval(flow, scope)
         return bool(named) and not called_without_gradient(flow.module, scope)
 
+    def is_sampled(self) -> bool:
+        """A pipeline's call takes it from step to step with gradients on, and takes none here."""
+        flow, loops = self.flow, self.growth.loops
+        if any(loops & taken.loops for taken in (*flow.backwards, *flow.differentiations)):
+            return False
+        if any(switches_inside(flow.module, loop) for loop in self._loops):
+            return False
+        same = [g for g in flow.growths.values() if g.loops == loops and _is_sample(flow, g)]
+        first = sorted(same, key=lambda growth: growth.how == "carry")[:1]
+        return [id(g.node) for g in first] == [id(self.growth.node)] and not freezes(flow.module)
+
     # ---- the object
 
     @cached_property
@@ -282,6 +294,10 @@ class Judged:
 
     # ---- a name around the function
 
+    def is_caught(self) -> bool:
+        """A hook, or a stand-in, takes it from a model that is run for nothing else."""
+        return is_caught(self.flow, self.growth)
+
     def backward_is_called(self) -> bool:
         """The function calls backward."""
         return bool(self.flow.backwards)
@@ -315,6 +331,7 @@ def no(condition: Question) -> Question:
 IN_LOOP = (
     Row(None, no(Judged.carries)),
     # a state from turn to turn
+    Row("carried", Judged.is_sampled),
     Row(None, Judged.is_carried, no(Judged.is_sure)),
     Row("carried", Judged.is_carried, Judged.retains_last_turn),
     Row("carried", Judged.is_carried, no(Judged.trains), Judged.evaluates),
@@ -369,6 +386,7 @@ IN_METHOD = (
 
 AROUND_FUNCTION = (
     Row("step-output", Judged.is_step_output),
+    Row("evaluation", Judged.is_caught),
     Row(None, no(Judged.is_sure)),
     Row(None, no(Judged.backward_is_called)),
     Row(None, Judged.is_differentiated),
@@ -401,6 +419,11 @@ def is_data_loop(flow: Flow, loop: LoopNode) -> bool:
 def deciding_row(table: tuple[Row, ...], place: Judged) -> Row | None:
     """Return the first row that holds."""
     return next((row for row in table if row.holds(place)), None)
+
+
+def _is_sample(flow: Flow, growth: GrowingPlace) -> bool:
+    state = growth.how != "collect" and growth.value.graph == SURE
+    return state and bool(flow.sampled & growth.value.origins)
 
 
 def _decide(table: tuple[Row, ...], place: Judged) -> GraphLeakKind | None:

@@ -17,7 +17,7 @@ from leakcheck.source.words import says
 from leakcheck.source.words import words as said
 from leakcheck.static.syntax import outline_at_top, outline_walk
 from leakcheck.static.syntax import outline_nodes_of as nodes_of
-from leakcheck.static.torch_api import words
+from leakcheck.static.torch_api import framework, words
 
 # the iterable of a loop over data, as graphs.py asks
 DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
@@ -74,6 +74,22 @@ class OutlineProspects:
     def evaluates(self) -> bool:
         """A loop or a comprehension goes over data, in what is no training."""
         return _evaluates(self._outline)
+
+    @cached_property
+    def samples(self) -> bool:
+        """A scheduler steps from one sample to the next: it is given three values or more."""
+        calls = [node for node in self._inside if isinstance(node, ast.Call)]
+        steps = (node for node in calls if _called(node) in framework("pipelines", "step"))
+        return any(len(node.args) + len(node.keywords) > 2 for node in steps)
+
+    @cached_property
+    def catches(self) -> bool:
+        """A function inside of another one adds to a list."""
+        functions = nodes_of(self._outline, ast.FunctionDef)
+        inner = {
+            n for f in functions for n in outline_walk(f)[1:] if isinstance(n, ast.FunctionDef)
+        }
+        return any(_adds(node) for function in inner for node in outline_walk(function))
 
     @cached_property
     def runs_on(self) -> bool:

@@ -88,6 +88,7 @@ class Flow:
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where
+        self.sampled: set[int] = set()  # the calls that take a pipeline from sample to sample
         self.freed: set[str] = set()  # parameters that backward is called on
         self.asked: set[str] = set()  # parameters that autograd.grad is asked about
         self.changed: dict[str, cst.CSTNode | None] = {}
@@ -167,6 +168,13 @@ class Flow:
         if self.owner is None or isinstance(self.scope, cst.Module):
             return False
         return not SETTING_UP.match(self.scope.name.value)
+
+    @property
+    def samples(self) -> bool:
+        """Whether this is the call of a pipeline, which asks its models step by step."""
+        if self.owner is None or isinstance(self.scope, cst.Module):
+            return False
+        return self.owner.is_pipeline and self.scope.name.value == "__call__"
 
     def passes_on(self, call: cst.Call) -> bool:
         """Whether forward calls something that its module keeps on self: a layer, a function."""

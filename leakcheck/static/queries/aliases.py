@@ -20,8 +20,10 @@ def outlived(function: ast.AST) -> Iterator[tuple[ast.Name, str]]:
     names = [node for node in outline_walk(function) if isinstance(node, ast.Name)]
     for emptied in _emptied(function):
         for holder in holders(function, emptied.id):
-            later = (n for n in names if n.id == holder.id and n.lineno >= emptied.lineno)
-            if holder.lineno < emptied.lineno and not any(later):
+            own = [name for name in names if name.id == holder.id]
+            let_go = any(isinstance(name.ctx, ast.Del) for name in own)
+            later = any(name.lineno >= emptied.lineno for name in own)
+            if holder.lineno < emptied.lineno and not (let_go or later):
                 yield holder, emptied.id
 
 
