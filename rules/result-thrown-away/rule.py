@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from leakcheck.static.facts.model import MODULE, Call, Expr
 from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline, outline_nodes_of
 from leakcheck.static.torch_api import is_learnable_module
 
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
@@ -34,6 +36,8 @@ class ResultThrownAway(Rule):
         linked = module.facts
         for call in linked.facts.calls:
             if call.fate == "dropped" and call.receiver is not None and _is_lost(linked, call):
+                if _is_said_to_be_else(module, call):
+                    continue
                 what, method = call.receiver.text, call.method
                 given = "..." if call.arguments else ""
                 yield self.hit(
@@ -48,6 +52,23 @@ def _is_handed(linked: Linked, call: Call) -> bool:
     """Whether it is one of several things that a call gave, so that nobody knows what it is."""
     name = call.receiver.text if call.receiver is not None else ""
     return any(name in each.unpacked for each in linked.facts.calls_in(call.function))
+
+
+def _is_said_to_be_else(module: Module, call: Call) -> bool:
+    """Whether the parameter's annotation names no tensor: `embedding: nn.Module`."""
+    name, tree = call.receiver.text if call.receiver is not None else "", outline(module.source)
+    functions = outline_nodes_of(tree, ast.FunctionDef) if tree is not None else []
+    around = [f for f in functions if f.lineno <= call.at.line <= (f.end_lineno or f.lineno)]
+    said = [
+        ast.unparse(given.annotation)
+        for function in around
+        for given in (*function.args.args, *function.args.kwonlyargs)
+        if given.arg == name and given.annotation is not None
+    ]
+    return bool(said) and _MODULE.search(said[-1]) is not None
+
+
+_MODULE = re.compile(r"Module\b|Embedding\b|\bnn\.|Batch(Encoding|Feature)\b")
 
 
 def _is_lost(linked: Linked, call: Call) -> bool:

@@ -599,6 +599,18 @@ TWINS = {
         "prompt.lower()",
         "self.model(prompt)",
     ),
+    "what is text by its name, kept on self": Twins(
+        "LK315",
+        """
+    class Decoder:
+        def __init__(self):
+            self._known = {}
+        def verify(self, sample):
+            self._known[sample.sample_id] = LINE
+""",
+        "sample.source_digest",
+        "sample.frames",
+    ),
     "a key that is made of a few": Twins(
         "LK315",
         """
@@ -955,6 +967,88 @@ LINE
         "kernel = Kernel()",
         "",
     ),
+    "a checkpoint that may be of the CPU": Twins(
+        "LK403",
+        """
+    import torch
+
+    def load(path):
+        model = Net()
+        state = torch.load(path)
+        model.load_state_dict(LINE)
+        return model
+""",
+        "state",
+        "{k.removeprefix('module.'): v for k, v in state.items()}",
+    ),
+    "a checkpoint before the model moves": Twins(
+        "LK403",
+        """
+    import torch
+
+    def load(path):
+        model = Net()
+        LINE
+        model.load_state_dict(torch.load(path))
+        return model.cuda()
+""",
+        "model.eval()",
+        "model.cuda()",
+    ),
+    "a checkpoint of an object that is made": Twins(
+        "LK403",
+        """
+    import torch
+
+    class Runner:
+        def LINE(self, path):
+            self.model.load_state_dict(torch.load(path))
+""",
+        "__init__",
+        "resume",
+    ),
+    "a checkpoint that a script gives at once": Twins(
+        "LK403",
+        """
+    import torch
+
+    LINE
+    torch.save(model.state_dict(), "after.pt")
+""",
+        'model.load_state_dict(torch.load("before.pt"))',
+        'state = torch.load("before.pt"); model.load_state_dict(state)',
+    ),
+    "a method given to a base by what is light": Twins(
+        "LK209",
+        """
+    import torch
+
+    class Loss:
+        def __init__(self, function):
+            self.function = function
+
+    class Both(Loss):
+        def __init__(self, first):
+            LINE
+            super().__init__(self.add)
+        def add(self, a, b):
+            return a + b
+""",
+        "self.part = torch.nn.MSELoss(); self.use_weights = first",
+        "self.weights = first",
+    ),
+    "a history under a public name": Twins(
+        "LK312",
+        """
+    class Cropper:
+        def __init__(self):
+            self.LINE = []
+        def crop(self, frame):
+            self.LINE.append(cut(frame))
+""",
+        "crop_history",
+        "crops",
+    ),
 }
 
 
@@ -984,7 +1078,8 @@ LATE = "def work(model):\n    from pkg.fast import run\n    return run(model)\n"
         ("from pkg.fast import run\n", "", "low"),  # frames of modules, whose names stay anyway
         (LATE, "", "high"),
         (LATE, "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
-        ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "high"),
+        ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
+        ("", "", "low"),  # of a script
     ],
 )
 def test_a_kept_import_error_matters_where_a_function_goes_on_without(importer, behind, said):
@@ -1027,7 +1122,8 @@ def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told)
 
 @pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "medium")])
 def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
-    source = "import torch\n\ndef test(model, f):\n    model.load_state_dict(torch.load(f))\n"
+    body = "torch.save(model.state_dict(), f)\n    model.load_state_dict(torch.load(f))"
+    source = f"import torch\n\ndef test(model, f):\n    {body}\n"
     (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
 
     found = check_source(source, path, [rule])

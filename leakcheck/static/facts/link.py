@@ -225,17 +225,13 @@ class Linked:
         file = self._at(home[0]) if home else None
         return (file, home[1]) if file is not None and home else None
 
-    def is_imported_early(self) -> bool:
-        """Tell whether the project imports this file, and only as other files are imported.
+    def is_imported_late(self) -> bool:
+        """Tell whether the project imports this file, and only in functions.
 
         A function that imports it is on the stack, with all that called it, when it runs.
         """
         late = self._importers()
-        return bool(late) and not any(late)
-
-    def is_imported(self) -> bool:
-        """Tell whether the project imports this file at all."""
-        return bool(self._importers())
+        return bool(late) and all(late)
 
     def _importers(self) -> list[bool]:
         """Say of each import of this file in the project whether a function does it."""

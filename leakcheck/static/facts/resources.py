@@ -248,7 +248,8 @@ def runs_once(linked: Linked, call: Call) -> bool:
     ]
     callers = [facts.method_around(other.function) for facts, other in calls]
     mains = all(caller is None or "main" in caller.name for caller in callers)
-    return len(calls) == 1 and mains and not any(other.loops for _, other in calls)
+    few = len(calls) == 1 or (not calls and linked.path.endswith("__main__.py"))
+    return few and mains and not any(other.loops for _, other in calls)
 
 
 def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
