@@ -43,7 +43,7 @@ class KeptException(Rule):
                     at_top = module.function_of(node) is None
                     if at_top and _raises_at_end(around):
                         continue  # of a module that fails to be imported nothing stays
-                    early = at_top and not _may_matter(module, kept)
+                    early = at_top and _may_not_matter(module, kept)
                     yield self.hit(
                         node,
                         f"`{kept}` keeps the locals of every frame that failed",
@@ -59,13 +59,12 @@ def _raises_at_end(around: _Around) -> bool:
     )
 
 
-def _may_matter(module: Module, kept: str) -> bool:
-    """Whether the frames are of functions that import this file, and that are not told of it.
-
-    Frames of modules stay anyway, and who is told of it by an error goes no further.
-    """
+def _may_not_matter(module: Module, kept: str) -> bool:
+    """Whether the frames are those of modules, which stay, or of who is told of it by an error."""
+    if module.facts.is_imported_early():
+        return True
     told = any(module.enclosing(use.node, cst.Raise) for use in growth.uses(module, kept))
-    return module.facts.is_imported_late() and not told
+    return told and module.facts.is_imported()
 
 
 def _may_keep(handler: ast.ExceptHandler) -> bool:

@@ -40,7 +40,7 @@ class LoadWithoutMapLocation(Rule):
             restored = _restores(module, call)
             found = restored or _is_named_checkpoint(module, call)
             if evidence or (found and not _is_of_light(module, call)):
-                shown = place is not None or evidence or weighs(module, call, restored=restored)
+                shown = evidence or weighs(module, call, restored=restored)
                 brief = is_test(module.facts.path) or not shown
                 yield self.hit(
                     call,

@@ -1078,8 +1078,8 @@ LATE = "def work(model):\n    from pkg.fast import run\n    return run(model)\n"
         ("from pkg.fast import run\n", "", "low"),  # frames of modules, whose names stay anyway
         (LATE, "", "high"),
         (LATE, "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
-        ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
-        ("", "", "low"),  # of a script
+        ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "high"),
+        (LATE + "from pkg import fast\n", "", "low"),  # which comes first
     ],
 )
 def test_a_kept_import_error_matters_where_a_function_goes_on_without(importer, behind, said):
@@ -1156,6 +1156,8 @@ BRIEF = {
         ("pkg/test_model.py", "import pytest", "low"),
         ("pkg/test_model.py", "", "high"),  # a script that tests a model
         ("tests/model.py", "", "high"),
+        ("pkg/testing/model.py", "from unittest import TestCase", "low"),  # helps the tests
+        ("pkg/training/model.py", "from unittest import TestCase", "high"),
     ],
 )
 @pytest.mark.parametrize("code", BRIEF)

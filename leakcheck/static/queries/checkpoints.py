@@ -14,8 +14,12 @@ import libcst as cst
 from leakcheck.static.facts.model import MODULE, Call, FileFacts
 from leakcheck.static.module import Module
 
-# "module." begins the names of what a parallel model saved, on the devices where it trained
-_FROM_DEVICE = re.compile(r"""["']module\.|DataParallel|optim\w*\.load_state_dict""")
+# "module." begins the names of what a parallel model saved, on the devices where it trained; beside
+# weights, only a training saves an optimizer, its epoch and the average of its weights
+_FROM_DEVICE = re.compile(
+    r"""["']module["'.]|DataParallel|optim\w*\.load_state_dict|["']optimi|["']epoch["']|"""
+    r"""(\b|_)ema(\b|_)"""
+)
 _SAVES = re.compile(r"\btorch\.save\b|\bsave_checkpoint\(")
 _MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
 
