@@ -55,7 +55,7 @@ def _is_handed(linked: Linked, call: Call) -> bool:
 
 
 def _is_said_to_be_else(module: Module, call: Call) -> bool:
-    """Whether the parameter's annotation names no tensor: `embedding: nn.Module`."""
+    """Whether the parameter's annotation names no tensor: `embedding: nn.Module`, `x: Batch`."""
     name, tree = call.receiver.text if call.receiver is not None else "", outline(module.source)
     functions = outline_nodes_of(tree, ast.FunctionDef) if tree is not None else []
     around = [f for f in functions if f.lineno <= call.at.line <= (f.end_lineno or f.lineno)]
@@ -65,10 +65,7 @@ def _is_said_to_be_else(module: Module, call: Call) -> bool:
         for given in (*function.args.args, *function.args.kwonlyargs)
         if given.arg == name and given.annotation is not None
     ]
-    return bool(said) and _MODULE.search(said[-1]) is not None
-
-
-_MODULE = re.compile(r"Module\b|Embedding\b|\bnn\.|Batch(Encoding|Feature)\b")
+    return bool(said) and re.search(r"Tensor|ndarray|Any\b", said[-1]) is None
 
 
 def _is_lost(linked: Linked, call: Call) -> bool:

@@ -1167,3 +1167,81 @@ def test_what_a_test_keeps_ends_with_it(code, path, begin, said):
     found = check_source(f"{begin}\nimport torch\n" + dedent(BRIEF[code]), path, [rule])
 
     assert [each.confidence for each in found] == [said]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("Module", False), ("Batch", False), ("Tensor", True)])
+def test_what_is_annotated_as_no_tensor_may_move_in_place(kind, told):
+    source = f"import torch\n\ndef run(x: {kind}):\n    x.to('cpu')\n    return x\n"
+
+    assert bool(confidence("LK407", source)) == told
+
+
+@pytest.mark.parametrize(("end", "told"), [("raise Caught", False), ("return x", True)])
+def test_a_pass_that_ends_in_an_error_catches_once(end, told):
+    source = f"""
+        import torch
+
+        class Catcher(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+            def forward(self, x):
+                self.seen.append(x)
+                {end}
+    """
+
+    assert bool(confidence("LK313", source)) == told
+
+
+@pytest.mark.parametrize(("second", "told"), [("elif", False), ("if", True)])
+def test_hooks_of_another_branch_are_those_of_another_call(second, told):
+    source = f"""
+        import torch
+
+        class Mask:
+            def enable(self, value, model):
+                if value:
+                    self.handle = model.register_forward_hook(self.hook)
+                    self.prepare(model)
+                {second} self.handle:
+                    self.handle.remove()
+    """
+
+    assert bool(confidence("LK207", source)) == told
+
+
+@pytest.mark.parametrize(("given", "told"), [("model, other", False), ("other", True)])
+def test_a_model_that_is_loaded_on_top_of_the_first_needs_it(given, told):
+    source = f"""
+        from pkg import Base
+
+        def load(path, other):
+            model = Base.from_pretrained(path)
+            try:
+                model.merge(check(model))
+                merge(model)
+            except ValueError:
+                model = Base.from_pretrained({given})
+            return model
+    """
+
+    assert bool(confidence("LK402", source)) == told
+
+
+@pytest.mark.parametrize(("returned", "told"), [("ax", False), ("data", True)])
+def test_who_gets_the_axes_reaches_the_figure(returned, told):
+    source = f"""
+        import torch
+        import matplotlib.pyplot as plt
+
+        def make_figure():
+            fig, ax = plt.subplots()
+            return fig, ax
+
+        def draw(data):
+            _, ax = make_figure()
+            ax.imshow(data)
+            return {returned}
+    """
+
+    assert bool(confidence("LK610", source)) == told

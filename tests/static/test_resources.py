@@ -27,6 +27,7 @@ def once(rest, decorator=""):
     [
         once("train(1)"),
         once("def main():\n    train(1)"),
+        once("def search():\n    train(1)\nsearch()"),
         once("fire.Fire(train)"),
         once("torch.multiprocessing.spawn(train, args=(1,))"),
         once("", "@hydra.main()"),
@@ -43,6 +44,7 @@ def test_what_the_program_itself_begins_runs_once(file):
         once(""),
         once("def main():\n    for _ in range(3):\n        train(1)"),
         once("def search():\n    train(1)"),
+        once("def search():\n    train(1)\nfor _ in range(3):\n    search()"),
         once("model.train()"),
         once("register(train)"),
     ],
