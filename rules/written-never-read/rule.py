@@ -122,7 +122,8 @@ def _calculates(value: ast.expr) -> bool:
 _NUMBERS = re.compile(r"(^|_)(loss|losses|times|lengths|accuracies|scores|rewards)(_(dict|list))?$")
 
 
-_HISTORY = re.compile(r"^([a-z]\w*_)?(history|histories|recorder|records?|logs?)$")  # to be read
+# short rows; under a public name, for who looks at the object
+_HISTORY = re.compile(r"^([a-z]\w*_)?(history|histories|recorder|records?|logs?)$|(^|_)metrics$")
 
 
 _READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})

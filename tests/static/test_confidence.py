@@ -1037,6 +1037,18 @@ LINE
         "self.part = torch.nn.MSELoss(); self.use_weights = first",
         "self.weights = first",
     ),
+    "metrics of each round": Twins(
+        "LK312",
+        """
+    class Tracker:
+        def __init__(self):
+            self.LINE = {}
+        def finish(self, round):
+            self.LINE[round.round_id] = round.summary
+""",
+        "_round_metrics",
+        "_round_outputs",
+    ),
     "a history under a public name": Twins(
         "LK312",
         """
