@@ -1257,3 +1257,19 @@ def test_who_gets_the_axes_reaches_the_figure(returned, told):
     """
 
     assert bool(confidence("LK610", source)) == told
+
+
+@pytest.mark.parametrize(("then", "told"), [("plt.pause(0.1)", False), ("print(path)", True)])
+def test_a_figure_that_is_shown_while_the_program_waits_is_looked_at(then, told):
+    source = f"""
+        import torch
+        import matplotlib.pyplot as plt
+
+        def draw(data, path):
+            plt.figure()
+            plt.plot(data)
+            plt.savefig(path)
+            {then}
+    """
+
+    assert bool(confidence("LK601", source)) == told
