@@ -497,6 +497,20 @@ TWINS = {
         "[None] * count",
         "{}",
     ),
+    "a batch that a framework has moved": Twins(
+        "LK407",
+        """
+    import torch
+
+    class Model:
+        def LINE(self, batch, index):
+            x, y = batch
+            x.to("cuda")
+            return x - y
+""",
+        "training_step",
+        "compare",
+    ),
     "one of several things that a call gives": Twins(
         "LK407",
         """
