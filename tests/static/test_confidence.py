@@ -1287,3 +1287,22 @@ def test_a_figure_that_is_shown_while_the_program_waits_is_looked_at(then, told)
     """
 
     assert bool(confidence("LK601", source)) == told
+
+
+@pytest.mark.parametrize(("made", "told"), [("io.StringIO()", False), ("connect(path)", True)])
+def test_a_buffer_in_memory_goes_with_its_object(made, told):
+    source = f"""
+        import io
+        import torch
+        from pkg import connect
+
+        class Writer:
+            def __init__(self, path):
+                self.buffer = {made}
+            def flush(self):
+                send(self.buffer)
+            def close(self):
+                self.flush()
+    """
+
+    assert bool(confidence("LK605", source)) == told
