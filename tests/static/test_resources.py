@@ -53,6 +53,13 @@ def test_what_others_call_may_run_again(file):
     assert not runs_once(file, call_of(file, "start"))
 
 
+@pytest.mark.parametrize(("path", "runs"), [("pkg/__main__.py", True), ("pkg/work.py", False)])
+def test_what_nobody_calls_by_name_in_a_program_runs_once(path, runs):
+    file = Linked(path, once("").facts, None)
+
+    assert runs_once(file, call_of(file, "start")) is runs
+
+
 def test_a_function_is_found_by_its_name_and_a_method_through_self():
     file = linked(
         """
