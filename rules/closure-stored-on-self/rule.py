@@ -9,7 +9,7 @@ import libcst as cst
 
 from leakcheck.static import shape, syntax
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
-from leakcheck.static.facts.runs import is_made_again
+from leakcheck.static.facts.runs import is_made_again, is_made_once
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -81,7 +81,7 @@ def _changes_little(module: Module, value: cst.BaseExpression) -> bool:
     member = module.member_of(value)
     if member is None or is_made_again(member):
         return False
-    if shape.has_base(module, module.class_of(value), "data-modules"):
+    if shape.has_base(module, module.class_of(value), "data-modules") or is_made_once(member):
         return True
     functions = member.file.facts.functions
     return any(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
-from leakcheck.static.facts.model import Call, FileFacts
+from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.facts.resources import (
     ends_figures,
     figure_position,
@@ -62,6 +62,9 @@ def _left(facts: FileFacts, call: Call, position: int) -> bool:
     if call.fate != "bound":
         return False
     names = call.unpacked or (call.bound,)
+    function = facts.function(call.function)
+    if function is not None and any(Expr("name", each) in function.returns for each in names):
+        return False  # through its axes the figure can be reached
     name = names[position] if position < len(names) else ""
     if name == "_" or (position == 0 and call.bound == "_"):
         return True

@@ -32,8 +32,18 @@ class ForwardKeepsOutputs(Rule):
             for use in linked.facts.uses:
                 given = use.value is not None and (use.function, use.value.text) in helped
                 kept = (use.function == forward or given) and _keeps(use)
-                if kept and _is_never_emptied(linked, use):
+                ends = _ends_in_error(linked.facts, use)
+                if kept and not ends and _is_never_emptied(linked, use):
                     yield self.hit(use.at, f"`self.{use.name}` grows at every forward pass")
+
+
+def _ends_in_error(facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether the pass is cut short once it has what it was to catch: `raise` in the same block."""
+    function = facts.functions[use.function]
+    level = use.at.column
+    return not function.returns and any(
+        at.column == level and at > use.at for _, at in function.raises
+    )
 
 
 def _is_asked_to(linked: Linked, facts: FileFacts, use: AttributeEffect) -> bool:

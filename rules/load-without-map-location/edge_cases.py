@@ -153,3 +153,9 @@ def the_best_again(model, path, epochs):
 def of_a_library(path, model):
     amp.load_state_dict(torch.load(path))  # its own few numbers
     model.load_state_dict(torch.load(path))  # leak: load-without-map-location
+
+
+class Kept:
+    def __init__(self, generator_checkpoint):
+        self.generator = torch.load(generator_checkpoint)  # the model itself, which stays
+        self.state = torch.load(generator_checkpoint)  # leak: load-without-map-location

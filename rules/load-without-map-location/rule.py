@@ -13,6 +13,7 @@ from leakcheck.static.facts.link import is_test
 from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
+from leakcheck.static.queries.checkpoints import weighs
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 
@@ -36,12 +37,15 @@ class LoadWithoutMapLocation(Rule):
             if not absent or starred or _is_one_of_two(module, call) or _is_copy(module, call):
                 continue
             evidence = _handed_back(module, call)
-            restored = _restores(module, call) or _is_named_checkpoint(module, call)
-            if evidence or (restored and not _is_of_light(module, call)):
+            restored = _restores(module, call)
+            found = restored or _is_named_checkpoint(module, call)
+            if evidence or (found and not _is_of_light(module, call)):
+                shown = evidence or weighs(module, call, restored=restored)
+                brief = is_test(module.facts.path) or not shown
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
-                    confidence="low" if is_test(module.facts.path) else "medium",
+                    confidence="low" if brief else "medium",
                     evidence=evidence,
                 )
 
@@ -106,10 +110,24 @@ def _none_or_cpu(module: Module, place: cst.BaseExpression) -> bool:
 
 
 def _is_named_checkpoint(module: Module, call: cst.Call) -> bool:
-    """`checkpoint = torch.load(path)`, `torch.load(ckpt_path)["step"]`: all of it comes there."""
+    """`checkpoint = torch.load(path)`, `torch.load(ckpt_path)["step"]`: all of it comes there.
+
+    What an object keeps under another name is meant to stay: `self.net = torch.load(ckpt_path)`.
+    """
     path = dotted(call.args[0].value) if call.args else ""
-    words = f"{lifetime.bound_name(module, call) or ''} {path.rpartition('.')[2]}".lower()
+    name = _kept_as(module, call)
+    if name and "state" not in name:
+        path = ""
+    name = name or lifetime.bound_name(module, call)
+    words = f"{name} {path.rpartition('.')[2]}".lower()
     return any(word in words for word in shape.api("checkpoint-words"))
+
+
+def _kept_as(module: Module, call: cst.Call) -> str:
+    """Return the attribute that the very result is bound to; empty where it is no attribute."""
+    above = module.parent(call)
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    return target.attr.value if isinstance(target, cst.Attribute) else ""
 
 
 def _is_of_light(module: Module, call: cst.Call) -> bool:

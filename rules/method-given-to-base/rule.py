@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
-from leakcheck.static.facts.runs import is_made_again, is_made_once
+from leakcheck.static.facts.runs import is_made_once
 from leakcheck.static.facts.weight import holds_tensors, works_on_device
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -57,9 +57,9 @@ class MethodGivenToBase(Rule):
 
 
 def _matters(member: Member) -> bool:
-    """Whether it is shown that such objects come and go, or that one holds what weighs."""
+    """Whether such an object is shown to hold what weighs, and not to be one for a whole run."""
     heavy = holds_tensors(member) or works_on_device(member)
-    return is_made_again(member) or (heavy and not is_made_once(member))
+    return heavy and not is_made_once(member)
 
 
 def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:

@@ -55,9 +55,13 @@ def _only_flushes(member: Member) -> Iterator[Call]:
     """Yield what a close() does that hands on the last writes, and ends nothing it made."""
     facts, index = member.file.facts, member.facts.methods.get("close")
     calls = facts.calls_in(index) if index is not None else ()
-    made = any(use.value is not None and use.value.kind == "call" for use in member.binds())
+    values = [use.value for use in member.binds() if use.value is not None]
+    made = any(v.kind == "call" and not v.text.endswith(_IN_MEMORY) for v in values)
     own = all(call.method == "flush" and call.spelled.startswith("self.") for call in calls)
     yield from calls if made and own else ()
+
+
+_IN_MEMORY = ("StringIO", "BytesIO")  # they go with their object
 
 
 def _closing(linked: Linked, member: Member) -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import MODULE, Call, Expr
+from leakcheck.static.facts.passes import is_called_by_framework, is_differentiated
 from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import outline, outline_nodes_of
 from leakcheck.static.torch_api import is_learnable_module
 
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
@@ -34,6 +37,8 @@ class ResultThrownAway(Rule):
         linked = module.facts
         for call in linked.facts.calls:
             if call.fate == "dropped" and call.receiver is not None and _is_lost(linked, call):
+                if _is_said_to_be_else(module, call):
+                    continue
                 what, method = call.receiver.text, call.method
                 given = "..." if call.arguments else ""
                 yield self.hit(
@@ -45,9 +50,29 @@ class ResultThrownAway(Rule):
 
 
 def _is_handed(linked: Linked, call: Call) -> bool:
-    """Whether it is one of several things that a call gave, so that nobody knows what it is."""
+    """Whether it is one of several things that a call gave, so that nobody knows what it is.
+
+    What a framework hands to a step is where it should be already.
+    """
     name = call.receiver.text if call.receiver is not None else ""
+    function = linked.facts.function(call.function)
+    if function is not None and (is_called_by_framework(function) or is_differentiated(function)):
+        return True
     return any(name in each.unpacked for each in linked.facts.calls_in(call.function))
+
+
+def _is_said_to_be_else(module: Module, call: Call) -> bool:
+    """Whether the parameter's annotation names no tensor: `embedding: nn.Module`, `x: Batch`."""
+    name, tree = call.receiver.text if call.receiver is not None else "", outline(module.source)
+    functions = outline_nodes_of(tree, ast.FunctionDef) if tree is not None else []
+    around = [f for f in functions if f.lineno <= call.at.line <= (f.end_lineno or f.lineno)]
+    said = [
+        ast.unparse(given.annotation)
+        for function in around
+        for given in (*function.args.args, *function.args.kwonlyargs)
+        if given.arg == name and given.annotation is not None
+    ]
+    return bool(said) and re.search(r"Tensor|ndarray|Any\b", said[-1]) is None
 
 
 def _is_lost(linked: Linked, call: Call) -> bool:

@@ -55,8 +55,8 @@ class RetryInExcept(Rule):
 
 def _second_model(facts: FileFacts, call: Call) -> bool:
     """Whether a handler loads a model into the name that a whole one is bound to."""
-    if call.fate != "bound" or not _LOADS.search(call.method):
-        return False
+    if call.fate != "bound" or not _LOADS.search(call.method) or _is_given(call, call.bound):
+        return False  # what is loaded on top of the first needs it
     here = facts.calls_in(call.function)
     first = [
         c for c in here if c.bound == call.bound and c.spelled == call.spelled and c.at < call.at

@@ -121,9 +121,9 @@ def _given_back(nodes: list[cst.CSTNode], axes: str) -> bool:
 
 
 def _closes_or_shows(module: Module, call: cst.Call) -> bool:
-    """`show()` may block and close, or not: we can't tell."""
+    """`show()` may block and close, or not: we can't tell. `pause()` shows it, to be looked at."""
     named = module.qualified(call.func)
-    return named in _CLOSERS or named.endswith((".pyplot.show", "pylab.show"))
+    return named in _CLOSERS or named.endswith((".pyplot.show", "pylab.show", ".pyplot.pause"))
 
 
 def _closed_by_file(module: Module) -> bool:

@@ -30,6 +30,7 @@ class UnguardedHookRemoval(Rule):
             removed = [n for n in nodes if _is_removing(n, removing - adding)]
             added = [n for n in nodes if removed and _is_adding(module, n, adding - removing)]
             added = [n for n in added if not _kept_elsewhere(module, n, nodes, removed)]
+            added = [n for n in added if not all(_is_instead(module, n, each) for each in removed)]
             if not added or not removed or function.name.value in adding & _EXITS:
                 continue
             if _is_fixture(function):
@@ -51,6 +52,17 @@ def _ends_with_it(module: Module, function: cst.FunctionDef) -> bool:
     functions = enumerate(module.facts.facts.functions)
     found = (i for i, f in functions if f.name == function.name.value and f.at.line == line)
     return any(fails_the_program(module.facts, index) for index in found)
+
+
+def _is_instead(module: Module, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether only one of the two runs: they stand in different branches of an `if`."""
+    inside = {id(above) for above in module.ancestors(other)}
+    inner = one
+    for above in module.ancestors(one):
+        if id(above) in inside:
+            return isinstance(above, cst.If) and id(inner) not in inside and inner is not above.test
+        inner = above
+    return False
 
 
 def _is_after_any_error(module: Module, removal: cst.CSTNode) -> bool:

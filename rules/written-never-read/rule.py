@@ -38,6 +38,7 @@ class WrittenNeverRead(Rule):
                     told = f"`self.{name}` is filled and never read"
                     brief = is_made_per_call(member) or _is_arithmetic(module, first)
                     brief = brief or _is_of_a_few(facts, first)
+                    brief = brief or _HISTORY.search(name) is not None
                     yield self.hit(first.at, told, confidence="low" if brief else "medium")
 
 
@@ -119,6 +120,10 @@ def _calculates(value: ast.expr) -> bool:
 
 
 _NUMBERS = re.compile(r"(^|_)(loss|losses|times|lengths|accuracies|scores|rewards)(_(dict|list))?$")
+
+
+# short rows; under a public name, for who looks at the object
+_HISTORY = re.compile(r"^([a-z]\w*_)?(history|histories|recorder|records?|logs?)$|(^|_)metrics$")
 
 
 _READS_NOTHING = frozenset({"object", "abc.ABC", "typing.Protocol", "threading.Thread"})

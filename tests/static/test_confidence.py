@@ -497,6 +497,20 @@ TWINS = {
         "[None] * count",
         "{}",
     ),
+    "a batch that a framework has moved": Twins(
+        "LK407",
+        """
+    import torch
+
+    class Model:
+        def LINE(self, batch, index):
+            x, y = batch
+            x.to("cuda")
+            return x - y
+""",
+        "training_step",
+        "compare",
+    ),
     "one of several things that a call gives": Twins(
         "LK407",
         """
@@ -598,6 +612,18 @@ TWINS = {
 """,
         "prompt.lower()",
         "self.model(prompt)",
+    ),
+    "what is text by its name, kept on self": Twins(
+        "LK315",
+        """
+    class Decoder:
+        def __init__(self):
+            self._known = {}
+        def verify(self, sample):
+            self._known[sample.sample_id] = LINE
+""",
+        "sample.source_digest",
+        "sample.frames",
     ),
     "a key that is made of a few": Twins(
         "LK315",
@@ -955,6 +981,100 @@ LINE
         "kernel = Kernel()",
         "",
     ),
+    "a checkpoint that may be of the CPU": Twins(
+        "LK403",
+        """
+    import torch
+
+    def load(path):
+        model = Net()
+        state = torch.load(path)
+        model.load_state_dict(LINE)
+        return model
+""",
+        "state",
+        "{k.removeprefix('module.'): v for k, v in state.items()}",
+    ),
+    "a checkpoint before the model moves": Twins(
+        "LK403",
+        """
+    import torch
+
+    def load(path):
+        model = Net()
+        LINE
+        model.load_state_dict(torch.load(path))
+        return model.cuda()
+""",
+        "model.eval()",
+        "model.cuda()",
+    ),
+    "a checkpoint of an object that is made": Twins(
+        "LK403",
+        """
+    import torch
+
+    class Runner:
+        def LINE(self, path):
+            self.model.load_state_dict(torch.load(path))
+""",
+        "__init__",
+        "resume",
+    ),
+    "a checkpoint that a script gives at once": Twins(
+        "LK403",
+        """
+    import torch
+
+    LINE
+    torch.save(model.state_dict(), "after.pt")
+""",
+        'model.load_state_dict(torch.load("before.pt"))',
+        'state = torch.load("before.pt"); model.load_state_dict(state)',
+    ),
+    "a method given to a base by what is light": Twins(
+        "LK209",
+        """
+    import torch
+
+    class Loss:
+        def __init__(self, function):
+            self.function = function
+
+    class Both(Loss):
+        def __init__(self, first):
+            LINE
+            super().__init__(self.add)
+        def add(self, a, b):
+            return a + b
+""",
+        "self.part = torch.nn.MSELoss(); self.use_weights = first",
+        "self.weights = first",
+    ),
+    "metrics of each round": Twins(
+        "LK312",
+        """
+    class Tracker:
+        def __init__(self):
+            self.LINE = {}
+        def finish(self, round):
+            self.LINE[round.round_id] = round.summary
+""",
+        "_round_metrics",
+        "_round_outputs",
+    ),
+    "a history under a public name": Twins(
+        "LK312",
+        """
+    class Cropper:
+        def __init__(self):
+            self.LINE = []
+        def crop(self, frame):
+            self.LINE.append(cut(frame))
+""",
+        "crop_history",
+        "crops",
+    ),
 }
 
 
@@ -985,6 +1105,7 @@ LATE = "def work(model):\n    from pkg.fast import run\n    return run(model)\n"
         (LATE, "", "high"),
         (LATE, "def run(model):\n    raise ValueError(f'{failed}')\n", "low"),
         ("", "def run(model):\n    raise ValueError(f'{failed}')\n", "high"),
+        (LATE + "from pkg import fast\n", "", "low"),  # which comes first
     ],
 )
 def test_a_kept_import_error_matters_where_a_function_goes_on_without(importer, behind, said):
@@ -1027,7 +1148,8 @@ def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told)
 
 @pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "medium")])
 def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
-    source = "import torch\n\ndef test(model, f):\n    model.load_state_dict(torch.load(f))\n"
+    body = "torch.save(model.state_dict(), f)\n    model.load_state_dict(torch.load(f))"
+    source = f"import torch\n\ndef test(model, f):\n    {body}\n"
     (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
 
     found = check_source(source, path, [rule])
@@ -1060,6 +1182,8 @@ BRIEF = {
         ("pkg/test_model.py", "import pytest", "low"),
         ("pkg/test_model.py", "", "high"),  # a script that tests a model
         ("tests/model.py", "", "high"),
+        ("pkg/testing/model.py", "from unittest import TestCase", "low"),  # helps the tests
+        ("pkg/training/model.py", "from unittest import TestCase", "high"),
     ],
 )
 @pytest.mark.parametrize("code", BRIEF)
@@ -1069,3 +1193,116 @@ def test_what_a_test_keeps_ends_with_it(code, path, begin, said):
     found = check_source(f"{begin}\nimport torch\n" + dedent(BRIEF[code]), path, [rule])
 
     assert [each.confidence for each in found] == [said]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("Module", False), ("Batch", False), ("Tensor", True)])
+def test_what_is_annotated_as_no_tensor_may_move_in_place(kind, told):
+    source = f"import torch\n\ndef run(x: {kind}):\n    x.to('cpu')\n    return x\n"
+
+    assert bool(confidence("LK407", source)) == told
+
+
+@pytest.mark.parametrize(("end", "told"), [("raise Caught", False), ("return x", True)])
+def test_a_pass_that_ends_in_an_error_catches_once(end, told):
+    source = f"""
+        import torch
+
+        class Catcher(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.seen = []
+            def forward(self, x):
+                self.seen.append(x)
+                {end}
+    """
+
+    assert bool(confidence("LK313", source)) == told
+
+
+@pytest.mark.parametrize(("second", "told"), [("elif", False), ("if", True)])
+def test_hooks_of_another_branch_are_those_of_another_call(second, told):
+    source = f"""
+        import torch
+
+        class Mask:
+            def enable(self, value, model):
+                if value:
+                    self.handle = model.register_forward_hook(self.hook)
+                    self.prepare(model)
+                {second} self.handle:
+                    self.handle.remove()
+    """
+
+    assert bool(confidence("LK207", source)) == told
+
+
+@pytest.mark.parametrize(("given", "told"), [("model, other", False), ("other", True)])
+def test_a_model_that_is_loaded_on_top_of_the_first_needs_it(given, told):
+    source = f"""
+        from pkg import Base
+
+        def load(path, other):
+            model = Base.from_pretrained(path)
+            try:
+                model.merge(check(model))
+                merge(model)
+            except ValueError:
+                model = Base.from_pretrained({given})
+            return model
+    """
+
+    assert bool(confidence("LK402", source)) == told
+
+
+@pytest.mark.parametrize(("returned", "told"), [("ax", False), ("data", True)])
+def test_who_gets_the_axes_reaches_the_figure(returned, told):
+    source = f"""
+        import torch
+        import matplotlib.pyplot as plt
+
+        def make_figure():
+            fig, ax = plt.subplots()
+            return fig, ax
+
+        def draw(data):
+            _, ax = make_figure()
+            ax.imshow(data)
+            return {returned}
+    """
+
+    assert bool(confidence("LK610", source)) == told
+
+
+@pytest.mark.parametrize(("then", "told"), [("plt.pause(0.1)", False), ("print(path)", True)])
+def test_a_figure_that_is_shown_while_the_program_waits_is_looked_at(then, told):
+    source = f"""
+        import torch
+        import matplotlib.pyplot as plt
+
+        def draw(data, path):
+            plt.figure()
+            plt.plot(data)
+            plt.savefig(path)
+            {then}
+    """
+
+    assert bool(confidence("LK601", source)) == told
+
+
+@pytest.mark.parametrize(("made", "told"), [("io.StringIO()", False), ("connect(path)", True)])
+def test_a_buffer_in_memory_goes_with_its_object(made, told):
+    source = f"""
+        import io
+        import torch
+        from pkg import connect
+
+        class Writer:
+            def __init__(self, path):
+                self.buffer = {made}
+            def flush(self):
+                send(self.buffer)
+            def close(self):
+                self.flush()
+    """
+
+    assert bool(confidence("LK605", source)) == told

@@ -27,6 +27,7 @@ def once(rest, decorator=""):
     [
         once("train(1)"),
         once("def main():\n    train(1)"),
+        once("def search():\n    train(1)\nsearch()"),
         once("fire.Fire(train)"),
         once("torch.multiprocessing.spawn(train, args=(1,))"),
         once("", "@hydra.main()"),
@@ -43,12 +44,20 @@ def test_what_the_program_itself_begins_runs_once(file):
         once(""),
         once("def main():\n    for _ in range(3):\n        train(1)"),
         once("def search():\n    train(1)"),
+        once("def search():\n    train(1)\nfor _ in range(3):\n    search()"),
         once("model.train()"),
         once("register(train)"),
     ],
 )
 def test_what_others_call_may_run_again(file):
     assert not runs_once(file, call_of(file, "start"))
+
+
+@pytest.mark.parametrize(("path", "runs"), [("pkg/__main__.py", True), ("pkg/work.py", False)])
+def test_what_nobody_calls_by_name_in_a_program_runs_once(path, runs):
+    file = Linked(path, once("").facts, None)
+
+    assert runs_once(file, call_of(file, "start")) is runs
 
 
 def test_a_function_is_found_by_its_name_and_a_method_through_self():

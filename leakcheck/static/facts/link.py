@@ -84,12 +84,14 @@ def is_test(path: str) -> bool:
 def is_run_by_tests(path: str, source: str) -> bool:
     """Tell whether a file holds tests of a suite, and is no script that tests a model.
 
-    What such a file keeps ends with its test.
+    What such a file keeps ends with its test. So does what its helpers beside it keep.
     """
-    suite = _SUITE.search(path) is not None or "pytest" in source or "unittest" in source
-    return is_test(path) and suite
+    suite = _SUITE.search(path) is not None
+    helps = suite and _ASSERTS.search(source) is not None
+    return helps or (is_test(path) and (suite or "pytest" in source or "unittest" in source))
 
 
+_ASSERTS = re.compile(r"\bTestCase\b|\.assert(Equal|True|Raises)\(|\bassert_(close|allclose)\(")
 _SUITE = re.compile(r"(^|[/\\])(tests?|testing)[/\\]")
 _TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest|_?mock(_\w+)?|\w+_mock)\.py$")
 
@@ -226,12 +228,11 @@ class Linked:
         return (file, home[1]) if file is not None and home else None
 
     def is_imported_early(self) -> bool:
-        """Tell whether the project imports this file, and only as other files are imported.
+        """Tell whether the project imports this file as other files are imported, or runs it.
 
         A function that imports it is on the stack, with all that called it, when it runs.
         """
-        late = self._importers()
-        return bool(late) and not any(late)
+        return not all(self._importers()) or self.path.endswith("__main__.py")
 
     def is_imported(self) -> bool:
         """Tell whether the project imports this file at all."""

@@ -236,8 +236,11 @@ def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
     return drawn
 
 
-def runs_once(linked: Linked, call: Call) -> bool:
-    """Tell whether the program itself calls the function a call stands in, at one place."""
+def runs_once(linked: Linked, call: Call, depth: int = 0) -> bool:
+    """Tell whether the program itself calls the function a call stands in, at one place.
+
+    So it does by functions that run once.
+    """
     function = linked.facts.method_around(call.function)
     if function is None or "main" in function.name or _is_entry(linked.facts, function):
         return True
@@ -246,9 +249,13 @@ def runs_once(linked: Linked, call: Call) -> bool:
         for facts, other in linked.calls_of(function.name)
         if may_mean(linked.of(facts), other, linked, function)
     ]
-    callers = [facts.method_around(other.function) for facts, other in calls]
-    mains = all(caller is None or "main" in caller.name for caller in callers)
-    return len(calls) == 1 and mains and not any(other.loops for _, other in calls)
+    if len(calls) != 1 or depth == _DEEPEST_CALL:
+        return not calls and linked.path.endswith("__main__.py")
+    facts, other = calls[0]
+    return not other.loops and runs_once(linked.of(facts), other, depth + 1)
+
+
+_DEEPEST_CALL = 3
 
 
 def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:

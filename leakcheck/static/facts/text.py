@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 
 # methods of strings, which give strings
 _OF_STRINGS = frozenset(
     ("join", "lower", "upper", "strip", "lstrip", "rstrip", "decode", "format", "hexdigest")
 )
+# attributes that by their name are text, of whatever
+_TEXTS = re.compile(r"(^|_)(name|path|uri|url|hash|digest|checksum|md5|sha\d*)$")
 
 
 def is_text(facts: FileFacts, use: AttributeEffect) -> bool:
     """Tell whether what is kept is text, by what made it where it was bound last."""
     value = use.value
-    if value is not None and value.kind == "name":
+    if value is not None and value.kind == "name" and "." not in value.text:
         bound = [
             each
             for each in facts.bindings
@@ -25,4 +29,6 @@ def is_text(facts: FileFacts, use: AttributeEffect) -> bool:
 
 def _makes_text(value: Expr) -> bool:
     _, dot, method = value.text.rpartition(".")
+    if value.kind == "name" and dot:
+        return _TEXTS.search(method) is not None
     return value.kind == "call" and (method in _OF_STRINGS if dot else method == "str")

@@ -11,10 +11,13 @@ import re
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect
 
-_MADE = re.compile(r"^(torch|numpy|cupy)\.(?!device|dtype|size|generator|cuda\.|random\.)", re.I)
+_MADE = re.compile(
+    r"^(torch|numpy|cupy)\.(?!device|dtype|size|generator|cuda\.|random\.|nn\.\w+loss$)", re.I
+)
 _NAMED = re.compile(
-    r"(^|_)(models?|modules?|net|network|backbone|encoder|decoder|tensors?|hidden|embeddings?|"
-    r"activations?|features|gradients?|grads|logits|outputs|weights?|batch|batches)$"
+    r"^(?!_*(use|is|has|do|with|return|share|freeze|normali[sz]e|deconstruct)_)"  # flags
+    r"(\w*_)?(models?|modules?|net|network|backbone|encoder|decoder|tensors?|hidden|embeddings?|"
+    r"activations?|features|gradients?|grads|logits|outputs|weights|batch|batches)$"
 )
 # methods that only tensors, arrays and modules have
 _ASKED = frozenset(

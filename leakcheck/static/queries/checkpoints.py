@@ -1,0 +1,60 @@
+"""Is a checkpoint shown to come from a device, or to be loaded beside a model that is there?
+
+A published file is most often of the CPU, and one copy of it before the model moves is no peak.
+What shows more: the file's own code saves checkpoints, or trains in parallel; an optimizer is
+restored; one is loaded after the other; it is only looked into; the model is at work already.
+"""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from leakcheck.static.facts.model import MODULE, Call, FileFacts
+from leakcheck.static.module import Module
+
+# "module." begins the names of what a parallel model saved, on the devices where it trained; beside
+# weights, only a training saves an optimizer, its epoch and the average of its weights
+_FROM_DEVICE = re.compile(
+    r"""["']module["'.]|DataParallel|optim\w*\.load_state_dict|["']optimi|["']epoch["']|"""
+    r"""(\b|_)ema(\b|_)"""
+)
+_SAVES = re.compile(r"\btorch\.save\b|\bsave_checkpoint\(")
+_MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
+
+
+def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
+    """Tell whether it is shown that what a `torch.load` makes lies on a device beside a model.
+
+    `restored`: a model is given it. What a script gives a model at once is gone at once.
+    """
+    if not restored or module.loop_of(load) is not None:
+        return True
+    function = module.function_of(load)
+    if function is None and not isinstance(module.parent(load), cst.Assign):
+        return False
+    near = module.code(function) if function is not None else module.source
+    if _SAVES.search(module.source) or _FROM_DEVICE.search(near):
+        return True
+    facts, at = module.facts.facts, module.location(load)
+    here = (c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
+    return any(_is_for_live_model(facts, call) for call in here)
+
+
+def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
+    """Whether the model was moved before, or is that of an object at work."""
+    beside = facts.calls_in(load.function) if load.function != MODULE else ()
+    models = {_receiver(call) for call in beside if call.method == "load_state_dict"}
+    moved = (c for c in beside if c.method in ("cuda", "to") and c.at < load.at)
+    if any(_receiver(call) in models or call.bound in models for call in moved):
+        return True
+    method = facts.method_around(load.function)
+    if method is None or not method.owner or _MAKES.match(method.name):
+        return False
+    made = {call.bound for call in beside}
+    return any(name.startswith("self.") and name not in made for name in models)
+
+
+def _receiver(call: Call) -> str:
+    return call.receiver.text if call.receiver is not None else ""
