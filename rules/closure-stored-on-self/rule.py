@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape, syntax
+from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
-from leakcheck.static.facts.runs import is_made_again, is_made_once
+from leakcheck.static.facts.runs import is_made_again
+from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -43,7 +45,7 @@ class ClosureStoredOnSelf(Rule):
             yield self.hit(
                 made.at,
                 f"self keeps what `{made.spelled}` makes, which holds self",
-                confidence="medium",
+                confidence="medium" if _comes_and_goes(module.facts, made) else "low",
             )
         outline = syntax.outline(module.source)
         if outline is not None and not _may_keep(outline):
@@ -67,30 +69,18 @@ class ClosureStoredOnSelf(Rule):
             return
         if _is_compiled(module, value) or shape.holds_tensors(module, module.class_of(value)):
             told = "the object holds this closure and the closure the object, with its tensors"
-            yield self.hit(
-                value, told, confidence="low" if _changes_little(module, value) else "high"
-            )
+            member = module.member_of(value)
+            again = member is not None and is_made_again(member)
+            shown = again or _is_compiled(module, value)  # which the collector never frees
+            yield self.hit(value, told, confidence="high" if shown else "low")
 
 
-def _changes_little(module: Module, value: cst.BaseExpression) -> bool:
-    """Whether nothing shows that such objects come and go, and ending the cycle frees little.
-
-    A Lightning data module, of which a run has one, is a user's data. A module that keeps the
-    `forward` of one it was handed, and not that module, is a part of it, and in a cycle anyway.
-    """
-    member = module.member_of(value)
-    if member is None or is_made_again(member):
-        return False
-    if shape.has_base(module, module.class_of(value), "data-modules") or is_made_once(member):
-        return True
-    functions = member.file.facts.functions
-    return any(
-        use.value is not None
-        and use.value.kind == "name"
-        and use.value.text.endswith(".forward")
-        and use.value.text.removesuffix(".forward") in functions[use.function].parameters[1:]
-        for use in member.binds()
-    )
+def _comes_and_goes(linked: Linked, made: Call) -> bool:
+    """Whether objects that hold tensors are shown to come and go: the cycle of one is little."""
+    method = linked.facts.method_around(made.function)
+    owner = linked.facts.class_named(method.owner) if method is not None else None
+    member = Member(linked, owner) if owner is not None else None
+    return member is not None and holds_tensors(member) and is_made_again(member)
 
 
 def _kept_closures(facts: FileFacts) -> Iterator[Call]:

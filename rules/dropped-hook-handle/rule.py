@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
-from leakcheck.static.facts.runs import is_made_once
+from leakcheck.static.facts.runs import is_made, is_made_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
@@ -34,9 +34,9 @@ class DroppedHookHandle(Rule):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
             elif hooks.foreign(module, call):
                 owner = module.member_of(call)
-                once = owner is not None and is_made_once(owner)
+                piles_up = owner is not None and is_made(owner) and not is_made_once(owner)
                 told = "this hook stays on the module when its owner is gone"
-                yield self.hit(call, told, confidence="low" if once else "high")
+                yield self.hit(call, told, confidence="high" if piles_up else "low")
         for call in module.calls_of(*shape.api("global-hooks")):
             if call.args and _closes_over_a_call(module, call):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")

@@ -118,10 +118,24 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
         if owner is not None and inner.file.is_module(owner) and not passes.has_parts(owner):
             return False
     if call.function != MODULE and looked.is_only_looked_at(module, call.at, as_data=True):
-        return True
+        return _is_repeated(linked, call, inner)
     looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
     stepped = _STEP.match(call.method) is not None or inner.call is not call
     return (looped or stepped) and _is_model(linked, call, inner)
+
+
+def _is_repeated(linked: Linked, call: Call, inner: passes.Pass) -> bool:
+    """Whether passes follow each other: the graph of one alone is gone when its values are.
+
+    In a loop of this function, of what it calls or of those who call it; or it is kept on self.
+    """
+    if call.loops or inner.looped or call.outermost != (0, 0) or call.bound.startswith("self."):
+        return True
+    function = linked.facts.function(call.function)
+    if function is None:
+        return False
+    wanted = linked.calls_of(function.name)
+    return bool(_STEP.match(function.name)) or any(c.loops for _, c in wanted)
 
 
 def _is_asked_by_nobody(linked: Linked, call: Call) -> bool:

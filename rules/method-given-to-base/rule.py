@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
-from leakcheck.static.facts.runs import is_made_once
+from leakcheck.static.facts.runs import is_made_again
 from leakcheck.static.facts.weight import holds_tensors, works_on_device
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -57,9 +57,8 @@ class MethodGivenToBase(Rule):
 
 
 def _matters(member: Member) -> bool:
-    """Whether such an object is shown to hold what weighs, and not to be one for a whole run."""
-    heavy = holds_tensors(member) or works_on_device(member)
-    return heavy and not is_made_once(member)
+    """Whether such objects are shown to come and go, and to hold what weighs."""
+    return (holds_tensors(member) or works_on_device(member)) and is_made_again(member)
 
 
 def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:

@@ -56,12 +56,6 @@ TWINS = {
                 run(batch)
 """,
     ),
-    "methods given to a base by what a layer holds": Twins(
-        "LK209",
-        BASE_KEEPS_METHODS,
-        ONE_FOR_A_TRAINER,
-        ONE_FOR_A_TRAINER.replace("backward", "item"),
-    ),
     "state by length": Twins(
         "LK315",
         """
@@ -122,6 +116,24 @@ TWINS = {
 """,
         "backbone",
         "features",
+    ),
+    "one pass whose graph goes with its values": Twins(
+        "LK406",
+        """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.backbone = torch.nn.Linear(size, size)
+        def features(self, image):
+            return self.backbone(image).detach()
+
+    def run(model, images):
+        LINE
+""",
+        "return model.features(images)",
+        "return [model.features(image) for image in images]",
     ),
     "a pass that may give a derivative": Twins(
         "LK406",
@@ -184,21 +196,49 @@ TWINS = {
         "if fold := folds:",
         "for fold in folds:",
     ),
-    "a part of the module whose forward it keeps": Twins(
+    "a module that holds a function over itself": Twins(
         "LK204",
         """
     import torch
 
     class Search(torch.nn.Module):
-        def __init__(self, whole, part):
+        def __init__(self, part):
             super().__init__()
-            LINE
             self.part = part
-            self.modes = {}
-            self.restore = lambda: restore(whole, self.modes)
+            self.restore = lambda: restore(self.part)
+
+    def work(trials):
+        LINE
+            search = Search(trials)
+            search(trials)
 """,
-        "self.ask = whole.forward",
-        "self.ask = whole",
+        "if trials:",
+        "for trial in trials:",
+    ),
+    "a function over self that a method makes": Twins(
+        "LK204",
+        """
+    import torch
+
+    class Engine:
+        def __init__(self):
+            self.weights = torch.zeros(9)
+            self.handlers = []
+        def _wrap(self, handler):
+            def wrapper(*args):
+                return handler(self, *args)
+            return wrapper
+        def add(self, handler):
+            wrapped = self._wrap(handler)
+            self.handlers.append(wrapped)
+
+    def work(requests):
+        LINE
+            engine = Engine()
+            engine.add(requests)
+""",
+        "if requests:",
+        "for request in requests:",
     ),
     "methods given to a base by what holds little": Twins(
         "LK209",
@@ -213,6 +253,11 @@ TWINS = {
         def sample(self, batch):
             LINE
             return self.sampler(batch)
+
+    def work(batches):
+        for batch in batches:
+            pipe = Pipe(batch, pick)
+            run(pipe)
 """,
         "pass",
         "torch.cuda.current_stream().synchronize()",
@@ -246,7 +291,7 @@ TWINS = {
     LINE
 """,
         "recorder = Recorder()",
-        "",
+        "for model in models: Recorder().watch(model)",
     ),
     "a tensor's hook": Twins(
         "LK203",
@@ -1047,6 +1092,11 @@ LINE
             super().__init__(self.add)
         def add(self, a, b):
             return a + b
+
+    def work(batches):
+        for batch in batches:
+            loss = Both(batch)
+            loss(batch)
 """,
         "self.part = torch.nn.MSELoss(); self.use_weights = first",
         "self.weights = first",

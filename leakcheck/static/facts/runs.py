@@ -59,6 +59,11 @@ def is_made_per_call(member: Member) -> bool:
     return bool(makes) and all(_comes_and_goes(file, *each) for each in makes)
 
 
+def is_made(member: Member) -> bool:
+    """Tell whether the project makes objects of a class, or of one below it, at all."""
+    return any(any(member.file.calls_of(name)) for name in _names_of(member))
+
+
 def is_made_again(member: Member) -> bool:
     """Tell whether it is shown that objects of a class come and go while a program runs.
 
@@ -160,7 +165,7 @@ def _comes_and_goes(file: Linked, facts: FileFacts, call: Call) -> bool:
     method = facts.method_around(call.function)
     if method is None or (call.fate == "bound" and not call.bound):  # `self.parts[index] = Part()`
         return method is not None and not method.name.startswith("__")
-    if call.fate == "returned":
+    if call.fate == "returned" or any(value.text == call.bound for value in method.returns):
         wanted = list(file.calls_of(method.name))
         return bool(wanted) and all(c.loops and not sets_up(f, c.function) for f, c in wanted)
     if sets_up(facts, call.function) or call.bound.startswith("self."):
