@@ -31,9 +31,12 @@ class UnclosedFigure(Rule):
             scope = function or module.loop_of(call)
             if scope is None or not _left_open(module, scope, call):
                 continue
-            if module.loop_of(call) is None and _is_made_once(module, call):
+            once = _is_made_once(module, call)
+            if once and module.loop_of(call) is None:
                 continue
-            yield self.hit(call, "pyplot keeps this figure until it is closed")
+            few = once and _is_for_each_name(module.loop_of(call))
+            told = "pyplot keeps this figure until it is closed"
+            yield self.hit(call, told, confidence="low" if few else "high")
 
 
 def _is_made_once(module: Module, figure: cst.Call) -> bool:
@@ -42,6 +45,16 @@ def _is_made_once(module: Module, figure: cst.Call) -> bool:
     calls = module.facts.facts.calls
     here = (c for c in calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
     return any(runs_once(module.facts, call) for call in here)
+
+
+def _is_for_each_name(loop: cst.CSTNode | None) -> bool:
+    """Whether a loop goes over what was written down or named, which makes a handful."""
+    match loop:
+        case cst.For(iter=cst.List() | cst.Tuple()):
+            return True
+        case cst.For(iter=cst.Call(func=cst.Attribute(attr=cst.Name(value=name)))):
+            return name in ("items", "keys", "values")
+    return False
 
 
 def _reuses(call: cst.Call) -> bool:

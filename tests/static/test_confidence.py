@@ -1040,6 +1040,22 @@ LINE
         "state",
         "{k.removeprefix('module.'): v for k, v in state.items()}",
     ),
+    "a checkpoint of a model that is made for whoever asks": Twins(
+        "LK403",
+        """
+    import torch
+
+    def save(model, path):
+        torch.save(model.state_dict(), path)
+
+    def load(path):
+        model = Net()
+        model.load_state_dict(torch.load(path))
+        LINE
+""",
+        "return model",
+        "run(model)",
+    ),
     "a checkpoint before the model moves": Twins(
         "LK403",
         """
@@ -1076,6 +1092,20 @@ LINE
 """,
         'model.load_state_dict(torch.load("before.pt"))',
         'state = torch.load("before.pt"); model.load_state_dict(state)',
+    ),
+    "figures of a script for what it names": Twins(
+        "LK601",
+        """
+    import matplotlib.pyplot as plt
+
+    def main(results, loader):
+        LINE
+            plt.figure()
+            plt.plot(value)
+            plt.savefig(f"{name}.png")
+""",
+        "for name, value in results.items():",
+        "for name, value in loader:",
     ),
     "a method given to a base by what is light": Twins(
         "LK209",

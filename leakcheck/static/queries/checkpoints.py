@@ -35,11 +35,14 @@ def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     if function is None and not isinstance(module.parent(load), cst.Assign):
         return False
     near = module.code(function) if function is not None else module.source
-    if _SAVES.search(module.source) or _FROM_DEVICE.search(near):
+    if _FROM_DEVICE.search(near):
         return True
     facts, at = module.facts.facts, module.location(load)
-    here = (c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
-    return any(_is_for_live_model(facts, call) for call in here)
+    here = [c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1)]
+    if any(_is_for_live_model(facts, call) for call in here):
+        return True
+    saved = _SAVES.search(module.source) is not None
+    return saved and not any(_makes_its_model(facts, call) for call in here)
 
 
 def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
@@ -54,6 +57,16 @@ def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
         return False
     made = {call.bound for call in beside}
     return any(name.startswith("self.") and name not in made for name in models)
+
+
+def _makes_its_model(facts: FileFacts, load: Call) -> bool:
+    """Whether the model is made beside the load, and is what is returned: not yet on a device."""
+    function = facts.function(load.function)
+    beside = facts.calls_in(load.function) if function is not None else ()
+    restored = {_receiver(call) for call in beside if call.method == "load_state_dict"}
+    made = {call.bound for call in beside if call.bound}
+    returned = {value.text for value in function.returns} if function is not None else set()
+    return bool(restored) and restored <= made & returned
 
 
 def _receiver(call: Call) -> str:
