@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.syntax import dotted
 
 _SAVES = {"torch.save": 0, "pickle.dump": 0, "joblib.dump": 0, "numpy.save": 1}
 
@@ -29,6 +32,7 @@ class KeptThoughSaved(Rule):
             saved = call.arguments[position].value
             for use in facts.local_uses if saved.kind == "name" else ():
                 collected = _collects(use, call, saved.text) and not _is_result(facts, use)
+                collected = collected and not _is_taken_out(module, use, saved.text)
                 if collected and _made_in_loop(facts, call, saved.text):
                     yield self.hit(
                         use.at,
@@ -52,6 +56,16 @@ def _is_result(facts: FileFacts, use: AttributeEffect) -> bool:
     if function is None or "shard" in function.name:
         return False
     return any(use.name in (value.text, *value.plain) for value in function.returns)
+
+
+def _is_taken_out(module: Module, use: AttributeEffect, name: str) -> bool:
+    """Whether a loop over the list, behind, has what is saved: it was there as a whole before."""
+    return any(
+        dotted(loop.iter) == use.name
+        and dotted(loop.target) == name
+        and module.location(loop).line > use.at.line
+        for loop in module.nodes(cst.For)
+    )
 
 
 def _made_in_loop(facts: FileFacts, call: Call, name: str) -> bool:

@@ -52,8 +52,14 @@ class ResourceLeftByOwner(Rule):
 
 
 def _only_flushes(member: Member) -> Iterator[Call]:
-    """Yield what a close() does that hands on the last writes, and ends nothing it made."""
+    """Yield what a close() does that hands on the last writes, and ends nothing it made.
+
+    A flush of the class's own may close what it has written.
+    """
     facts, index = member.file.facts, member.facts.methods.get("close")
+    flush = member.facts.methods.get("flush")
+    if flush is not None and any(call.method == "close" for call in facts.calls_in(flush)):
+        return
     calls = facts.calls_in(index) if index is not None else ()
     values = [use.value for use in member.binds() if use.value is not None]
     made = any(v.kind == "call" and not v.text.endswith(_IN_MEMORY) for v in values)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.model import MODULE, Call, FileFacts
 from leakcheck.static.facts.resources import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
@@ -35,6 +36,7 @@ class UnclosedFigure(Rule):
             if once and module.loop_of(call) is None:
                 continue
             few = once and _is_for_each_name(module.loop_of(call))
+            few = few or _is_for_a_script(module, call) or _is_shown_by_caller(module, call)
             told = "pyplot keeps this figure until it is closed"
             yield self.hit(call, told, confidence="low" if few else "high")
 
@@ -45,6 +47,28 @@ def _is_made_once(module: Module, figure: cst.Call) -> bool:
     calls = module.facts.facts.calls
     here = (c for c in calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
     return any(runs_once(module.facts, call) for call in here)
+
+
+def _makes(module: Module, figure: cst.Call) -> list[tuple[FileFacts, Call]]:
+    """Return the project's calls of the function that a figure is made in."""
+    function = module.function_of(figure)
+    return list(module.facts.calls_of(function.name.value)) if function is not None else []
+
+
+def _is_for_a_script(module: Module, figure: cst.Call) -> bool:
+    """Whether nobody but scripts want such figures, one by one: a handful each."""
+    makes = _makes(module, figure)
+    return bool(makes) and all(c.function == MODULE and not c.loops for _, c in makes)
+
+
+def _is_shown_by_caller(module: Module, figure: cst.Call) -> bool:
+    """Whether it is left for a caller that shows it, which may block and close it."""
+    return any(
+        other.method == "show" and other.qualified.startswith("matplotlib.")
+        for facts, call in _makes(module, figure)
+        if call.function != MODULE
+        for other in facts.calls_in(call.function)
+    )
 
 
 def _is_for_each_name(loop: cst.CSTNode | None) -> bool:

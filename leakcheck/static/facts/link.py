@@ -87,7 +87,7 @@ def is_run_by_tests(path: str, source: str) -> bool:
     What such a file keeps ends with its test. So does what its helpers beside it keep.
     """
     suite = _SUITE.search(path) is not None
-    helps = suite and _ASSERTS.search(source) is not None
+    helps = suite and (_ASSERTS.search(source) is not None or "import pytest" in source)
     return helps or (is_test(path) and (suite or "pytest" in source or "unittest" in source))
 
 

@@ -165,7 +165,8 @@ def _comes_and_goes(file: Linked, facts: FileFacts, call: Call) -> bool:
     method = facts.method_around(call.function)
     if method is None or (call.fate == "bound" and not call.bound):  # `self.parts[index] = Part()`
         return method is not None and not method.name.startswith("__")
-    if call.fate == "returned" or any(value.text == call.bound for value in method.returns):
+    given = call.bound != "" and any(value.text == call.bound for value in method.returns)
+    if call.fate == "returned" or (given and not call.loops):
         wanted = list(file.calls_of(method.name))
         return bool(wanted) and all(c.loops and not sets_up(f, c.function) for f, c in wanted)
     if sets_up(facts, call.function) or call.bound.startswith("self."):

@@ -27,11 +27,14 @@ _MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)
 def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     """Tell whether it is shown that what a `torch.load` makes lies on a device beside a model.
 
-    `restored`: a model is given it. What a script gives a model at once is gone at once.
+    `restored`: a model is given it. What a script gives a model at once is gone at once. What
+    others make an object of, as that is made, may be of the CPU, and goes with it if not.
     """
+    function = module.function_of(load)
+    if not restored and function is not None and _MAKES.match(function.name.value):
+        return _FROM_DEVICE.search(module.code(function)) is not None
     if not restored or module.loop_of(load) is not None:
         return True
-    function = module.function_of(load)
     if function is None and not isinstance(module.parent(load), cst.Assign):
         return False
     near = module.code(function) if function is not None else module.source
@@ -60,8 +63,13 @@ def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
 
 
 def _makes_its_model(facts: FileFacts, load: Call) -> bool:
-    """Whether the model is made beside the load, and is what is returned: not yet on a device."""
+    """Whether the model is made beside the load, and is what is returned: not yet on a device.
+
+    A method of a class, and not of an object, has no model at work.
+    """
     function = facts.function(load.function)
+    if function is not None and "classmethod" in function.decorators:
+        return True
     beside = facts.calls_in(load.function) if function is not None else ()
     restored = {_receiver(call) for call in beside if call.method == "load_state_dict"}
     made = {call.bound for call in beside if call.bound}
