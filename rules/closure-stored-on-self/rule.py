@@ -10,8 +10,7 @@ import libcst as cst
 from leakcheck.static import shape, syntax
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
-from leakcheck.static.facts.runs import is_made_again
-from leakcheck.static.facts.weight import holds_tensors
+from leakcheck.static.facts.runs import is_made_again, is_made_once
 from leakcheck.static.flow.prospects import own_attribute
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -45,7 +44,7 @@ class ClosureStoredOnSelf(Rule):
             yield self.hit(
                 made.at,
                 f"self keeps what `{made.spelled}` makes, which holds self",
-                confidence="medium" if _comes_and_goes(module.facts, made) else "low",
+                confidence="low" if _is_of_one(module.facts, made) else "medium",
             )
         outline = syntax.outline(module.source)
         if outline is not None and not _may_keep(outline):
@@ -75,12 +74,12 @@ class ClosureStoredOnSelf(Rule):
             yield self.hit(value, told, confidence="high" if shown else "low")
 
 
-def _comes_and_goes(linked: Linked, made: Call) -> bool:
-    """Whether objects that hold tensors are shown to come and go: the cycle of one is little."""
+def _is_of_one(linked: Linked, made: Call) -> bool:
+    """Whether a run makes one such object: the cycle of one is little."""
     method = linked.facts.method_around(made.function)
     owner = linked.facts.class_named(method.owner) if method is not None else None
     member = Member(linked, owner) if owner is not None else None
-    return member is not None and holds_tensors(member) and is_made_again(member)
+    return member is not None and is_made_once(member)
 
 
 def _kept_closures(facts: FileFacts) -> Iterator[Call]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.runs import is_made, is_made_once
+from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
@@ -34,12 +36,19 @@ class DroppedHookHandle(Rule):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
             elif hooks.foreign(module, call):
                 owner = module.member_of(call)
-                piles_up = owner is not None and is_made(owner) and not is_made_once(owner)
+                piles_up = owner is not None and _piles_up(module, owner, call)
                 told = "this hook stays on the module when its owner is gone"
                 yield self.hit(call, told, confidence="high" if piles_up else "low")
         for call in module.calls_of(*shape.api("global-hooks")):
             if call.args and _closes_over_a_call(module, call):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
+
+
+def _piles_up(module: Module, owner: Member, call: cst.Call) -> bool:
+    """Whether owners come again, or users make them and each hook holds one with its tensors."""
+    if is_made(owner):
+        return not is_made_once(owner)
+    return holds_tensors(owner) and hooks.holds_self(module, hooks.hook_argument(call), call)
 
 
 def _is_removed_by_base(module: Module, call: cst.Call) -> bool:

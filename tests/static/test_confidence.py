@@ -232,12 +232,11 @@ TWINS = {
             wrapped = self._wrap(handler)
             self.handlers.append(wrapped)
 
-    def work(requests):
-        LINE
-            engine = Engine()
-            engine.add(requests)
+    LINE
+        engine = Engine()
+        engine.add(1)
 """,
-        "if requests:",
+        'if __name__ == "__main__":',
         "for request in requests:",
     ),
     "methods given to a base by what holds little": Twins(
