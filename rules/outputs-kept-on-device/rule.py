@@ -63,7 +63,18 @@ class OutputsKeptOnDevice(Rule):
             if not _is_output(module, call.args[0].value, outputs) or _moved_later(module, call):
                 continue
             if not _is_wanted_there(module, call):
-                yield self.hit(call, "each batch's output stays on the device until the loop ends")
+                told = "each batch's output stays on the device until the loop ends"
+                unknown = _is_of_unknown_kind(module, call, loop)
+                yield self.hit(call, told, confidence="low" if unknown else "high")
+
+
+def _is_of_unknown_kind(module: Module, call: cst.Call, loop: cst.CSTNode) -> bool:
+    """Whether a list is what was given, or may have been: of arrays or records, for all we know."""
+    value = call.args[0].value
+    if not isinstance(value, cst.Name):
+        return False
+    asked = f"isinstance({value.value}, " in module.code(loop)
+    return asked or shape.last_name(call) == "extend"
 
 
 def _may_collect(outline: ast.Module) -> bool:

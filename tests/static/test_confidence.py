@@ -1092,6 +1092,22 @@ LINE
         'model.load_state_dict(torch.load("before.pt"))',
         'state = torch.load("before.pt"); model.load_state_dict(state)',
     ),
+    "outputs that may be a list of arrays": Twins(
+        "LK401",
+        """
+    import torch
+
+    def test(model, data_loader):
+        results = []
+        for data in data_loader:
+            with torch.no_grad():
+                result = model(data)
+            results.LINE(result)
+        return results
+""",
+        "extend",
+        "append",
+    ),
     "figures of a script for what it names": Twins(
         "LK601",
         """
