@@ -11,7 +11,7 @@ from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import FileFacts
 from leakcheck.static.facts.nodes import dotted
-from leakcheck.static.facts.runs import is_made_again
+from leakcheck.static.facts.runs import is_made_again, is_made_once
 from leakcheck.static.facts.weight import holds_tensors, works_on_device
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -57,8 +57,9 @@ class MethodGivenToBase(Rule):
 
 
 def _matters(member: Member) -> bool:
-    """Whether such objects are shown to come and go, and to hold what weighs."""
-    return (holds_tensors(member) or works_on_device(member)) and is_made_again(member)
+    """Whether such an object is shown to hold what weighs, and to be none that a run has one of."""
+    heavy = holds_tensors(member) or works_on_device(member)
+    return heavy and (is_made_again(member) or not is_made_once(member))
 
 
 def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:
