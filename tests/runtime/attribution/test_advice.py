@@ -113,6 +113,17 @@ def test_of_a_list_of_models_a_few_are_to_be_kept():
     )
 
 
+def test_what_pyplot_keeps_is_to_be_closed():
+    figures = replace(
+        held(".figs", "[x]"), kind="object", holder=held_by("class attribute `Gcf.figs`")
+    )
+
+    assert said(fitting(figures)) == (
+        "close each figure when it has been saved or shown, plt.close(figure): pyplot keeps it "
+        "until then"
+    )
+
+
 def test_what_nothing_is_known_of_is_to_be_looked_for_in_stages():
     assert said(fitting(Suspect("graph", ""))) == (
         "no line and no holder was found: run `leakcheck isolate` on the program, which says "
