@@ -28,6 +28,8 @@ ADVICE = {
     "remove-hook": "keep the handle that {method} returns and call its .remove() after use",
     "register-once": "what is registered in a module or an optimizer stays there: register it "
     "once, or take it out (del) after use",
+    "keep-few-models": "parameters are as large as a model: keep a bounded number of them, or "
+    "write them to disk",
     "drop-the-optimizer": "an optimizer keeps state as large as its parameters: drop the old one, "
     "or keep one and empty it with .state.clear()",
     "state-of-parameters-in-use": "an optimizer keeps the state of every parameter that it was "
@@ -58,6 +60,8 @@ ADVICE = {
     "torch._dynamo.config.recompile_limit as low as it is by default",
     "end-threads": "let each thread end (a stop flag and .join()), or use a pool of a fixed size",
     "close-each": "close each when it has been used: a with block, or .close()",
+    "close-each-figure": "close each figure when it has been saved or shown, plt.close(figure): "
+    "pyplot keeps it until then",
     "unlink-each": "unlink each block when nobody needs it any more: .close(), then .unlink()",
     "wait-for-children": "wait for each child to end (.wait() or .join()), or use a pool of a "
     "fixed size",

@@ -31,7 +31,7 @@ NEXT = {
     "goes-on-yet": _UNTIL_FULL,
     "new-shapes": _BY_SHAPE,
     "uneven": _BY_SHAPE,
-    "may-be-taken": "let it run until that line has taken something: it is a leak if it never does",
+    "may-be-taken": "let it run until that line has taken something: it is a leak if it does not",
     "loop-may-release": "let it run until the loop around the steps has turned two or three times",
     "went-on": "let it run for two to three times as many steps, or see with --refs FILE what else "
     "holds what is kept",
@@ -51,4 +51,6 @@ def next_text(report: Report) -> str:
     """Say what to do about an unclear verdict; "" where there is nothing more to say."""
     if report.verdict != "unclear" or report.reason is None:
         return ""
-    return NEXT.get(report.reason.code, "")
+    within_steps = report.reason.get("within_steps")
+    within = f" within {within_steps:,} steps" if isinstance(within_steps, int) else ""
+    return NEXT.get(report.reason.code, "") + within

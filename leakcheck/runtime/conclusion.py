@@ -281,8 +281,13 @@ def _in_doubt(course: Course) -> Reason:
     if not course.loop.trusted:
         return Reason.of("no-graph", resources=names, held=held)
     if course.stage.found.removal is not None:
-        removal = course.stage.found.removal.reason
-        return Reason.of("may-be-taken", resources=names, held=held, removal=removal)
+        return Reason.of(
+            "may-be-taken",
+            resources=names,
+            held=held,
+            removal=course.stage.found.removal.reason,
+            within_steps=course.stage.found.prospects.wait_steps or None,
+        )
     return Reason.of("loop-may-release", resources=names, held=held)
 
 

@@ -104,6 +104,7 @@ class Sentinel:
         self.guard = ErrorGuard()
         self.hit_limit = ""
         self.previous: Report | None = None
+        self._doubted: Report | None = None  # of a loop that ended while something had grown
         self._count = itertools.count(1)
         self._step = 0
         self._next = 1
@@ -287,6 +288,8 @@ class Sentinel:
                 if self.certain_to_grow:
                     return
                 self.previous = self._conclude(Ending(running=True))
+                if over and course.stage.name == "waiting":
+                    self._doubted = self.previous
             self.clock = clock
             if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
                 loop.tolerance = replace(loop.tolerance, per_step_bytes=0)
@@ -419,6 +422,8 @@ class Sentinel:
         except Exception as error:  # ours, and the program must not pay for it
             self._break(error)
             return Report(verdict="unclear", reason=Reason.of("failed", error=self.broken))
+        if report.verdict == "steady" and self._doubted is not None and not ending.running:
+            return self._doubted
         if report.verdict != "unclear" or self.previous is None or ending.running:
             return report
         return self.previous if self._course.loop.span.seen(self._step) < FEWEST_STEPS else report

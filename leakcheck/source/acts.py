@@ -55,7 +55,7 @@ def act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:
     act = _act_of(program, held, mention)
     if act.role != "read":
         return act
-    return replace(act, whole=_is_whole(file, node), gathers=_is_gathered(file, node))
+    return replace(act, whole=_is_whole(file, node), gathers=is_gathered(file, node))
 
 
 def _is_whole(file: File, node: ast.AST) -> bool:
@@ -81,8 +81,8 @@ def _is_whole(file: File, node: ast.AST) -> bool:
     return False
 
 
-def _is_gathered(file: File, node: ast.AST) -> bool:
-    """Say whether it is in the first argument: `torch.cat([each.cpu() for each in kept])`."""
+def is_gathered(file: File, node: ast.AST) -> bool:
+    """Say whether it is joined or saved, in the first argument: `torch.cat([each.cpu() for each in kept])`."""
     for above in file.around(node):
         if isinstance(above, (ast.stmt, ast.Subscript)):  # of kept[0] it is one element
             return False

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from leakcheck.source.acts import Act, Role, act_of
+from leakcheck.source.acts import Act, Role, act_of, is_gathered
 from leakcheck.source.calls import (
     DEEPEST,
     NO_STACKS,
@@ -22,7 +22,15 @@ from leakcheck.source.guards import MOST_HELD, NONE, Guard, Guards, strongest
 from leakcheck.source.mentions import Mention, may_own, mentions_of
 from leakcheck.source.places import Held, Place
 from leakcheck.source.seeds import makers_of_owner, seeds_of
-from leakcheck.source.tree import COMPREHENSIONS, File, ProgramTexts, is_around, name_of, parameters
+from leakcheck.source.tree import (
+    COMPREHENSIONS,
+    File,
+    ProgramTexts,
+    is_around,
+    name_of,
+    pairs_of,
+    parameters,
+)
 from leakcheck.source.words import words
 
 RELIEVES: frozenset[Role] = frozenset(["take", "replace", "cut", "ring", "escape"])
@@ -142,7 +150,7 @@ class _Reader:
             self.visits.get((found.path, found.line), 0),
             act.by_key,
             after,
-            after and act.gathers,
+            after and (act.gathers or self._is_gathered_by_callers(file, node)),
             barred,
         )
 
@@ -155,6 +163,19 @@ class _Reader:
             return True
         calls = self.calls.callers(file, function)
         return not calls or not all(_is_dropped(f, call) for f, call in calls)
+
+    def _is_gathered_by_callers(self, file: File, node: ast.expr) -> bool:
+        """Say whether a caller joins or saves what is returned: `history = train(model)`."""
+        function = file.function(node)
+        if function is None or not _is_returned(file, node):
+            return False
+        calls = ((f, f.above.get(called)) for f, called in self.calls.callers(file, function))
+        return any(
+            is_gathered(f, each)
+            for f, call in calls
+            if call is not None
+            for each in (call, *_read_again(f, call))
+        )
 
     def _reach(self, mention: Mention, act: Act) -> Reach:
         """Say how often a use is come to: what sets a local, as often as its function is called."""
@@ -267,6 +288,15 @@ def _is_returned(file: File, node: ast.expr) -> bool:
     """Say whether a value is returned as it is, alone or with others."""
     above = next(each for each in file.around(node) if not isinstance(each, (ast.Tuple, ast.Dict)))
     return isinstance(above, ast.Return)
+
+
+def _read_again(file: File, call: ast.AST) -> Iterator[ast.expr]:
+    """Yield where variables are read that are given what a call returns, one of it or all."""
+    for target, value in pairs_of(file.above.get(call, file.tree)):
+        given = ast.walk(target) if value is call else ()
+        for name in (part for part in given if isinstance(part, ast.Name)):
+            reads = (each for each in file.loads(name.id) if isinstance(each, ast.Name))
+            yield from (each for each in reads if file.scope(each) is file.scope(name))
 
 
 def _is_dropped(file: File, called: ast.expr) -> bool:

@@ -145,6 +145,15 @@ GATHERED = {
     "while True:\n    kept.append(x)\ntorch.cat(kept)": False,
     "for x in itertools.count():\n    kept.append(x)\ntorch.cat(kept)": False,
 }
+RETURNED = "def train():\n    for x in xs:\n        kept.append(x)\n    return {}\n"
+GATHERED |= {
+    RETURNED.format("kept") + "print(torch.stack(train()))": True,
+    RETURNED.format("kept") + "history = train()\nprint(torch.stack(history).mean())": True,
+    RETURNED.format("kept, x") + "history, last = train()\ntorch.save(history, path)": True,
+    RETURNED.format("kept") + "history = train()\nprint(len(history))": False,
+    RETURNED.format("len(kept)") + "history = train()\nprint(torch.stack(history))": False,
+    RETURNED.format("kept") + "history = train()\ndef f(history): torch.stack(history)": False,
+}
 COUNTED = {  # where `n` is counted up
     "while n < 9:": "",
     "while not n >= most and go_on():": "",

@@ -26,13 +26,16 @@ _WARNED = Holder("global", "__warningregistry__")
 _AWAITED = ("Task", "Future")
 EXIT_FUNCTIONS = Holder("exits", "atexit")
 _FINALIZERS = Holder("class attribute", "_registry", "finalize")  # what weakref.finalize keeps
+_FIGURES = Holder("class attribute", "figs", "Gcf")  # what pyplot keeps
 _OF_ROOTS = {
+    _FIGURES: Reason("close-each-figure"),
     EXIT_FUNCTIONS: Reason("unregister-from-exit"),
     _FINALIZERS: Reason("unbind-finalizer"),
     _WARNED: Reason("ignore-warnings"),
 }
 _PARTS_OF_OPTIMIZERS = ((".state", "defaultdict"), (".param_groups", "list"))
 _REGISTERS = ("._parameters", "._buffers", "._modules", ".param_groups")
+_OF_MODULES = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict")
 LOOK_OUTSIDE = Reason("look-outside")
 NO_CREATE_GRAPH = Reason("no-create-graph")
 COMPILE_ONCE = Reason("compile-once")
@@ -91,9 +94,12 @@ def fitting(suspect: Suspect) -> Reason | None:
         return Reason("remove-handlers")
     if grown_in.endswith("_hooks") and (suspect.fix is None or suspect.fix.code != "remove-hook"):
         return Reason.of("remove-hook", method="registering a hook")
-    is_parameter = suspect.what.startswith("Parameter ") and links[at].edge.startswith(".")
-    if grown_in in _REGISTERS or is_parameter:
+    is_parameter = suspect.what.startswith("Parameter ")
+    in_module = at > 0 and links[at - 1].holder in _OF_MODULES
+    if grown_in in _REGISTERS or in_module or (is_parameter and links[at].edge.startswith(".")):
         return Reason("register-once")
+    if is_parameter and suspect.fix is not None and is_general(suspect.fix):
+        return Reason("keep-few-models")
     if links[at].holder in _AWAITED:
         return Reason.of("drop-what-is-done", container=_container(suspect.holder))
     return _for_keeper(suspect.trace, at) or suspect.fix

@@ -18,7 +18,8 @@ from leakcheck.runtime.introspection.kinds import (
 )
 
 _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]")
-_A_NUMBER = re.compile(r"\w+ \(scalar\) ")  # a tensor of whatever class, fastai has its own
+# a tensor of whatever class, fastai has its own; alone or in a container of nothing else
+_NUMBERS = re.compile(r"(?:\w+ of )?\w+ \(scalar\) ")
 # what torch's modules and optimizers hold, the program gave them
 _NOT_LOOKED_AT = ("torch", "leakcheck")
 
@@ -47,7 +48,7 @@ def logs_of_libraries(suspects: Sequence[Suspect], tolerance_bytes: int) -> tupl
         one
         for one in suspects
         if one.kind == "tensor"
-        and _A_NUMBER.match(one.what)
+        and _NUMBERS.match(one.what)
         and (one.bytes_per_step or 0.0) < tolerance_bytes
         and _is_held_by_library(one)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from types import CodeType, FrameType
 
 from leakcheck.runtime.clock import ticks
@@ -23,7 +24,7 @@ class CallsAround:
         """
         now = calls_around(frame)
         pairs = zip(self.functions, now.functions, strict=False)
-        shared = [one for one, other in pairs if one is other]
+        shared = [one for one, _ in takewhile(lambda pair: pair[0] is pair[1], pairs)]
         inside = shared[-1].co_filename if shared else ""
         return self.loops.isdisjoint(now.loops) and (not inside or frames.is_own(inside))
 

@@ -25,6 +25,7 @@ from leakcheck.runtime.clock.calls import CallsAround, calls_around
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
 from leakcheck.runtime.guard import ErrorGuard
+from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.line_events import LineEvents
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class StepClock:
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
         endless = place.over == "forever" and _in_main_thread()  # a helper's serves another loop
         self._trusted = endless or self._graphs.made_by(loop)
-        clock = f"iterations of the loop at {place.path}:{place.line}"
+        clock = f"iterations of the loop at {frames.shown(place.path)}:{place.line}"
         self._sentinel.restart(
             clock,
             trusted=self._trusted,

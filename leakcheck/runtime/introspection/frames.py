@@ -232,8 +232,11 @@ def place(site: Site, share: float = 1.0) -> Place:
 
 
 def shown(path: str) -> str:
-    """Return a path as reports show it."""
-    return path.removeprefix(os.getcwd() + os.sep)
+    """Return a path as reports show it, from the working folder on if that is still there."""
+    try:
+        return path.removeprefix(os.getcwd() + os.sep)
+    except FileNotFoundError:
+        return path
 
 
 def source_line(site: Site) -> str:

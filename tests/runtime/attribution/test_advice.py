@@ -76,9 +76,11 @@ REGISTERED = (
 )
 
 
-def held(*edges: str, what: str = "Tensor (4) float32", growing: str = "[x]") -> Suspect:
+def held(
+    *edges: str, what: str = "Tensor (4) float32", growing: str = "[x]", table: str = ""
+) -> Suspect:
     """Return a suspect whose trace has these references, the growing one marked."""
-    links = tuple(Link(edge, "", suspect=edge == growing) for edge in edges)
+    links = tuple(Link(edge, table, suspect=edge == growing) for edge in edges)
     return Suspect("tensor", what, trace=LeakTrace("global `net`", links), fix=NUMBER)
 
 
@@ -99,9 +101,38 @@ def test_so_is_a_parameter_that_is_an_attribute():
     assert said(fitting(suspect)) == REGISTERED
 
 
+def test_so_is_a_module_in_a_list_of_modules():
+    suspect = held(".heads", "[x]", what="Parameter (2x8) float32", table="ModuleList")
+
+    assert said(fitting(suspect)) == REGISTERED
+
+
+def test_of_a_list_of_models_a_few_are_to_be_kept():
+    assert said(fitting(held(".seen", "[x]", what="Parameter (256) float32"))) == (
+        "parameters are as large as a model: keep a bounded number of them, or write them to disk"
+    )
+
+
+def test_what_pyplot_keeps_is_to_be_closed():
+    figures = replace(
+        held(".figs", "[x]"), kind="object", holder=held_by("class attribute `Gcf.figs`")
+    )
+
+    assert said(fitting(figures)) == (
+        "close each figure when it has been saved or shown, plt.close(figure): pyplot keeps it "
+        "until then"
+    )
+
+
+def test_what_nothing_is_known_of_is_to_be_looked_for_in_stages():
+    assert said(fitting(Suspect("graph", ""))) == (
+        "no line and no holder was found: run `leakcheck isolate` on the program, which says "
+        "whether data, the forward pass, backward or logging makes it"
+    )
+
+
 def test_what_is_held_elsewhere_keeps_its_advice():
     assert said(fitting(held(".table", ".seen", "[x]"))) == said(NUMBER)
-    assert said(fitting(held("[x]", what="Parameter (256) float32"))) == said(NUMBER)
     assert said(fitting(Suspect("tensor", "", fix=NUMBER))) == said(NUMBER)
 
 

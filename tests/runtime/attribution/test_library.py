@@ -84,7 +84,7 @@ def recorded(tmp_path, monkeypatch):
     sys.modules.pop("recorder")
 
 
-@pytest.mark.parametrize("kind", ["Tensor", "TensorBase"])  # fastai has a class of its own
+@pytest.mark.parametrize("kind", ["Tensor", "TensorBase", "list of Tensor"])  # fastai has its own
 def test_a_library_s_log_of_numbers_is_one(recorded, kind):
     log = replace(recorded, what=f"{kind} (scalar) float32")
 

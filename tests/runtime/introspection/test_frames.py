@@ -44,3 +44,12 @@ def test_a_rule_that_was_loaded_is_no_file_of_the_program():
 
     assert __file__ in found
     assert not found & ours
+
+
+def test_a_path_is_shown_whole_where_the_working_folder_is_gone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = f"{tmp_path}/train.py"
+
+    assert frames.shown(path) == "train.py"
+    tmp_path.rmdir()
+    assert frames.shown(path) == path
