@@ -82,7 +82,7 @@ def _is_whole(file: File, node: ast.AST) -> bool:
 
 
 def is_gathered(file: File, node: ast.AST) -> bool:
-    """Say whether it is joined or saved, in the first argument: `torch.cat([each.cpu() for each in kept])`."""
+    """Say whether it is joined or saved, in the first argument: `torch.cat([*kept])`."""
     for above in file.around(node):
         if isinstance(above, (ast.stmt, ast.Subscript)):  # of kept[0] it is one element
             return False
