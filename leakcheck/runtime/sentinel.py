@@ -104,7 +104,7 @@ class Sentinel:
         self.guard = ErrorGuard()
         self.hit_limit = ""
         self.previous: Report | None = None
-        self._doubted: Report | None = None  # of a loop that ended while something had grown
+        self._doubted: Report | None = None  # of a training that ended while something had grown
         self._count = itertools.count(1)
         self._step = 0
         self._next = 1
@@ -288,7 +288,7 @@ class Sentinel:
                 if self.certain_to_grow:
                     return
                 self.previous = self._conclude(Ending(running=True))
-                if over and course.stage.name == "waiting":
+                if over and loop.trusted and course.stage.name == "waiting":
                     self._doubted = self.previous
             self.clock = clock
             if per_request and loop.tolerance.per_step_bytes == DEFAULT_TOLERANCE_BYTES:
