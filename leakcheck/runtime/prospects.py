@@ -214,11 +214,12 @@ class Prospects:
 
     @property
     def is_unread(self) -> bool:
-        """Whether all is a leak, and nothing reads it but the loop that adds: no data for later."""
+        """Whether nothing reads it but the loop that adds, and no row hopes: no data for later."""
         uses = [use for one in self.each for use in one.case.uses]
         reads = [use for use in uses if use.role == "read" and not use.ran]
         later = any(use.reach not in ("each step", "never called") for use in reads)
-        return bool(uses) and all(one.outlook.kind == "leak" for one in self.each) and not later
+        stays = all(one.outlook.kind in ("leak", "memo") for one in self.each)
+        return bool(uses) and stays and not later
 
     @property
     def in_vain(self) -> tuple[Holder, ...]:

@@ -67,7 +67,7 @@ def test_functions_made_anew_at_each_step_are_a_leak_and_to_be_compiled_once():
 
     (suspect, *_), _ = through_a_window(step)
 
-    assert suspect.fix == Reason("compile-once")
+    assert suspect.fix == Reason("compile-once"), suspect
 
 
 def test_compiled_modules_that_a_list_keeps_are_the_programs_own():
