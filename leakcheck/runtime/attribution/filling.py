@@ -80,8 +80,7 @@ class Filling:
         each = (self._gained_bytes + blocks_bytes) / recompiled.per_step
         if missing * each > host_room_bytes():
             return
-        found.bounded = found.owners[-1] if found.owners else recompiled  # none is known
-        found.limit = recompiled.most
+        found.bounded, found.limit = found.owners[-1], recompiled.most
         self.full_in_steps = max(self.full_in_steps, recompiled.full_in_steps)
         if self._recompiled:
             return

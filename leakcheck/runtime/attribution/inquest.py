@@ -15,7 +15,7 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
-from leakcheck.runtime.attribution.compilers import is_compiled, is_traced
+from leakcheck.runtime.attribution.compilers import is_compiled
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Retention, weighed
@@ -206,7 +206,7 @@ class Inquest:
                 found.bounded, found.limit, found.stated = found.grower, limit, True
             if (giving := self._takers.get(id(found.grower))) is not None:
                 self.taken[found.told.holder] = self._follower.follow(giving).told.holder
-        found.compiled = is_compiled(found, self._grower_ids) or is_traced(target, found)
+        found.compiled = is_compiled(found, self._grower_ids)
         if found.compiled and self._recompiled is not None:
             blocks_bytes = self._rates.get("python.blocks", 0.0) * BLOCK_BYTES
             self.filling.note_compiled(found, self._recompiled, blocks_bytes)
