@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Any
 
 from leakcheck.model import Holder
 from leakcheck.runtime.attribution.following import Retention
 from leakcheck.runtime.introspection.kinds import module_of, types_named
 
+_STAND_INS = "torch._subclasses"  # module of FakeTensor
 _COMPILERS = ("torch._dynamo", "torch._functorch", "torch._inductor", "torch.fx")  # modules
 
 
@@ -22,6 +24,15 @@ def is_compiled(found: Retention, growing: Set[int]) -> bool:
     owners = found.owners[in_module:]
     first = next((at for at, one in enumerate(owners) if _is_made(module_of(type(one)))), None)
     return first is not None and growing.isdisjoint(map(id, owners[:first]))
+
+
+def is_traced(thing: Any, found: Retention) -> bool:
+    """Say whether a tensor is one that torch.compile traces with, and no holder of it is known.
+
+    The way from it to the compiler's tables is long: a search may end before.
+    """
+    unknown = found.outside or not found.told.holder
+    return unknown and module_of(type(thing)).startswith(_STAND_INS)
 
 
 def is_of_compiler(root: Holder) -> bool:

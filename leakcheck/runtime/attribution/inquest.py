@@ -15,7 +15,7 @@ from time import thread_time
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
-from leakcheck.runtime.attribution.compilers import is_compiled
+from leakcheck.runtime.attribution.compilers import is_compiled, is_traced
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Retention, weighed
@@ -249,7 +249,7 @@ class Inquest:
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
                 scalar=is_scalar(middle) if is_tensor(type(middle)) else None,
-                compiled=found.compiled,
+                compiled=found.compiled or is_traced(middle, found),
                 evidence=Reason.of("past-nodes-alive", per_step=group.nodes_per_step, oldest=None),
             )
         )
