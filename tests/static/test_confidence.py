@@ -44,6 +44,17 @@ ONE_FOR_A_TRAINER = """
         def run(self):
             self.loss().backward()
 """
+FEATURES = """
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.backbone = torch.nn.Linear(size, size)
+        def features(self, image):
+            return self.backbone(image).detach()
+
+"""
 TWINS = {
     "methods given to a base": Twins(
         "LK209",
@@ -101,16 +112,8 @@ TWINS = {
     ),
     "a pass that a method returns and nobody asks for": Twins(
         "LK406",
-        """
-    import torch
-
-    class Net(torch.nn.Module):
-        def __init__(self, size):
-            super().__init__()
-            self.backbone = torch.nn.Linear(size, size)
-        def features(self, image):
-            return self.backbone(image).detach()
-
+        FEATURES
+        + """
     def run(model, images):
         return [model.LINE(image) for image in images]
 """,
@@ -119,16 +122,8 @@ TWINS = {
     ),
     "one pass whose graph goes with its values": Twins(
         "LK406",
-        """
-    import torch
-
-    class Net(torch.nn.Module):
-        def __init__(self, size):
-            super().__init__()
-            self.backbone = torch.nn.Linear(size, size)
-        def features(self, image):
-            return self.backbone(image).detach()
-
+        FEATURES
+        + """
     def run(model, images):
         LINE
 """,
