@@ -226,7 +226,8 @@ class Holder:
     """What holds a leak: a name in a scope, or what is known of it without one; `str` says it.
 
     `owner` is the class of an attribute or the module of a global, "" for the script's own;
-    `root`: where the references to it begin, None if that is the holder itself.
+    `root`: where the references to it begin, None if that is the holder itself; `module`: of the
+    class of an attribute, as a program and a library may each have a class of one name.
     """
 
     kind: HolderKind = "unknown"
@@ -234,6 +235,7 @@ class Holder:
     owner: str = ""
     function: str = ""
     root: Holder | None = None
+    module: str = field(default="", compare=False, repr=False)
 
     def __bool__(self) -> bool:
         """Whether anything is known to hold it."""

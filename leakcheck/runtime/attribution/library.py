@@ -56,10 +56,10 @@ def logs_of_libraries(suspects: Sequence[Suspect], tolerance_bytes: int) -> tupl
 
 def _is_held_by_library(suspect: Suspect) -> bool:
     held = suspect.holder
-    kinds = types_named(held.owner) if held.kind == "attribute" else []
-    by_library = any(file_of(base) for kind in kinds for base in bases_of(kind))
+    named = types_named(held.owner) if held.kind == "attribute" else []
     # the program may have a class of a name that a library has too, as pytest's Collector
-    return by_library and not any(frames.own_files_with(f"class {held.owner}"))
+    kinds = [kind for kind in named if module_of(kind) == held.module]
+    return any(file_of(base) for kind in kinds for base in bases_of(kind))
 
 
 def is_optimizer_state(holder: Holder) -> bool:

@@ -32,6 +32,7 @@ from leakcheck.runtime.introspection.kinds import (
     bases_of,
     entries_of,
     is_exactly,
+    module_of,
     name_of,
     namespace_of,
 )
@@ -217,7 +218,7 @@ def _hop(chain: list[Any], at: int, growing: Set[int]) -> _Hop:
 
 def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing: Set[int]) -> _Hop:
     key = key_of(chain[at], chain[at + 1])
-    owner = name_of(holder if issubclass(kind, type) else kind)
+    owner = holder if issubclass(kind, type) else kind
     table = chain[at + 1]
     if key in MODULE_TABLES and at + 2 == len(chain):  # it is what grows
         return _Hop("", _UNKNOWN, at + 1, False)
@@ -225,7 +226,11 @@ def _from_namespace(kind: type, holder: Any, chain: list[Any], at: int, growing:
         key, at = key_of(table, chain[at + 2]), at + 1
     if id(chain[at]) in growing:  # attributes that are added under ever new names
         return _Hop(POSITION, _UNKNOWN, at + 1, True)
-    return _Hop(f".{key}", Holder("attribute", key, owner), at + 1, False)
+    return _Hop(f".{key}", _attribute(key, owner), at + 1, False)
+
+
+def _attribute(name: str, kind: type) -> Holder:
+    return Holder("attribute", name, name_of(kind), module=module_of(kind))
 
 
 def _is_thread_local(thing: Any) -> bool:
@@ -238,8 +243,10 @@ def _from_thread_local(holder: Any, chain: list[Any], at: int, growing: Set[int]
     if id(chain[at + 2]) in growing:
         return _Hop(POSITION, _UNKNOWN, at + 3, True)
     kind = type(holder)
-    owner = THREAD_LOCAL if kind is threading.local else name_of(kind)
-    return _Hop(f".{key}", Holder("attribute", key, owner), at + 3, False)
+    named = _attribute(key, kind)
+    if kind is threading.local:
+        named = replace(named, owner=THREAD_LOCAL)
+    return _Hop(f".{key}", named, at + 3, False)
 
 
 def _from_function(function: FunctionType, chain: list[Any], at: int) -> _Hop:
@@ -311,7 +318,7 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
             return "._base", _UNKNOWN
         for name in hooks.OF_TENSORS:
             if hooks.hooks_of(holder, name) is child:
-                return f".{name}", Holder("attribute", name, name_of(kind))
+                return f".{name}", _attribute(name, kind)
         return ".grad", Holder("gradient")
     if kind is objects.LruCache:
         return edge_to_element(holder), Holder("memo", function=_cached_by(holder))
@@ -331,7 +338,7 @@ def _other_edge(holder: Any, child: Any) -> tuple[str, Holder]:
         return POSITION, _UNKNOWN
     attribute = attribute_of(holder, child)
     if attribute:
-        return f".{attribute}", Holder("attribute", attribute, name_of(kind))
+        return f".{attribute}", _attribute(attribute, kind)
     part = _part_of_exception(holder, child)
     edge = f".{part}" if part else f"in a {name_of(kind)}"
     return edge, Holder("inside", owner=name_of(kind))

@@ -60,19 +60,20 @@ def test_a_class_without_a_limit_sets_none(limit_of):
 
 
 RECORDER = """
-    class {name}:
+    class Recorder:
         def __init__(self):
             self.losses = []
     """
 
+RECORDED = replace(held_by("attribute `Recorder.losses`, from global `it`"), module="recorder")
+
 
 @pytest.fixture
-def recorded(tmp_path, monkeypatch, request):
+def recorded(tmp_path, monkeypatch):
     """Return a number a step that an installed class keeps."""
-    name = getattr(request, "param", "Recorder")
     folder = tmp_path / "lib" / "python3" / "site-packages"
     folder.mkdir(parents=True)
-    (folder / "recorder.py").write_text(textwrap.dedent(RECORDER.format(name=name)))
+    (folder / "recorder.py").write_text(textwrap.dedent(RECORDER))
     monkeypatch.syspath_prepend(folder)
     __import__("recorder")
     yield Suspect(
@@ -80,7 +81,7 @@ def recorded(tmp_path, monkeypatch, request):
         "Tensor (scalar) float32",
         1.0,
         96.0,
-        held_by(f"attribute `{name}.losses`, from global `it`"),
+        RECORDED,
     )
     sys.modules.pop("recorder")
 
@@ -99,16 +100,8 @@ def test_a_library_s_log_of_numbers_is_one(recorded, kind):
         {"what": "Tensor (8) float32"},
         {"bytes_per_step": 2048.0},
         {"holder": held_by("attribute `Recorded.losses`")},  # a class that is not installed
+        {"holder": replace(RECORDED, module="program")},  # the program's of the same name
     ],
 )
 def test_nothing_else_that_it_keeps_is(recorded, other):
     assert logs_of_libraries([replace(recorded, **other)], 1024) == ()
-
-
-class Losses:
-    """A class of the program's, of a name that an installed one has too."""
-
-
-@pytest.mark.parametrize("recorded", ["Losses"], indirect=True)
-def test_nor_is_what_a_class_of_the_program_s_keeps_that_is_named_alike(recorded):
-    assert logs_of_libraries([recorded], 1024) == ()
