@@ -175,6 +175,7 @@ class Referrers:
     """
 
     def __init__(self, local_values: Iterable[Any] = ()) -> None:
+        self.passes = 0  # over all that is tracked
         self._finished = finished()
         self.know(local_values)
 
@@ -191,6 +192,7 @@ class Referrers:
     def of(self, things: Iterable[Any]) -> list[Any]:
         """Return what refers to any of some objects."""
         wanted = tuple(things)
+        self.passes += 1
         if len(wanted) > MANY:
             return self._of_many(frozenset(map(id, wanted)))
         found: list[Any] = sifted(

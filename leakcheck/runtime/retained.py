@@ -12,7 +12,6 @@ import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from time import thread_time
 from types import FrameType
 from typing import Any
 
@@ -24,7 +23,6 @@ from leakcheck.runtime.introspection import frames, hooks, objects
 from leakcheck.runtime.introspection.kinds import attributes_of, derives_from, is_of, name_of
 from leakcheck.runtime.introspection.saved import Saver, saver_where, savers
 
-SEARCH_S = 2.0  # of processor time for each object
 MOST_SEARCHED = 20  # objects, the first ones
 MOST_ABOVE = 300  # objects that lead to one without a root
 WIDEST = 20  # a level: to ask who refers to so many takes as many times as long
@@ -122,7 +120,7 @@ def _explained_memory(memory: Memory, roots: Roots) -> Retained:
         return replace(_by_saver(view, saver, [], roots), what=memory.what)
     if view is None:
         return Retained(memory.what, "outside", Holder("outside"), LeakTrace(OUTSIDE))
-    told = tell(roots.chain_to(view, thread_time() + SEARCH_S), frozenset())
+    told = tell(roots.chain_to(view), frozenset())
     return Retained(memory.what, "memory", told.holder, told.trace, node=describe(view))
 
 
@@ -130,7 +128,7 @@ def _explained(reference: weakref.ref[Any], roots: Roots) -> Retained | None:
     target = reference()
     if target is None:
         return None
-    chain = roots.chain_to(target, thread_time() + SEARCH_S)
+    chain = roots.chain_to(target)
     if chain.root is None:
         if len(chain.objects) > 1 and hooks.is_table(chain.objects[0]):
             return _by_graph_hook(target, chain.objects)
@@ -173,7 +171,7 @@ class _Above:
         return path
 
     def _climb(self, target: Any, roots: Roots) -> None:
-        level, until_s = [target], thread_time() + SEARCH_S
+        level = [target]
         for _ in range(DEEPEST):
             skipped = {*roots.referrers.ids, *map(id, (self.held, self._leads_to, self.tops))}
             skipped.add(id(level))
@@ -191,7 +189,7 @@ class _Above:
                     self.held[id(holder)], self._leads_to[id(holder)] = holder, min(parts)
                     above.append(holder)
             self.tops += [thing for thing in level if id(thing) not in led_to]
-            if not above or len(self.held) > MOST_ABOVE or thread_time() > until_s:
+            if not above or len(self.held) > MOST_ABOVE:
                 return
             level = above[:WIDEST]
 
@@ -263,7 +261,7 @@ def _by_saver(target: Any, saver: Saver, path: list[Any], roots: Roots) -> Retai
     if tensor is None:
         trace, holder = LeakTrace("the autograd graph", (reached, *below)), Holder()
     else:
-        chain = roots.chain_to(tensor, thread_time() + SEARCH_S)
+        chain = roots.chain_to(tensor)
         told = tell(chain, frozenset())
         links = (*told.trace.links, reached, *below)
         trace, holder = replace(told.trace, links=links), told.holder

@@ -1,15 +1,18 @@
-"""What torch.compile keeps: the graphs it made, and the tensors it made them with."""
+"""What torch.compile keeps: the graphs it made."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
+from types import FunctionType
 from typing import Any
 
 from leakcheck.model import Holder
 from leakcheck.runtime.attribution.following import Retention
+from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import module_of, types_named
 
-_STAND_INS = "torch._subclasses"  # module of FakeTensor
+MOST_ASKED = 16  # of the names that were added last to a module
 _COMPILERS = ("torch._dynamo", "torch._functorch", "torch._inductor", "torch.fx")  # modules
 
 
@@ -26,13 +29,20 @@ def is_compiled(found: Retention, growing: Set[int]) -> bool:
     return first is not None and growing.isdisjoint(map(id, owners[:first]))
 
 
-def is_traced(thing: Any, found: Retention) -> bool:
-    """Say whether a tensor is one that torch.compile traces with, and no holder of it is known.
+def is_filled(names: Any) -> bool:
+    """Say whether the compiler made most of what was added last to a dictionary: its functions.
 
-    The way from it to the compiler's tables is long: a search may end before.
+    It notes each as a global of the module that it compiled; what comes again is no gain.
     """
-    unknown = found.outside or not found.told.holder
-    return unknown and module_of(type(thing)).startswith(_STAND_INS)
+    added = [each for each in objects.newest(names, MOST_ASKED) if type(each) is not str]
+    times = Counter(map(id, added))
+    once = [each for each in added if times[id(each)] == 1]
+    made = [each for each in once if type(each) is FunctionType and _is_of_compiler(each)]
+    return 2 * len(made) > len(once)
+
+
+def _is_of_compiler(function: FunctionType) -> bool:
+    return _is_made(str(function.__globals__.get("__name__")))
 
 
 def is_of_compiler(root: Holder) -> bool:

@@ -13,6 +13,7 @@ from leakcheck.runtime.attribution.growth import Grower
 from leakcheck.runtime.attribution.lines import culprit
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.frames import Site
+from leakcheck.runtime.readings.compiled import GRAPHS
 
 
 class Credits:
@@ -29,6 +30,10 @@ class Credits:
         lines = self._added_to(container) or self._added_beside(container, found)
         codes, told = self._codes_elsewhere, found.told
         return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
+
+    def compile_all(self, lines: Counter[Site]) -> bool:
+        """Say whether torch.compile made graphs in each of these lines, if there are any."""
+        return bool(lines) and lines.keys() <= self._credited.get(GRAPHS, Counter()).keys()
 
     def culprit(self, resource: str, expected: float = 0.0) -> Counter[Site]:
         """Return the line to which a resource's growth is due; none where other threads add too."""

@@ -70,9 +70,9 @@ class Filling:
         self._note(found.bounded, found, length, found.limit, per_step, of_library=of_library)
 
     def note_compiled(
-        self, found: Retention, recompiled: Recompilation, blocks_bytes: float
+        self, found: Retention, kept_by: Any, recompiled: Recompilation, blocks_bytes: float
     ) -> None:
-        """Note what is kept of a function for each shape, if memory has room for so many.
+        """Note what `kept_by` has of a function for each shape, if memory has room for so many.
 
         `blocks_bytes`: what Python's allocator gains a step, beside the heap.
         """
@@ -80,7 +80,7 @@ class Filling:
         each = (self._gained_bytes + blocks_bytes) / recompiled.per_step
         if missing * each > host_room_bytes():
             return
-        found.bounded, found.limit = found.owners[-1], recompiled.most
+        found.bounded, found.limit = kept_by, recompiled.most
         self.full_in_steps = max(self.full_in_steps, recompiled.full_in_steps)
         if self._recompiled:
             return

@@ -99,19 +99,23 @@ class Follower:
         tables: Mapping[int, int] | None = None,
         is_new: Callable[[Any], bool] = lambda container: False,
     ) -> None:
-        self.until_s = 0.0  # of the thread's processor time, for searches
+        self._until_pass = 0  # of the referrers
         self._roots = roots
         self._tables, self._is_new = tables or {}, is_new
         self._growing = growing
         # the ids of what is in one container, and who holds it
         self._siblings: list[tuple[set[int], Retention]] = []
 
+    def allow(self, passes: int) -> None:
+        """Let searches make at least so many passes over the heap from now on, all together."""
+        self._until_pass = max(self._until_pass, self.referrers.passes + passes)
+
     def follow(self, target: Any) -> Retention:
         """Return who holds an object, and what its holders tell."""
         for beside, known in self._siblings:
             if id(target) in beside:
                 return replace(known)
-        chain = self._roots.chain_to(target, self.until_s, self._growing)
+        chain = self._roots.chain_to(target, self._growing, self._until_pass)
         found = Retention(tell(chain, self._growing), tuple(held_at(chain)), rebound_at(chain))
         found.owners = chain.objects[:-1]
         found.own_limit = _limit_of(target, chain)

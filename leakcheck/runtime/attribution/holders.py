@@ -8,11 +8,11 @@ of classes; the user's own come first. The search goes backwards, level by level
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Container, Set
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from time import thread_time
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Literal
 
@@ -69,7 +69,7 @@ class Root:
 class Chain:
     """A root and the live objects from it to the target; drop it as soon as it is told.
 
-    `cut_off`: the time for the search was over while there was more to follow.
+    `cut_off`: the passes for the search were used up while there was more to follow.
     """
 
     root: Root | None
@@ -96,26 +96,30 @@ class Roots:
         self.referrers = Referrers(frames.local_values(suspended))
         self._running = {id(frame) for frame in frames.running()}  # their locals are roots already
 
-    def chain_to(self, target: Any, until_s: float, growing: Set[int] = frozenset()) -> Chain:
+    def chain_to(
+        self, target: Any, growing: Set[int] = frozenset(), until_pass: float = math.inf
+    ) -> Chain:
         """Return the shortest chain to `target`; no root when nothing in Python holds it.
+
+        The search ends at the pass `until_pass` of `referrers` over the heap: each level is one.
 
         A local of a suspended function, or a class made at run time, is the root unless a container
         that grows, whose id is in `growing`, keeps it; a local of what is called in each step,
         unless there is a root that outlasts it.
         """
-        chain = self._search(target, until_s, growing)
+        chain = self._search(target, growing, until_pass)
         if chain.root is None and self._hidden.is_in_array(target):
             self.referrers.know(self._hidden.in_arrays)
-            chain = self._search(target, until_s, growing)
+            chain = self._search(target, growing, until_pass)
         return chain
 
-    def _search(self, target: Any, until_s: float, growing: Set[int]) -> Chain:
+    def _search(self, target: Any, growing: Set[int], until_pass: float) -> Chain:
         seen = {id(target): target}
         holds: dict[int, int] = {}
         level = [target]
         best: Chain | None = None
         levels_left = DEEPEST
-        while level and levels_left > 0 and thread_time() < until_s:
+        while level and levels_left > 0 and self.referrers.passes < until_pass:
             for thing in level:
                 root = self._root(thing)
                 if root is None or (best is not None and not root.own):

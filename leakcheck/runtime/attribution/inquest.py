@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from time import thread_time
 from typing import Any
 
 from leakcheck.model import Holder, Kind, Link, Reason
-from leakcheck.runtime.attribution.compilers import is_compiled, is_traced
+from leakcheck.runtime.attribution.compilers import is_compiled, is_filled
 from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.filling import Filling
 from leakcheck.runtime.attribution.following import Follower, Retention, weighed
@@ -48,9 +47,10 @@ from leakcheck.runtime.readings.meters import (
     unit_of,
 )
 
-SEARCH_S = 2.0  # of processor time, for all the searches for holders together, in a heap of
-SEARCH_OBJECTS = 300_000  # so many objects (torch loaded); in larger ones each level costs more
-LARGEST_FACTOR = 4.0
+# over the heap, by all the searches for holders together: one takes 20 ms where torch is loaded,
+# which is 300,000 objects; what torch.compile keeps took 20 of them
+MOST_PASSES = 100
+LARGE_HEAP = 1_200_000  # objects: of larger ones as many fewer passes
 MOST_LEADS = 6
 MOST_GROWERS, MOST_CANDIDATES = 16, 256
 MOST_HOLDERS = 3  # of tensors that are alike
@@ -130,8 +130,7 @@ class Inquest:
         self.sources = Sources(visits, tracer.stacks)
         gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
         self.filling = Filling(rates, growth.steps, self.sources, gained_bytes)
-        factor = min(LARGEST_FACTOR, max(1.0, len(heap) / SEARCH_OBJECTS))
-        self._search_s = SEARCH_S * factor
+        self._most_passes = round(MOST_PASSES * min(1.0, LARGE_HEAP / max(1, len(heap))))
 
     def find(self, marks: array[int]) -> None:
         """Follow up graphs, tensors, containers, and last the types that grew."""
@@ -141,7 +140,7 @@ class Inquest:
         extended = self._growth.extended(self._heap)
         self._heap.close()
         self._growers = referred_to(self._growers, MOST_GROWERS, self._follower.referrers)
-        self._follower.until_s = thread_time() + self._search_s
+        self._follower.allow(self._most_passes)
         survivors = set(map(id, self._growth.survivors()))
         for table in self._tables:
             explained |= set(map(id, inside(table.held, survivors)))
@@ -159,7 +158,7 @@ class Inquest:
             self.leads += self._weak
         if not self.leads and not self.filling.notices:
             # what was searched for in vain before must not cost these their turn
-            self._follower.until_s = max(self._follower.until_s, thread_time() + self._search_s / 2)
+            self._follower.allow(self._most_passes // 2)
             for kind, grown, newest in kinds:
                 self._object_lead(kind, grown, newest)
 
@@ -206,11 +205,20 @@ class Inquest:
                 found.bounded, found.limit, found.stated = found.grower, limit, True
             if (giving := self._takers.get(id(found.grower))) is not None:
                 self.taken[found.told.holder] = self._follower.follow(giving).told.holder
-        found.compiled = is_compiled(found, self._grower_ids)
+        found.compiled = self._is_compiled(target, found)
         if found.compiled and self._recompiled is not None:
             blocks_bytes = self._rates.get("python.blocks", 0.0) * BLOCK_BYTES
-            self.filling.note_compiled(found, self._recompiled, blocks_bytes)
+            kept_by = [target, *found.owners][-1]
+            self.filling.note_compiled(found, kept_by, self._recompiled, blocks_bytes)
         return found
+
+    def _is_compiled(self, target: Any, found: Retention) -> bool:
+        if id(target) in self._grower_ids:
+            of_module = type(target) is dict and is_filled(target)
+            lines = self._credits.of(target, found)
+            if of_module or (found.told.library and self._credits.compile_all(lines)):
+                return True
+        return is_compiled(found, self._grower_ids)
 
     def _note_lengthened(self, found: Retention) -> None:
         """Note a container that each step makes anew, with all that was in it and more."""
@@ -249,7 +257,7 @@ class Inquest:
                 held_at=found.held_at,
                 objects_per_step=group.nodes_per_step,
                 scalar=is_scalar(middle) if is_tensor(type(middle)) else None,
-                compiled=found.compiled or is_traced(middle, found),
+                compiled=found.compiled,
                 evidence=Reason.of("past-nodes-alive", per_step=group.nodes_per_step, oldest=None),
             )
         )

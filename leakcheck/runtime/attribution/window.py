@@ -37,6 +37,7 @@ LOOKS = (5, 13, 40, 120)  # steps after `open` at which the heap is looked at ag
 FAR_APART_STEPS = 16  # additions; nearer ones come at random, and more looks see them better
 FEWEST_RARE_STEPS = 65  # apart, for what was added last to be no evidence
 MOST_PROBES = 24
+MOST_LOOKED_AT = 9_000_000  # objects in a window's looks: 2.5 s, where a heap has 1.5 million
 MOST_BLOCKS_EACH = 16  # of Python's allocator, in what a container gains at once: a record
 SUSPENDABLE = {id(kind) for kind in frames.SUSPENDABLE}
 RENEWED = Notice("bounded", Reason("released"))
@@ -46,8 +47,8 @@ class Window:
     """One attribution window; `growing` are the resources known to grow and by how much a step.
 
     `apart_steps` lie between two additions, as far as is known; `last_look` is for a long window
-    the step of one more look at the heap, after which nothing that is born counts. Where another
-    look would take more than `looks_s` of processor time in all, the next is the one at the end.
+    the step of one more look at the heap, after which nothing that is born counts. Of a heap that
+    is very large there are fewer looks.
     `traced_steps`: only so many are traced after each `apart_steps`, where additions are known to
     come in them; 0 for all.
     """
@@ -57,13 +58,11 @@ class Window:
         growing: Mapping[str, float] | None = None,
         apart_steps: float = 0.0,
         last_look: int = 0,
-        looks_s: float = math.inf,
         traced_steps: int = 0,
     ) -> None:
         self._growing = growing or {}
         self._apart_steps = apart_steps
         self._looks = (*_looks(apart_steps), last_look)
-        self._looks_s = looks_s
         self._traced_steps = traced_steps or math.inf
         self._tracer = LineTracer()
         self._compiled = compiled.times_compiled()
@@ -79,8 +78,8 @@ class Window:
         self.grown: Mapping[Holder, Grown] = {}  # by holder: the container that grew, measured
         self.taken: Mapping[Holder, Holder] = {}  # by holder: what another gives up
         self.keyed = self.memo = self.found = self.shapes_vary = self.doubtful = False
-        self._looking_s = self._newest_look_s = 0.0
-        self._looks_taken = 0
+        self._looking_s = 0.0
+        self._looks_taken = self._looked_at = 0
         self._probed: set[int] = set()
         self._gained = 0  # elements, by the containers that are probed
 
@@ -94,7 +93,8 @@ class Window:
         began_s = thread_time()
         with unobserved(), closing(self._heap()) as heap:
             self._growth.look(0, heap)
-        self._note_look(began_s)
+            objects_seen = len(heap)
+        self._note_look(began_s, objects_seen)
         self._mark()
         if self._tracer.start():
             exits.watch(self._tracer)
@@ -114,9 +114,9 @@ class Window:
         if self._step in self._looks and self._affordable():
             began_s = thread_time()
             self._tracer.settle()
-            self._probe()
+            objects_seen = self._probe()
             self._tracer.resume()
-            self._note_look(began_s)
+            self._note_look(began_s, objects_seen)
         exact = self._growing.keys() & set(COUNTED_EXACTLY)
         if self._step == probes.FROM_STEP["python.blocks"] and not (exact or self._are_held()):
             self._tracer.watch("python.blocks", sys.getallocatedblocks)
@@ -205,14 +205,15 @@ class Window:
             elif since == 0:
                 self._tracer.resume()
 
-    def _note_look(self, began_s: float) -> None:
+    def _note_look(self, began_s: float, objects_seen: int) -> None:
         self._looks_taken += 1
-        self._newest_look_s = thread_time() - began_s
-        self._looking_s += self._newest_look_s
+        self._looked_at += objects_seen
+        self._looking_s += thread_time() - began_s
 
     def _affordable(self) -> bool:
         first = self._looks_taken < 2  # without it no container is known to grow
-        return first or self.spent_s + self._newest_look_s <= self._looks_s
+        of_one = self._looked_at / max(1, self._looks_taken)
+        return first or self._looked_at + of_one <= MOST_LOOKED_AT
 
     def _are_held(self) -> bool:
         """Say whether the containers that grow may hold the blocks that are gained."""
@@ -230,14 +231,19 @@ class Window:
         return heap.add_untracked(frames.local_values(suspended))
 
     def _watch(self) -> None:
+        if compiled.is_in_use():
+            self._tracer.watch(compiled.GRAPHS, compiled.graphs_made)
         for name in (*self._growing, HEAP, *devices_in_use()):
             due = probes.FROM_STEP.get(name, 0) == self._step
             probe = probes.of_resource(name) if due else None
             if probe is not None:
                 self._tracer.watch(name, probe)
 
-    def _probe(self) -> None:
-        """Look at the heap, which is gone when this returns: what it frees is no line's."""
+    def _probe(self) -> int:
+        """Look at the heap and return how many objects it had.
+
+        It is gone when this returns: what it frees is no line's.
+        """
         with unobserved(), closing(self._heap()) as heap:
             grown = self._growth.look(self._step, heap)
             ours = objects.inside(self._tracer, self._growth, *objects.our_caches(heap))
@@ -245,10 +251,12 @@ class Window:
             found.sort(key=lambda thing: -grown[id(thing)])
             # two dozen containers of libraries grow in many a program, buffers in few
             found = self._growth.buffers_in_place(heap) + found
+            objects_seen = len(heap)
         for thing in found[: MOST_PROBES - len(self._probed)]:
             self._probed.add(id(thing))
             self._gained += grown.get(id(thing), 0)
             self._tracer.watch(str(id(thing)), probes.of_length(thing))
+        return objects_seen
 
 
 def _looks(apart_steps: float) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+GRAPHS = "graphs.compiled"  # what lines are credited with
 USUAL_LIMIT = 8
 MOSTLY = 0.5  # of what was compiled, for functions that had been compiled before
 
@@ -32,6 +33,11 @@ def times_compiled() -> dict[int, int]:
     """Return how often each function was compiled, by Dynamo's number of it; {} without Dynamo."""
     counts = getattr(sys.modules.get("torch._dynamo.convert_frame"), "FRAME_COMPILE_COUNTER", {})
     return dict(counts)
+
+
+def is_in_use() -> bool:
+    """Say whether Dynamo is loaded."""
+    return "torch._dynamo.utils" in sys.modules
 
 
 def graphs_made() -> int:

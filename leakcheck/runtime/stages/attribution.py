@@ -29,8 +29,6 @@ from leakcheck.runtime.readings.meters import COUNTED, COUNTED_EXACTLY, is_in_us
 from leakcheck.runtime.readings.series import Series
 
 WINDOW_STEPS = 24
-LOOKS_S = 2.5  # of processor time, for a window's looks and lines; its end takes half a second more
-LONG_LOOKS_S = 3.0  # where additions are far apart, and a short one may see none
 FEWEST_WINDOW_STEPS = 8
 FEWEST_SURVIVORS = 3  # of the slowest counter, before the window closes
 # so that one of them is in the first third of the window wherever the window begins, and none of
@@ -267,11 +265,9 @@ class Attribution:
         self._apart_steps = apart
         exact = [each for each in growing if each.resource in COUNTED_EXACTLY]
         self._nearest_steps = min(_steps_apart(each, slow) for each in exact or growing)
-        last_look, looks_s = 0, LOOKS_S
-        if length > WINDOW_STEPS:
-            last_look, looks_s = length - SPARE_STEPS, LONG_LOOKS_S
+        last_look = length - SPARE_STEPS if length > WINDOW_STEPS else 0
         traced_steps = 2 * rare.early if rare and rare.is_regular else 0
-        self._window = Window(rates, apart, last_look, looks_s, traced_steps)
+        self._window = Window(rates, apart, last_look, traced_steps)
         self._window.open()
         # an allocator's history of a thousand steps is too long
         self._devices = DeviceGrowth(() if rare else tuple(rates))
@@ -305,7 +301,7 @@ class Attribution:
         self._found = None
         self.spent_s += self._window.spent_s
         self._first_step, self._last_step = step, self._last_step + FEWEST_WINDOW_STEPS
-        self._window = type(self._window)(self._rates, self._apart_steps, looks_s=LOOKS_S)
+        self._window = type(self._window)(self._rates, self._apart_steps)
         self._window.open()
         return False
 

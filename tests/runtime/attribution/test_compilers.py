@@ -40,7 +40,7 @@ def by_length():
 def test_a_graph_for_each_new_length_only_fills_up(by_length):
     suspects, notices = through_a_window(by_length)
 
-    assert suspects == ()
+    assert suspects == (), [str(s) for s in suspects]
     (notice,) = notices
     assert notice.kind == "bounded"
     assert told(notice) == (

@@ -36,8 +36,8 @@ def test_a_container_with_a_limit_is_only_filling():
     assert told(notice).endswith("holds 64 of at most 5000 and is full in 4936 steps")
 
 
-def test_what_fills_up_is_not_told_where_there_was_no_time_to_find_its_holder(monkeypatch):
-    monkeypatch.setattr(inquest, "SEARCH_S", 0.0)
+def test_what_fills_up_is_not_told_where_its_holder_was_not_searched_for(monkeypatch):
+    monkeypatch.setattr(inquest, "MOST_PASSES", 0)
     window = deque(maxlen=5000)
 
     _, notices = through_a_window(lambda: window.append(torch.zeros(2)))

@@ -50,7 +50,7 @@ def way_to(wanted: int):
     heap = Heap()
     roots, target = Roots(heap), heap.containers({wanted})
     heap.close()
-    chain = roots.chain_to(target.pop(), 1e9)
+    chain = roots.chain_to(target.pop())
     return way_of(chain, len(chain.objects) - 1)
 
 
