@@ -54,22 +54,33 @@ def _kept(facts: FileFacts, member: Member, forward: int) -> Iterator[AttributeE
 
 
 def _is_tensor(facts: FileFacts, value: Expr, function: int) -> bool:
-    """Whether every value that a place is given here is a new tensor by what makes it."""
-    named = value.kind == "name"
-    made = [b.value for b in facts.bindings if (b.name, b.function) == (value.text, function)]
-    return all(map(_makes_tensor, made)) if named and made else _makes_tensor(value)
+    """Whether every value that a place is given here is a new tensor by what makes it.
+
+    What the function was given may have taken its place only now and then: `w = w.contiguous()`.
+    """
+    if value.kind != "name":
+        return _makes_tensor(facts, value, function)
+    given = value.text in facts.functions[function].parameters
+    made = _bound(facts, value.text, function)
+    return bool(made) and not given and all(_makes_tensor(facts, each, function) for each in made)
 
 
-def _makes_tensor(value: Expr) -> bool:
+def _makes_tensor(facts: FileFacts, value: Expr, function: int) -> bool:
     if value.kind != "call":
         return False
     name = torch_function(value.text)
     if name:
         plain = name[:1].isupper() or name in words("functions", "no_tensor")
         return not plain and not name.startswith(_LOOKS)
-    method = value.text.rpartition(".")[2]
-    in_place = method.endswith("_") and not method.startswith("_")
-    return in_place or method in words("methods", "of_tensors")
+    receiver, _, method = value.text.rpartition(".")
+    if method in words("methods", "of_tensors"):
+        return True
+    same = method == "detach" or (method.endswith("_") and not method.startswith("_"))
+    return same and (not receiver or bool(_bound(facts, receiver, function)))
+
+
+def _bound(facts: FileFacts, name: str, function: int) -> list[Expr]:
+    return [b.value for b in facts.bindings if (b.name, b.function) == (name, function)]
 
 
 def _is_dropped(facts: FileFacts, member: Member, use: AttributeEffect) -> bool:
