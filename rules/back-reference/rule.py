@@ -38,7 +38,9 @@ class BackReference(Rule):
                 yield self.hit(
                     call.at,
                     f"`{call.bound}` holds `{holder}`, which holds it",
-                    confidence=_confidence(linked, call.function, known=holder == "self"),
+                    confidence="medium"
+                    if _is_given_out(facts, call, holder)
+                    else _confidence(linked, call.function, known=holder == "self"),
                     evidence=(Evidence(place, "kept", f"self.{kept[1].name}"),) if place else (),
                 )
         for use in facts.uses:
@@ -60,6 +62,16 @@ def _confidence(linked: Linked, function: int, *, known: bool) -> Confidence:
     """Of one that is handed in nobody knows what it is, nor of most how often they are made."""
     owner = _owner(linked, function)
     return "medium" if known and owner is not None and is_made_again(owner) else "low"
+
+
+def _is_given_out(facts: FileFacts, call: Call, holder: str) -> bool:
+    """Whether each call of the method gets the holder from another, and returns it in the end."""
+    function = facts.function(call.function)
+    made = [b.value.kind for b in facts.bindings if (b.name, b.function) == (holder, call.function)]
+    fresh = bool(made) and all(kind == "call" for kind in made)
+    if function is None or not fresh or sets_up(facts, call.function):
+        return False
+    return any(each.kind == "name" and each.text == holder for each in function.returns)
 
 
 def _is_worth_it(linked: Linked, function: int) -> bool:

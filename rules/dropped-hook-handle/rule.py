@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.model import Confidence
 from leakcheck.static import shape
 from leakcheck.static.facts.link import Member
-from leakcheck.static.facts.runs import is_made, is_made_once
+from leakcheck.static.facts.runs import is_made, is_made_once, runs_in_set_up
 from leakcheck.static.facts.weight import holds_tensors
 from leakcheck.static.module import Module
 from leakcheck.static.queries import hooks
@@ -37,8 +38,10 @@ class DroppedHookHandle(Rule):
             elif hooks.foreign(module, call):
                 owner = module.member_of(call)
                 piles_up = owner is not None and _piles_up(module, owner, call)
+                each = owner is not None and _hooks_each_layer(module, owner, call)
                 told = "this hook stays on the module when its owner is gone"
-                yield self.hit(call, told, confidence="high" if piles_up else "low")
+                likely: Confidence = "medium" if each else "low"
+                yield self.hit(call, told, confidence="high" if piles_up else likely)
         for call in module.calls_of(*shape.api("global-hooks")):
             if call.args and _closes_over_a_call(module, call):
                 yield self.hit(call, "each call adds a hook, and none is ever removed")
@@ -49,6 +52,21 @@ def _piles_up(module: Module, owner: Member, call: cst.Call) -> bool:
     if is_made(owner):
         return not is_made_once(owner)
     return holds_tensors(owner) and hooks.holds_self(module, hooks.hook_argument(call), call)
+
+
+def _hooks_each_layer(module: Module, owner: Member, call: cst.Call) -> bool:
+    """Whether each object that users make adds a hook to every layer of what it is handed."""
+    loop, function = module.loop_of(call), module.function_of(call)
+    if is_made(owner) or not isinstance(loop, cst.For) or function is None:
+        return False
+    layers = isinstance(loop.iter, cst.Call) and shape.last_name(loop.iter) in _LAYERS
+    index = owner.facts.methods.get(function.name.value)
+    if not layers or index is None:
+        return False
+    return function.name.value == "__init__" or runs_in_set_up(owner.file, index)
+
+
+_LAYERS = ("modules", "named_modules", "children", "named_children")
 
 
 def _is_removed_by_base(module: Module, call: cst.Call) -> bool:

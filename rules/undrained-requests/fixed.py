@@ -9,10 +9,12 @@ class Scheduler:
     def __init__(self):
         self.requests = {}
         self.running = {}
+        self.slots = {}
 
     def add_request(self, request_id, prompt):
         self.requests[request_id] = {"prompt": prompt, "tokens": []}
         self.running[request_id] = True
+        self.slots[request_id] = len(self.slots)
 
     def step(self):
         for request_id in list(self.running):
@@ -21,6 +23,7 @@ class Scheduler:
 
     def finish(self, request_id):
         del self.running[request_id]
+        del self.slots[request_id]
         del self.requests[request_id]
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.model import Evidence
+from leakcheck.static.facts.keys import one_of_many
+from leakcheck.static.facts.model import Expr
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
@@ -17,6 +20,8 @@ _ENDS = re.compile(
     r"_?(finish|abort|complete|cleanup|clean_up|end|done|cancel|free|process_finished)(_|$)"
 )
 _ID = re.compile(r"(^|_)(id|uid|uuid|handle)$")
+_ALL_AT_ONCE = frozenset({"__init__", "reset", "clear", "close", "stop", "shutdown"})
+ENOUGH_TABLES = 2  # others that the same id is dropped from: ending the work is what drops it
 
 
 class UndrainedRequests(Rule):
@@ -25,7 +30,6 @@ class UndrainedRequests(Rule):
     code = "LK308"
     summary = "a table of requests is filled when work starts and not drained when it ends"
     help = "pop the entry where the work ends, on success, failure and abort alike"
-    default = False
     words = ("_id", "uid", "handle")
 
     def check(self, module: Module) -> Iterator[Hit]:
@@ -50,7 +54,14 @@ class UndrainedRequests(Rule):
             table = _table(node)
             known = table and table in growth.class_containers(module, owner)
             if known and not _drained(module, table, ends):
-                yield self.hit(node, f"`self.{table}` is not emptied where the work ends")
+                others = _dropped_beside(node, table, ends)
+                shown = len(others) >= ENOUGH_TABLES and not _is_taken(module, owner, table)
+                yield self.hit(
+                    node,
+                    f"`self.{table}` is not emptied where the work ends",
+                    confidence="high" if shown else "low",
+                    evidence=_places(module, node, table, others[0]) if shown else (),
+                )
 
 
 def _table(node: cst.CSTNode) -> str:
@@ -65,14 +76,57 @@ def _table(node: cst.CSTNode) -> str:
 
 def _drops_an_id(end: cst.FunctionDef) -> bool:
     """It takes an entry with such an id out of some table: `del self.running[request_id]`."""
+    return any(_drops(end))
+
+
+def _drops(end: cst.FunctionDef) -> Iterator[tuple[str, cst.CSTNode]]:
     for node in walk(end.body):
         match node:
             case cst.Del(target=cst.Subscript() as place) if _keyed_by_id(place):
-                return True
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="pop")), args=[first, *_]):
+                yield dotted(place.value), node
+            case cst.Call(
+                func=cst.Attribute(value=holder, attr=cst.Name(value="pop")), args=[first, *_]
+            ):
                 if isinstance(first.value, cst.Name) and _ID.search(first.value.value):
-                    return True
-    return False
+                    yield dotted(holder), node
+
+
+def _dropped_beside(
+    node: cst.CSTNode, table: str, ends: list[cst.FunctionDef]
+) -> list[cst.CSTNode]:
+    """Return where the ends of one of many works first drop it from each other table."""
+    match node:
+        case cst.Assign(
+            targets=[
+                cst.AssignTarget(
+                    target=cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=key))])
+                )
+            ]
+        ) if one_of_many(Expr("name", dotted(key))):
+            found = {name: place for end in reversed(ends) for name, place in _drops(end)}
+            return [place for name, place in found.items() if name != f"self.{table}"]
+    return []  # of a few workers or devices it does not matter
+
+
+def _is_taken(module: Module, owner: cst.ClassDef, table: str) -> bool:
+    """Whether other classes take entries out, or anybody calls a method that does."""
+    own, linked = module.methods(owner), module.facts
+    takes = [(facts, use) for facts, use in linked.uses(table) if use.role == "take"]
+    around = [(use, facts.method_around(use.function)) for facts, use in takes]
+    methods = {method.name for use, method in around if method and use.holder == "self"}
+    if any(use.holder != "self" for use, _ in around) or not methods <= own.keys():
+        return True
+    return any(any(linked.calls_of(name)) for name in methods - _ALL_AT_ONCE)
+
+
+def _places(
+    module: Module, node: cst.CSTNode, table: str, dropped: cst.CSTNode
+) -> tuple[Evidence, ...]:
+    """Return where the table is filled, and the method that drops the same id from another."""
+    end = module.function_of(dropped)
+    assert end is not None
+    kept = Evidence(module.location(node), "kept", f"self.{table}")
+    return (kept, Evidence(module.location(end), "closing", end.name.value))
 
 
 def _keyed_by_id(place: cst.Subscript) -> bool:
@@ -89,7 +143,7 @@ def _drained(module: Module, table: str, ends: list[cst.FunctionDef]) -> bool:
         for use in growth.uses(module, table)
         if use.role in ("drop", "bind") and (function := module.function_of(use.node)) is not None
     }
-    dropping -= {"__init__", "reset", "clear"}
+    dropping -= _ALL_AT_ONCE
     own = {end.name.value for end in ends}
     called = {
         node.func.attr.value

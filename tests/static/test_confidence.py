@@ -287,6 +287,122 @@ TWINS = {
         "recorder = Recorder()",
         "for model in models: Recorder().watch(model)",
     ),
+    "hooks that users put on a model": Twins(
+        "LK201",
+        """
+    class Counter:
+        def __init__(self, model):
+            self.model = model
+            self._count()
+        def LINE(self):
+            for layer in self.model.modules():
+                layer.register_forward_hook(lambda module, inputs, output: print(module))
+""",
+        "watch",
+        "_count",
+    ),
+    "hooks on each layer of what a script has": Twins(
+        "LK201",
+        """
+    class Counter:
+        def __init__(self, model):
+            for layer in model.modules():
+                layer.register_forward_hook(lambda module, inputs, output: print(module))
+
+    def main(models):
+        LINE
+            Counter(model)
+
+    if __name__ == "__main__":
+        main(load())
+""",
+        "if model := models:",
+        "for model in models:",
+    ),
+    "what atexit calls that nobody else does": Twins(
+        "LK208",
+        """
+    import atexit
+    import torch
+
+    class Server:
+        def __init__(self):
+            self.weights = torch.zeros(8)
+            atexit.register(self.LINE)
+        def _flush(self): ...
+        def shutdown(self): ...
+""",
+        "_flush",
+        "shutdown",
+    ),
+    "what atexit keeps until it is ended": Twins(
+        "LK208",
+        """
+    import atexit
+    import torch
+
+    class Server:
+        def __init__(self):
+            self.weights = torch.zeros(8)
+            atexit.register(self.shutdown)
+        def shutdown(self):
+            LINE
+""",
+        "atexit.unregister(self.shutdown)",
+        "self.weights = None",
+    ),
+    "what atexit keeps of one of a kind": Twins(
+        "LK208",
+        """
+    import atexit
+    import torch
+
+    class LINE:
+        def __init__(self):
+            self.weights = torch.zeros(8)
+            atexit.register(self.shutdown)
+        def shutdown(self): ...
+
+    server = LINE()
+""",
+        "_Server",
+        "Server",
+    ),
+    "a table of work that may be of a few": Twins(
+        "LK308",
+        """
+    class Pool:
+        def __init__(self):
+            self.started = {}
+        def add(self, LINE_id, work):
+            self.started[LINE_id] = work
+        def finish(self, LINE_id):
+            del self.running[LINE_id]
+            self.slots.pop(LINE_id)
+""",
+        "worker",
+        "request",
+    ),
+    "a table of work that others may empty": Twins(
+        "LK308",
+        """
+    class Scheduler:
+        def __init__(self):
+            self.requests = {}
+        def add_request(self, request_id, prompt):
+            self.requests[request_id] = prompt
+        def finish(self, request_id):
+            del self.running[request_id]
+            del self.slots[request_id]
+        def collect(self, request_id):
+            return self.requests.pop(request_id)
+
+    def serve(scheduler, other, request_id):
+        LINE
+""",
+        "scheduler.collect(request_id)",
+        "scheduler.finish(request_id)",
+    ),
     "a tensor's hook": Twins(
         "LK203",
         """
@@ -341,6 +457,22 @@ TWINS = {
 """,
         "other.note = Note(other)",
         "self.note = Note(self)",
+    ),
+    "a part of what a call gives out": Twins(
+        "LK213",
+        """
+    class Stream:
+        def __init__(self, response):
+            self.response = response
+
+    class Client:
+        def send(self, request):
+            response = LINE
+            response.stream = Stream(response)
+            return response
+""",
+        "request or self.last",
+        "self.transport.handle(request)",
     ),
     "what a framework sets": Twins(
         "LK213",
