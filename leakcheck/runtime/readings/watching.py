@@ -44,10 +44,11 @@ FEWEST_CHECKPOINTS = 6  # since the last acquittal, before anything is called st
 RISING_RATIO = 13 / 12  # while a count rises: what is added now and then needs more points
 RISING_CENSUSES = 2  # in a row that each found more than there ever was
 LEVEL_CENSUSES = 4  # one more in ten steps shows in fewer
-FREE_CHECKPOINT_S = 2.0  # spent before the share below counts
-USUAL_CHECKPOINT_S = 0.065  # with torch loaded; with transformers and lightning beside it twice
-DEAREST = 4.0  # times the usual, that the free ones may cost in a large heap
-CHECKPOINT_SHARE = 0.05
+# before the share below counts: one takes 65 ms with torch loaded, which is half a million of
+# blocks of Python, and twice that with transformers and lightning beside it
+FREE_CHECKPOINTS = 30
+LARGE_HEAP_BLOCKS = 2_500_000  # of larger ones as many fewer are free
+CHECKPOINT_SHARE = 0.05  # of the time the program has run
 STEP_BUDGET_US = 30.0
 STEADY_SHARE = 0.0005  # of the time of a steady loop, for its readings
 STEADY_STRIDE = 32  # steps at most between two of them; cold caches make one take 100 to 400 us
@@ -68,7 +69,8 @@ class Watch:
         self.quick = Series(2048)
         self.slow = Series(256)
         self.checkpoint_s = 0.0
-        self._spent_s = self._budget_from_s = self._newest_checkpoint_s = 0.0
+        self._budget_from_s = self._taken_s = 0.0
+        self._taken = 0  # checkpoints that counted since then, which took `_taken_s`
         self._costs_us = array("d", bytes(8 * 512))
         self._cost_count = 0
         self._host = HostMeter()
@@ -182,10 +184,9 @@ class Watch:
         self._leave_out_our_own(readings, collected=collected)
         cost_s = thread_time() - spent_s  # a busy machine does not eat the budget
         self.checkpoint_s += cost_s
-        if collect:  # to confirm, and paid for by the suspicion
-            self._spent_s += cost_s
-        elif counts:
-            self._newest_checkpoint_s = cost_s
+        if counts and not collect:  # that is to confirm, and paid for by the suspicion
+            self._taken += 1
+            self._taken_s += cost_s
         self._counted_last = counts
         return readings
 
@@ -235,20 +236,22 @@ class Watch:
             following = min(following, max(evenly, after + 1))
         return settled if step < settled < following else following
 
-    def affordable(self, free_s: float = FREE_CHECKPOINT_S) -> bool:
-        """Say whether another checkpoint fits the budget."""
-        spent_s, elapsed_s = self.checkpoint_s - self._spent_s, self.elapsed_s - self._budget_from_s
-        dearer = min(DEAREST, max(1.0, self._newest_checkpoint_s / USUAL_CHECKPOINT_S))
-        return spent_s <= free_s * dearer + CHECKPOINT_SHARE * elapsed_s
+    def affordable(self, free: int = FREE_CHECKPOINTS) -> bool:
+        """Say whether another checkpoint fits the budget, of which so many are `free`.
+
+        By number, as a slow machine must come to the same verdict.
+        """
+        beyond = self._taken - free * min(1.0, LARGE_HEAP_BLOCKS / sys.getallocatedblocks())
+        beyond_s = max(0.0, beyond) * self._taken_s / max(1, self._taken)
+        return beyond_s <= CHECKPOINT_SHARE * (self.elapsed_s - self._budget_from_s)
 
     def budget_anew(self) -> None:
         """Count from now on what checkpoints may cost: the training begins."""
-        self._spent_s, self._budget_from_s = self.checkpoint_s, self.elapsed_s
+        self._budget_from_s, self._taken, self._taken_s = self.elapsed_s, 0, 0.0
 
     def pay(self, spent_s: float) -> None:
         """Count what an attribution window cost: the suspicion paid for it, not the budget."""
         self.checkpoint_s += spent_s
-        self._spent_s += spent_s
 
     def note_cost(self, cost_s: float) -> None:
         """Remember what one step's readings cost, and read less often when that is too much."""

@@ -16,7 +16,7 @@ class Growing(GrowthStage):
     def advance(self, step: int) -> Move | None:
         """Read on."""
         loop = self._loop
-        if step >= loop.next_checkpoint and loop.watch.affordable(free_s=0.0):
+        if step >= loop.next_checkpoint and loop.watch.affordable(free=0):
             loop.checkpoint(step, sparing=True)
         return None
 
@@ -64,7 +64,7 @@ class Steady(Stage):
         if self._passes_tolerance(step):
             loop.watch.resume(step)
             return WatchAgain(step, closely=True)
-        if step >= loop.next_checkpoint and loop.watch.affordable(free_s=0.0):
+        if step >= loop.next_checkpoint and loop.watch.affordable(free=0):
             rose |= self._rose_slowly(step)
         if not rose:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.harmless import PLAIN
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.readings.watching import FREE_CHECKPOINT_S
+from leakcheck.runtime.readings.watching import FREE_CHECKPOINTS
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode
 from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm
@@ -48,8 +48,8 @@ class Watching(Stage):
         if loop.passes_tolerance(step):
             return WatchAgain(step, closely=True)
         last = self._is_last(step)
-        free_s = FREE_CHECKPOINT_S if loop.trusted else patience.FREE_WHILE_IN_DOUBT_S
-        if not last and not loop.watch.affordable(free_s):
+        free = FREE_CHECKPOINTS if loop.trusted else patience.FREE_WHILE_IN_DOUBT
+        if not last and not loop.watch.affordable(free):
             loop.next_checkpoint = loop.watch.next_checkpoint(step)
         elif not loop.by_phase:
             loop.checkpoint(step, sparing=not last)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
+from itertools import count
+
 import pytest
 import torch
 
 from leakcheck.runtime.readings import watching
 from leakcheck.runtime.readings.census import Census, Counts
-from leakcheck.runtime.readings.watching import Watch
+from leakcheck.runtime.readings.watching import FREE_CHECKPOINTS, LARGE_HEAP_BLOCKS, Watch
 
 STEPS = (10, 15, 20, 25, 30, 42, 50, 67, 89, 118, 150, 180, 240)
 
@@ -102,3 +105,28 @@ def test_a_steady_loop_is_read_for_half_a_thousandth_of_its_time(
 
     watch.resume(41)  # something has risen
     assert watch.read(41) == 42
+
+
+def taken_of(watch: Watch, monkeypatch, each_s: float, heap_blocks: int = 500_000) -> int:
+    """Return how many checkpoints are taken at once, if one takes so long."""
+    clock = count(0, each_s)  # read before and after each
+    monkeypatch.setattr(watching, "thread_time", lambda: next(clock))
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: heap_blocks)
+    for taken in range(100):
+        if not watch.affordable():
+            return taken
+        watch.checkpoint(taken)
+    return 100
+
+
+@pytest.mark.parametrize("each_s", [10.0, 1000.0])
+def test_as_many_checkpoints_are_free_on_a_slow_machine(watch, monkeypatch, each_s):
+    assert taken_of(watch, monkeypatch, each_s) == FREE_CHECKPOINTS + 1
+
+
+def test_fewer_are_free_where_the_heap_is_very_large(watch, monkeypatch):
+    assert taken_of(watch, monkeypatch, 10.0, 10 * LARGE_HEAP_BLOCKS) == FREE_CHECKPOINTS // 10 + 1
+
+
+def test_beyond_those_they_are_a_share_of_the_time(watch, monkeypatch):
+    assert taken_of(watch, monkeypatch, 0.0) == 100
