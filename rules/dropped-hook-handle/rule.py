@@ -16,6 +16,8 @@ from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import framework
 
+_LAYERS = ("modules", "named_modules", "children", "named_children")
+
 
 class DroppedHookHandle(Rule):
     """Handles that nobody kept, where the hook will outlive the one who put it there."""
@@ -64,9 +66,6 @@ def _hooks_each_layer(module: Module, owner: Member, call: cst.Call) -> bool:
     if not layers or index is None:
         return False
     return function.name.value == "__init__" or runs_in_set_up(owner.file, index)
-
-
-_LAYERS = ("modules", "named_modules", "children", "named_children")
 
 
 def _is_removed_by_base(module: Module, call: cst.Call) -> bool:

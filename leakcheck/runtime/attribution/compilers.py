@@ -13,7 +13,13 @@ from leakcheck.runtime.introspection import objects
 from leakcheck.runtime.introspection.kinds import module_of, types_named
 
 MOST_ASKED = 16  # of the names that were added last to a module
-_COMPILERS = ("torch._dynamo", "torch._functorch", "torch._inductor", "torch.fx")  # modules
+_COMPILERS = (  # modules
+    "torch._dynamo",
+    "torch._functorch",
+    "torch._inductor",
+    "torch._subclasses",  # what it traces with
+    "torch.fx",
+)
 
 
 def is_compiled(found: Retention, growing: Set[int]) -> bool:

@@ -31,9 +31,10 @@ class Credits:
         codes, told = self._codes_elsewhere, found.told
         return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
 
-    def compile_all(self, lines: Counter[Site]) -> bool:
-        """Say whether torch.compile made graphs in each of these lines, if there are any."""
-        return bool(lines) and lines.keys() <= self._credited.get(GRAPHS, Counter()).keys()
+    def compiles(self, lines: Counter[Site]) -> bool:
+        """Say whether torch.compile made graphs, and in each of these lines, if any are known."""
+        graphs = self._credited.get(GRAPHS, Counter())
+        return bool(graphs) and lines.keys() <= graphs.keys()
 
     def culprit(self, resource: str, expected: float = 0.0) -> Counter[Site]:
         """Return the line to which a resource's growth is due; none where other threads add too."""

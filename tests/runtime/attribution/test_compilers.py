@@ -10,6 +10,7 @@ import torch
 
 from leakcheck.model import Reason
 from leakcheck.report.reasons import told
+from leakcheck.runtime.attribution import window
 from tests.runtime.attribution.windows import through_a_window
 
 LAYER = torch.nn.Linear(4, 1)
@@ -37,7 +38,10 @@ def by_length():
     return lambda: work(torch.ones(next(lengths), 4))
 
 
-def test_a_graph_for_each_new_length_only_fills_up(by_length):
+@pytest.mark.parametrize("most_probes", [window.MOST_PROBES, 0])  # tables that no line is known of
+def test_a_graph_for_each_new_length_only_fills_up(by_length, most_probes, monkeypatch):
+    monkeypatch.setattr(window, "MOST_PROBES", most_probes)
+
     suspects, notices = through_a_window(by_length)
 
     assert suspects == (), [str(s) for s in suspects]
