@@ -30,7 +30,7 @@ from leakcheck.runtime.introspection.kinds import (
     name_of,
     namespace_of,
 )
-from leakcheck.runtime.introspection.objects import Heap, is_ours
+from leakcheck.runtime.introspection.objects import Heap, LruCache, is_ours
 from leakcheck.tracked import Referrers
 
 # before 3.11 the dictionary of every object is a level of its own
@@ -174,7 +174,7 @@ class Roots:
                 continue
             if type(holder) is FrameType and id(holder) in self._running:
                 continue
-            child = None if _is_ours(holder) else _part_in(holder, inside)
+            child = None if _is_ours(holder) else self._part_in(holder, inside)
             if child is not None:
                 seen[id(holder)], holds[id(holder)] = holder, child
                 following.append(holder)
@@ -184,6 +184,17 @@ class Roots:
                     seen[id(holder)], holds[id(holder)] = holder, id(thing)
                     following.append(holder)
         return following[:WIDEST]
+
+    def _part_in(self, holder: Any, level: set[int]) -> int | None:
+        """Return the id of a part of `holder` that is in a level, but for what a module imports.
+
+        Who imports a class or a function does not hold what is in it.
+        """
+        parts = (part for part in gc.get_referents(holder) if id(part) in level)
+        module = self._modules.get(id(holder))
+        if module is not None:
+            parts = (part for part in parts if not _is_imported(part, names_of_module(module)[0]))
+        return next(map(id, parts), None)
 
 
 def _is_final(chain: Chain, best: Chain | None, growing: Set[int]) -> bool:
@@ -203,10 +214,6 @@ def _levels_beyond(root: Root) -> int:
     return LEVELS_AROUND_KEPT if root.kept or root.passing else LEVELS_AFTER_LIBRARY_ROOT
 
 
-def _part_in(holder: Any, level: set[int]) -> int | None:
-    return next((id(part) for part in gc.get_referents(holder) if id(part) in level), None)
-
-
 def _is_ours(holder: Any) -> bool:
     if type(holder) is FrameType:
         return frames.is_ours(holder.f_code)
@@ -215,14 +222,38 @@ def _is_ours(holder: Any) -> bool:
 
 def _is_named(kind: type) -> bool:
     """Say whether a class is found under its name in its module; not if it is made at run time."""
-    found: Any = sys.modules.get(module_of(kind))
-    for part in type.__dict__["__qualname__"].__get__(kind).split("."):
+    return _is_found(kind, *_defined_as(kind))
+
+
+def _is_imported(thing: Any, module: str) -> bool:
+    """Say whether a class or a function is found under its name in another module than `module`."""
+    origin, qualified = _defined_as(thing)
+    return origin != module and _is_found(thing, origin, qualified)
+
+
+def _defined_as(thing: Any) -> tuple[Any, Any]:
+    """Return the module and the qualified name that a class or a function says it has."""
+    if is_of(thing, type):
+        return module_of(thing), type.__dict__["__qualname__"].__get__(thing)
+    if type(thing) is FunctionType:
+        return thing.__module__, thing.__qualname__
+    if type(thing) is LruCache:
+        names = attributes_of(thing)
+        return names.get("__module__"), names.get("__qualname__")
+    return "", ""
+
+
+def _is_found(thing: Any, module: Any, qualified: Any) -> bool:
+    if type(module) is not str or type(qualified) is not str:
+        return False
+    found: Any = sys.modules.get(module)
+    for part in qualified.split("."):
         of_class = issubclass(type(found), type)
         if not of_class and type(found) is not ModuleType:
             return False
         inside = namespace_of(found) if of_class else globals_of(found)
         found = inside.get(part)
-    return found is kind
+    return found is thing
 
 
 def path_of_class(kind: type) -> str:

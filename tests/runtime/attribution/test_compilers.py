@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode  # noqa: F401  # who imports it does not hold its cache
 
 from leakcheck.model import Reason
 from leakcheck.report.reasons import told
