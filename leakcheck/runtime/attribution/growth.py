@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from leakcheck.runtime.attribution.moving import Moving
 from leakcheck.runtime.introspection.buffers import Extended, far_apart
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
+from leakcheck.runtime.introspection.marks import Mark, mark_of, may_be_same
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import element_bytes_of, form_of, numel_of, shape_of
@@ -34,11 +35,15 @@ _Form = tuple[str, int]  # of a tensor: data type, number of dimensions
 
 @dataclass(frozen=True, slots=True)
 class Grower:
-    """A container that grew between all looks; a live object, to be dropped soon."""
+    """A container that grew between all looks; a live object, to be dropped soon.
+
+    `known_again`: it may be one at all looks; if not, another had its id before.
+    """
 
     container: Any
     length: int
     per_step: float
+    known_again: bool = True
 
 
 def referred_to(growers: list[Grower], most: int, referrers: Referrers) -> list[Grower]:
@@ -92,6 +97,8 @@ class HeapGrowth:
         self._lengths: dict[int, int] = {}  # of what has not shrunk, at the newest look
         self._first: dict[int, int] = {}  # of what has grown, at the first
         self._grown: list[dict[int, int]] = []  # its lengths, a look each
+        self._marks: dict[int, Mark] = {}  # of what has grown, at the newest look
+        self._others: set[int] = set()  # of these, what was another container at some look
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
         # of the largest tensors, a look each: the number of elements, and those at both ends
@@ -109,6 +116,7 @@ class HeapGrowth:
         if self._steps:
             shrunk = self._compare(lengths)
             self._moving.look(shrunk, heap)
+            self._mark(heap)
         else:
             self._lengths, self._counts = lengths, heap.counts()
             self._tables.look(heap.tables())
@@ -143,6 +151,16 @@ class HeapGrowth:
         self._grown.append({key: past[key] for key in self._first})
         return {key: lengths[key] for key in shrunk if key in lengths}
 
+    def _mark(self, heap: Heap) -> None:
+        """Note how what has grown is known again, and what is not what was noted before."""
+        marks: dict[int, Mark] = {}
+        for container in heap.containers(self._first.keys()) if self._first else ():
+            key = id(container)
+            if key in self._marks and not may_be_same(self._marks[key], container):
+                self._others.add(key)
+            marks[key] = mark_of(container)
+        self._marks = marks
+
     def is_new(self, container: Any) -> bool:
         """Say whether a container was not there at the first look."""
         return id(container) not in self._lengths
@@ -163,7 +181,8 @@ class HeapGrowth:
         growers = []
         for thing in heap.containers(found.keys()) if found else ():
             grown = found[id(thing)] - self._first[id(thing)]
-            growers.append(Grower(thing, found[id(thing)], grown / steps))
+            known = id(thing) not in self._others
+            growers.append(Grower(thing, found[id(thing)], grown / steps, known))
         return sorted(growers, key=lambda grower: -grower.per_step)
 
     def takers(self, growers: Sequence[Grower], heap: Heap) -> dict[int, Any]:

@@ -352,6 +352,8 @@ class Inquest:
 
     def _container_lead(self, grower: Grower) -> None:
         found = self._follow(grower.container)
+        if found.grows and not grower.known_again:
+            return  # a row in a list that grows, at the address of another list
         found.lines = found.lines or self._credits.of(grower.container, found)
         if found.own_limit is None:
             found.own_limit = self.filling.limit_of(grower.container, found)

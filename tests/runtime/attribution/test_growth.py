@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from typing import Any
 
 import pytest
 import torch
@@ -60,3 +61,54 @@ def test_a_larger_tensor_of_other_values_and_one_that_shrinks_are_not():
 
     assert extended_by(lambda step: 4000 + 100 * step, same=False) == []
     assert extended_by(shrunk.__getitem__, same=True) == []
+
+
+def known_again(containers: Iterable[Any]) -> list[bool]:
+    """Look at a container in each of five steps; say of each grower if it is known again."""
+    growth = HeapGrowth()
+    for at, kept in enumerate(containers):
+        with closing(Heap().add_untracked([kept])) as heap:
+            growth.look(at, heap)
+            if at == 4:
+                grown = growth.growers(heap)
+                return [one.known_again for one in grown if one.container is kept]
+    raise AssertionError
+
+
+def test_a_list_that_is_extended_is_known_again_wherever_it_loses_elements():
+    def appended():
+        kept = []
+        for step in range(5):
+            kept += [[step, row] for row in range(12)]
+            del kept[: 2 * step]
+            yield kept
+
+    def prepended():
+        kept = []
+        for step in range(5):
+            kept[:0] = [float(step * 100 + row) for row in range(12)]
+            yield kept
+
+    assert known_again(appended()) == [True]
+    assert known_again(prepended()) == [True]
+
+
+def test_a_longer_list_of_other_elements_may_be_another_at_the_same_address():
+    def made_anew():
+        kept = []
+        for step in range(5):
+            kept[:] = [float(step * 1000 + row) for row in range(4 + 2 * step)]
+            yield kept
+
+    assert known_again(made_anew()) == [False]
+
+
+def test_a_set_is_known_by_itself_though_all_in_it_is_new():
+    def emptied_and_filled():
+        kept = set()
+        for step in range(5):
+            kept.clear()
+            kept.update(range(1000 * step, 1000 * step + 10 * step + 5))
+            yield kept
+
+    assert known_again(emptied_and_filled()) == [True]
