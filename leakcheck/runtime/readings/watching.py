@@ -218,20 +218,31 @@ class Watch:
 
     def next_checkpoint(self, step: int) -> int:
         """Return the step of the next checkpoint after the one at `step`."""
-        done = step - self._dense_from
-        for first in FIRST_CHECKPOINTS:
-            if first > done:
-                return self._dense_from + first
-        closely = self.fine or self.rises
-        return self._dense_from + round(done * (RISING_RATIO if closely else CHECKPOINT_RATIO))
+        return self._following(step, RISING_RATIO if self.fine or self.rises else CHECKPOINT_RATIO)
 
     def next_before(self, step: int, after: int, settled: int) -> int:
         """Return the step of the next checkpoint where a loop counts as steady at `settled`.
 
         The usual distances would put that off for thousands of steps after an acquittal at `after`.
         """
+        return self._before(step, after, settled, self.next_checkpoint(step))
+
+    def is_overdue(self, step: int, after: int, settled: int) -> bool:
+        """Say whether a checkpoint is due though none is affordable: the newest is too long ago.
+
+        As far apart as where no count rises: of such there are few, however many steps a run has.
+        """
+        newest = self.slow.last_step
+        following = self._following(newest, CHECKPOINT_RATIO)
+        return step >= self._before(newest, after, settled, following)
+
+    def _following(self, step: int, ratio: float) -> int:
+        done = step - self._dense_from
+        later = self._dense_from + round(done * ratio)
+        return next((self._dense_from + at for at in FIRST_CHECKPOINTS if at > done), later)
+
+    def _before(self, step: int, after: int, settled: int, following: int) -> int:
         evenly = step + max(1, (settled - after) // FEWEST_CHECKPOINTS)
-        following = self.next_checkpoint(step)
         if step < 2 * settled:  # for ever it cost 4 % of a run
             following = min(following, max(evenly, after + 1))
         return settled if step < settled < following else following

@@ -5,7 +5,6 @@ from __future__ import annotations
 from leakcheck.runtime.judgement import judge, patience
 from leakcheck.runtime.judgement.harmless import PLAIN
 from leakcheck.runtime.judgement.judge import Reading
-from leakcheck.runtime.readings.watching import FREE_CHECKPOINTS
 from leakcheck.runtime.stages.episode import NEW_EPISODE, Episode
 from leakcheck.runtime.stages.loop import LoopCourse
 from leakcheck.runtime.stages.moves import Move, Settle, WatchAgain, attribute, confirm
@@ -48,14 +47,20 @@ class Watching(Stage):
         if loop.passes_tolerance(step):
             return WatchAgain(step, closely=True)
         last = self._is_last(step)
-        free = FREE_CHECKPOINTS if loop.trusted else patience.FREE_WHILE_IN_DOUBT
-        if not last and not loop.watch.affordable(free):
+        if not last and not self._affordable(step):
             loop.next_checkpoint = loop.watch.next_checkpoint(step)
         elif not loop.by_phase:
             loop.checkpoint(step, sparing=not last)
             if move := self._look(step):
                 return move
         return self._saw_enough(step)
+
+    def _affordable(self, step: int) -> bool:
+        loop = self._loop
+        if not loop.trusted:
+            return loop.watch.affordable(patience.FREE_WHILE_IN_DOUBT)
+        overdue = loop.watch.is_overdue(step, loop.span.after, loop.span.steady_step)
+        return overdue or loop.watch.affordable()
 
     def _is_last(self, step: int) -> bool:
         return self._loop.trusted and step >= self._loop.span.steady_step

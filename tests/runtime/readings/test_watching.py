@@ -130,3 +130,22 @@ def test_fewer_are_free_where_the_heap_is_very_large(watch, monkeypatch):
 
 def test_beyond_those_they_are_a_share_of_the_time(watch, monkeypatch):
     assert taken_of(watch, monkeypatch, 0.0) == 100
+
+
+@pytest.mark.parametrize(
+    ("newest", "after", "settled", "due"),
+    [
+        (600, 0, 2000, 800),  # a third further on
+        (1200, 0, 2000, 1533),  # a sixth of what is to settle it
+        (1650, 1600, 2600, 1816),
+        (6000, 1600, 2600, 8000),  # long after that
+        (2500, 1600, 2600, 2600),
+    ],
+)
+def test_a_checkpoint_that_is_too_long_ago_is_overdue_whatever_it_costs(
+    watch, newest, after, settled, due
+):
+    watch.checkpoint(newest)
+
+    assert not watch.is_overdue(due - 1, after, settled)
+    assert watch.is_overdue(due, after, settled)
