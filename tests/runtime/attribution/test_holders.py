@@ -66,7 +66,10 @@ def test_who_imports_a_function_does_not_hold_its_defaults(modules):
     library, _ = modules
     library.keep(Sample())
 
-    assert root_of(lambda: library.keep.__defaults__[0][0]) == ("global `somelib.registry.keep`", True)
+    assert root_of(lambda: library.keep.__defaults__[0][0]) == (
+        "global `somelib.registry.keep`",
+        True,
+    )
 
 
 def test_who_imports_a_cached_function_does_not_hold_its_results(modules):
