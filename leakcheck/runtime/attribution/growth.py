@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from leakcheck.runtime.attribution.moving import Moving
 from leakcheck.runtime.introspection.buffers import Extended, far_apart
 from leakcheck.runtime.introspection.corners import Corners, are_kept, corners_of
-from leakcheck.runtime.introspection.marks import Mark, mark_of, may_be_same
+from leakcheck.runtime.introspection.marks import KnownBy, mark_of, may_be_same
 from leakcheck.runtime.introspection.objects import Heap
 from leakcheck.runtime.introspection.tables import Table, Tables
 from leakcheck.runtime.introspection.tensors import element_bytes_of, form_of, numel_of, shape_of
@@ -97,7 +97,7 @@ class HeapGrowth:
         self._lengths: dict[int, int] = {}  # of what has not shrunk, at the newest look
         self._first: dict[int, int] = {}  # of what has grown, at the first
         self._grown: list[dict[int, int]] = []  # its lengths, a look each
-        self._marks: dict[int, Mark] = {}  # of what has grown, at the newest look
+        self._marks: dict[int, KnownBy] = {}  # of what has grown, at the newest look
         self._others: set[int] = set()  # of these, what was another container at some look
         self._counts: Counter[int] = Counter()
         self._known: dict[int, weakref.ref[Any]] = {}
@@ -153,7 +153,7 @@ class HeapGrowth:
 
     def _mark(self, heap: Heap) -> None:
         """Note how what has grown is known again, and what is not what was noted before."""
-        marks: dict[int, Mark] = {}
+        marks: dict[int, KnownBy] = {}
         for container in heap.containers(self._first.keys()) if self._first else ():
             key = id(container)
             if key in self._marks and not may_be_same(self._marks[key], container):

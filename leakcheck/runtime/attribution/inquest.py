@@ -216,7 +216,8 @@ class Inquest:
         if id(target) in self._grower_ids:
             of_module = type(target) is dict and is_filled(target)
             lines = self._credits.of(target, found)
-            if of_module or (found.told.library and self._credits.compiles(lines)):
+            of_others = found.told.library or found.outside  # not the program's own
+            if of_module or (of_others and self._credits.compiles(lines)):
                 return True
         return is_compiled(found, self._grower_ids)
 

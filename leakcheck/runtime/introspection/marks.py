@@ -17,10 +17,10 @@ FEWEST_KEPT = 0.5  # of the elements at one end
 _VALUES = (int, float, complex, str, bytes)
 
 _Ends = tuple[frozenset[Hashable], frozenset[Hashable]]
-Mark = weakref.ref[Any] | _Ends
+KnownBy = weakref.ref[Any] | _Ends
 
 
-def mark_of(container: Any) -> Mark:
+def mark_of(container: Any) -> KnownBy:
     """Return what a container is known again by, which keeps nothing of it alive."""
     try:
         return weakref.ref(container)
@@ -29,7 +29,7 @@ def mark_of(container: Any) -> Mark:
         return _keys(elements[:ELEMENTS]), _keys(elements[-ELEMENTS:])
 
 
-def may_be_same(mark: Mark, container: Any) -> bool:
+def may_be_same(mark: KnownBy, container: Any) -> bool:
     """Say whether a container may be the marked one: one end of that is in it still."""
     if is_of(mark, weakref.ref):
         return mark() is container  # type: ignore[operator]

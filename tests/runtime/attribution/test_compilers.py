@@ -11,7 +11,7 @@ from torch._subclasses import FakeTensorMode  # noqa: F401  # who imports it doe
 
 from leakcheck.model import Reason
 from leakcheck.report.reasons import told
-from leakcheck.runtime.attribution import window
+from leakcheck.runtime.attribution import inquest, window
 from tests.runtime.attribution.windows import through_a_window
 
 LAYER = torch.nn.Linear(4, 1)
@@ -39,9 +39,22 @@ def by_length():
     return lambda: work(torch.ones(next(lengths), 4))
 
 
-@pytest.mark.parametrize("most_probes", [window.MOST_PROBES, 0])  # tables that no line is known of
-def test_a_graph_for_each_new_length_only_fills_up(by_length, most_probes, monkeypatch):
-    monkeypatch.setattr(window, "MOST_PROBES", most_probes)
+@pytest.fixture(params=["none-probed", "all-looked-at"])
+def tables(request, monkeypatch):
+    """Have none of the tables probed, or all of them: which are is the order of the heap."""
+    if request.param == "none-probed":
+        monkeypatch.setattr(window, "MOST_PROBES", 0)
+    else:
+        for module, name in (
+            (window, "MOST_PROBES"),
+            (inquest, "MOST_GROWERS"),
+            (inquest, "MOST_PASSES"),
+        ):
+            monkeypatch.setattr(module, name, 10_000)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_graph_for_each_new_length_only_fills_up(by_length):
 
     suspects, notices = through_a_window(by_length)
 
