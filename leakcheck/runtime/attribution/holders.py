@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from leakcheck.model import Holder
 from leakcheck.runtime.attribution.hidden import Hidden
-from leakcheck.runtime.attribution.linked import climb
+from leakcheck.runtime.attribution.linked import CLIMB_PASSES, climb
 from leakcheck.runtime.introspection import frames, hooks
 from leakcheck.runtime.introspection.frames import Local
 from leakcheck.runtime.introspection.kinds import (
@@ -132,6 +132,7 @@ class Roots:
             levels_left -= 1
             if levels_left == CLIMB_FROM and best is None:
                 level = climb(level, seen, holds)
+                self.referrers.passes += CLIMB_PASSES
                 rooted = [thing for thing in level if self._root(thing) is not None]
                 if rooted:
                     level = rooted

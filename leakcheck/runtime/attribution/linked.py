@@ -16,6 +16,7 @@ from leakcheck.tracked import of_kinds
 
 WIDEST = 8  # objects at one level: more are no chain
 FARTHEST = 20_000  # objects
+CLIMB_PASSES = 40  # over the heap for a single object take as long
 MOST_ATTRIBUTES = 64  # of a link
 
 
