@@ -179,7 +179,7 @@ class Referrers:
     """
 
     def __init__(self, local_values: Iterable[Any] = ()) -> None:
-        self.passes = 0.0  # over all that is tracked: of a single object each, or what takes as long
+        self.passes = 0.0  # over all that is tracked, for a single object each
         self._finished = finished()
         self.know(local_values)
 

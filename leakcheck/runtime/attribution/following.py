@@ -99,7 +99,7 @@ class Follower:
         tables: Mapping[int, int] | None = None,
         is_new: Callable[[Any], bool] = lambda container: False,
     ) -> None:
-        self._until_pass = 0  # of the referrers
+        self._until_pass = 0.0  # of the referrers
         self._roots = roots
         self._tables, self._is_new = tables or {}, is_new
         self._growing = growing
