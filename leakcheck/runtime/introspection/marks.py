@@ -1,7 +1,7 @@
 """Is the container that has an id now the one that had it before, or is it another at its address?
 
 Lists and dictionaries have no weak references. They are known again by what they hold: numbers and
-text by value, all else by identity.
+text by their hash, all else by identity; none of them is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _has_an_end(keys: frozenset[Hashable], mark: Any) -> bool:
 
 
 def _keys(elements: Sequence[Any]) -> frozenset[Hashable]:
-    return frozenset(each if is_exactly(each, *_VALUES) else (id(each),) for each in elements)
+    return frozenset(hash(each) if is_exactly(each, *_VALUES) else (id(each),) for each in elements)
 
 
 def _elements(container: Any) -> list[Any]:

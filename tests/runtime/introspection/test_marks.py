@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 
@@ -50,7 +51,11 @@ def test_a_mark_of_nothing_says_nothing_and_keeps_nothing_alive():
 
     kept = [Sample()]
     sample = weakref.ref(kept[0])
-    mark = mark_of(kept)
+    text = "a text of some length " * 100
+    mark, of_text = mark_of(kept), sys.getrefcount(text)
+    marked = mark_of([text])
     del kept[:]
     assert sample() is None
+    assert sys.getrefcount(text) == of_text
+    assert may_be_same(marked, [text])
     assert not may_be_same(mark, kept)
