@@ -23,7 +23,6 @@ MOST_REFERENCES = 20_000
 FEWEST_MOVED = 4
 MOST_COMPARED = 256
 ALMOST_ALL = 0.8
-_KINDS = (list, dict, set)
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class Moving:
         found.sort(key=lambda container: -shrunk[id(container)])
         for container in found[: MOST_GIVERS - len(self._givers)]:
             giver = self._givers[id(container)] = _Giver(shrunk[id(container)], set(), {})
-            for element in _elements(container):
+            for element in objects.elements_of(container):
                 _note(element, giver)
 
     def takers(self, growers: Iterable[Any], heap: Heap) -> dict[int, Any]:
@@ -70,7 +69,7 @@ class Moving:
         if objects.length_of(container) >= giver.length:
             return None
         left = _Giver(0, set(), {})
-        for element in _elements(container):
+        for element in objects.elements_of(container):
             _note(element, left)
         values = giver.values - left.values
         things = {
@@ -86,7 +85,7 @@ def _takes(grower: Any, given: _Giver) -> bool:
     """Say whether the newest elements of a container are those that another gave up."""
     wanted = min(given.length, MOST_COMPARED)
     if type(grower) is set:
-        return len(given.values & set(_elements(grower))) >= ALMOST_ALL * given.length
+        return len(given.values & set(objects.elements_of(grower))) >= ALMOST_ALL * given.length
     newest = objects.newest(grower, wanted)
     of_each = 2 if is_of(grower, dict) else 1  # the key and the value
     entries = [newest[at : at + of_each] for at in range(0, len(newest), of_each)]
@@ -120,11 +119,3 @@ def _parts(element: Any) -> list[Any]:
         else []
     )
     return [element, *inner]
-
-
-def _elements(container: Any) -> list[Any]:
-    """Return the elements of a container, of a dictionary the keys; none of an unknown kind."""
-    kind = next((kind for kind in _KINDS if is_of(container, kind)), None)
-    if kind is dict:
-        return list(dict.keys(container))
-    return list(kind.__iter__(container)) if kind is not None else []

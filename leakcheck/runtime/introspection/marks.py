@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from leakcheck.runtime.introspection.kinds import is_exactly, is_of
+from leakcheck.runtime.introspection.objects import elements_of
 
 ELEMENTS = 4  # at each end
 FEWEST_KEPT = 0.5  # of the elements at one end
@@ -25,7 +26,7 @@ def mark_of(container: Any) -> KnownBy:
     try:
         return weakref.ref(container)
     except TypeError:
-        elements = _elements(container)
+        elements = elements_of(container)
         return _keys(elements[:ELEMENTS]), _keys(elements[-ELEMENTS:])
 
 
@@ -33,7 +34,7 @@ def may_be_same(mark: KnownBy, container: Any) -> bool:
     """Say whether a container may be the marked one: one end of that is in it still."""
     if is_of(mark, weakref.ref):
         return mark() is container  # type: ignore[operator]
-    elements = _elements(container)
+    elements = elements_of(container)
     ends = _keys((*elements[:ELEMENTS], *elements[-ELEMENTS:]))
     return _has_an_end(ends, mark) or _has_an_end(_keys(elements), mark)
 
@@ -44,10 +45,3 @@ def _has_an_end(keys: frozenset[Hashable], mark: Any) -> bool:
 
 def _keys(elements: Sequence[Any]) -> frozenset[Hashable]:
     return frozenset(hash(each) if is_exactly(each, *_VALUES) else (id(each),) for each in elements)
-
-
-def _elements(container: Any) -> list[Any]:
-    """Return the elements of a list, the keys of a dictionary, nothing of another kind."""
-    if is_of(container, dict):
-        return list(dict.keys(container))
-    return list.__getitem__(container, slice(None)) if is_of(container, list) else []

@@ -363,6 +363,14 @@ def _by_kind(things: list[Any], wanted: Set[int]) -> defaultdict[type, list[Any]
     return found
 
 
+def elements_of(container: Any) -> list[Any]:
+    """Return the elements of a list or a set, of a dictionary the keys; none of another kind."""
+    kind = next((kind for kind in (list, dict, set) if is_of(container, kind)), None)
+    if kind is dict:
+        return list(dict.keys(container))
+    return list(kind.__iter__(container)) if kind is not None else []
+
+
 def newest(container: Any, count: int) -> list[Any]:
     """Return up to `count` of the elements added last, in their order; any ones of a set."""
     if type(container) is LruCache:
