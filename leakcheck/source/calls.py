@@ -91,7 +91,13 @@ class Calls:
             self._note_around_loop(at, [(path, line) for path, line, _ in callers])
 
     def _note_around_loop(self, at: tuple[str, int], callers: list[tuple[str, int]]) -> None:
-        """Note which of the calls that were seen lead to a loop: those behind the first in one."""
+        """Note which of the calls that were seen lead to a loop: those behind the first in one.
+
+        A line that added and was not come to is the call of a function, of a library's perhaps,
+        that has the loop: that went on from before to the end.
+        """
+        if not self._visits.get(at):
+            self._around_loop.add(at)
         for called, caller in pairwise((at, *callers)):
             file = self._program.file(called[0])
             node = file.innermost_at(called[1])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.source.asked import program_of, uses
+from leakcheck.source.uses import uses_of
+from tests.source.asked import held, program_of, uses
 
 LOOPS = """
 kept = []
@@ -274,3 +275,30 @@ def test_a_hook_is_handed_on_once_and_called_by_whoever_has_it(made, reach):
     )
 
     assert [use.reach for use in found if use.code == "recorder = Recorder(layer)"] == reach
+
+
+TRAINER = """
+import library
+def main():
+    trainer = library.Trainer()
+    trainer.fit(model)  # adds
+{calls}
+"""
+ADDED_AT = ("train.py", 5)
+SEEN = {ADDED_AT: (("train.py", 6, "main"),)}  # which call was seen to lead there
+
+
+@pytest.mark.parametrize(
+    ("calls", "visits", "reach"),
+    [
+        ("main()", {}, "once"),  # it is in `fit` all the time: that has the loop
+        ("main()", {ADDED_AT: 20}, "each step"),  # somebody calls it again and again
+        ("for seed in seeds: main()", {}, "when a loop turns"),
+    ],
+)
+def test_what_stands_beside_a_call_that_has_the_loop_is_come_to_as_that_call(calls, visits, reach):
+    program = program_of(TRAINER.format(calls=calls))
+    asked = held(program, "Trainer.events", owners=(("trainer", "main"),))
+    found = uses_of(program, asked, visits, SEEN)
+
+    assert [use.reach for use in found if use.code == "trainer = library.Trainer()"] == [reach]
