@@ -8,8 +8,9 @@ function, a deque, whose positions shift.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from types import CellType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
 from types import MemberDescriptorType as Slot
@@ -47,18 +48,37 @@ class Way:
     root: Root
     module: str  # of a class that is the root
     edges: tuple[Edge, ...]
+    first: weakref.ref[Any] | None = field(default=None, compare=False)  # what a local root names
 
     def length(self) -> int | None:
         """Return the length of the container that it leads to now, None if it leads to none."""
-        found = list(self._ends())
-        reader = objects.content_reader(type(found[0])) if len(found) == 1 else None
-        return reader(found[0]) if reader is not None else None
-
-    def _ends(self) -> Iterator[Any]:
         things = list(_rooted(self.root, self.module))
         for edge in self.edges:
             things = [inner for thing in things for inner in _FOLLOW[edge.sort](thing, edge.key)]
-        yield from things
+        return _length_of(things)
+
+    def length_at_end(self) -> int | None:
+        """Return the length once the steps are over, 0 if the holder lives and holds it no more.
+
+        The function whose local was the root may have returned: what that named is asked then.
+        """
+        things = list(_rooted(self.root, self.module)) or self._first()
+        for edge in self.edges:
+            if len(things) != 1:
+                return None
+            things = list(_FOLLOW[edge.sort](things[0], edge.key))
+            if not things or things[0] is None:
+                return 0
+        return _length_of(things)
+
+    def _first(self) -> list[Any]:
+        first = self.first() if self.first is not None else None
+        return [] if first is None else [first]
+
+
+def _length_of(things: list[Any]) -> int | None:
+    reader = objects.content_reader(type(things[0])) if len(things) == 1 else None
+    return reader(things[0]) if reader is not None else None
 
 
 def way_of(chain: Chain, last: int) -> Way | None:
@@ -71,8 +91,16 @@ def way_of(chain: Chain, last: int) -> Way | None:
     edges = [_edge(holder, child) for holder, child in pairwise(things)]
     module = module_of(things[0]) if chain.root.kind == "class" else ""
     known = tuple(edge for edge in edges if edge is not None)
-    way = Way(chain.root, module, known) if len(known) == len(edges) else None
+    first = _weakly(things[0]) if chain.root.kind == "local" else None
+    way = Way(chain.root, module, known, first) if len(known) == len(edges) else None
     return way if way is not None and way.length() is not None else None
+
+
+def _weakly(thing: Any) -> weakref.ref[Any] | None:
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return None
 
 
 def _rooted(root: Root, module: str) -> Iterator[Any]:

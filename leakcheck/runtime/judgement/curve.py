@@ -50,7 +50,11 @@ class LengthCurve:
     @property
     def came_down(self) -> bool:
         """Whether most of what it held is gone."""
-        return not self._lost and self._newest < CAME_DOWN * self._greatest
+        return not self._lost and self.is_down_at(self._newest)
+
+    def is_down_at(self, length: int | None) -> bool:
+        """Say whether at a length most of what it held would be gone."""
+        return length is not None and length < CAME_DOWN * self._greatest
 
     @property
     def greatest(self) -> int:

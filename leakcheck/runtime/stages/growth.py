@@ -57,6 +57,12 @@ class EstablishedGrowth:
         """Who holds what was measured to have been emptied, and how long it had been before."""
         return {holder: one.greatest for holder, one in self._curves.items() if one.came_down}
 
+    def released(self) -> list[Holder]:
+        """Return who holds little of it, or nothing, now that the steps are over."""
+        ways = self.found.way_by_holder
+        ends = {holder: ways[holder].length_at_end() for holder in self._curves}
+        return [h for h, end in ends.items() if self._curves[h].is_down_at(end)]
+
     def as_before(self, emptied_from: Mapping[Holder, int]) -> list[Holder]:
         """Return who holds about no more than that from which it was emptied before."""
         most = {holder: outlook.PASSED * length for holder, length in emptied_from.items()}

@@ -72,6 +72,13 @@ class Waiting(GrowthStage):
         self._loop.emptied_from |= emptied_from
         return self._without(emptied_from, EMPTIED, step)
 
+    def _is_released(self, step: int) -> bool:
+        """Say whether, now that the steps are over, it was taken out and is counted no more."""
+        released = self._growth.released()
+        return bool(released) and self._growth.release.is_over(
+            step, self._loop.watch.checkpoint(step, collect=True)
+        )
+
     def _full(self, step: int) -> Move | None:
         return self._without(self._growth.full, GONE, step)
 
@@ -144,6 +151,8 @@ class Waiting(GrowthStage):
         as_before = growth.as_before(loop.emptied_from)
         if ended := self._emptied(step) or self._without(as_before, AS_BEFORE, step):
             return ended
+        if self._is_released(step):
+            return self._gone(step, self._stopped(EMPTIED))
         if not (cut_short or exhausted) and (move := self.acquit(step)):
             return move
         if gone := growth.release.gone(loop.watch.sources, at_end=True):

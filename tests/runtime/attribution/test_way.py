@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from leakcheck.runtime.attribution.holders import Roots
-from leakcheck.runtime.attribution.way import way_of
+from leakcheck.runtime.attribution.way import Way, way_of
 from leakcheck.runtime.introspection.objects import Heap
 
 
@@ -122,6 +122,29 @@ def test_what_takes_its_place_is_read_instead_and_nothing_if_it_has_no_length():
     assert way.length() is None
     del owner.kept
     assert way.length() is None
+
+
+class Store:
+    def __init__(self):
+        self.kept = {0: [1, 2]}
+
+
+def way_from_a_local() -> tuple[Store, Way]:
+    store = Store()
+    return store, way_to(id(store.kept[0]))
+
+
+def test_what_its_holder_holds_no_more_is_empty_at_the_end_also_after_the_function():
+    store, way = way_from_a_local()
+
+    assert way.root.kind == "local"
+    assert (way.length(), way.length_at_end()) == (None, 2)
+    del store.kept[0]
+    assert way.length_at_end() == 0
+    store.kept = None
+    assert way.length_at_end() == 0
+    del store
+    assert way.length_at_end() is None
 
 
 def test_it_keeps_nothing_alive():
