@@ -163,7 +163,10 @@ class Waiting(GrowthStage):
         seldom = bool(growth.release.too_seldom(loop.watch.quick, step))  # to be sure
         hoped = seldom or (self._is_hoped_for(step) and not exhausted)
         counts = not cut_short or self._counts(step)
-        return Settle(growth) if counts and not hoped else None
+        if not counts or hoped:
+            return None
+        loop.tell(*growth.leave_out_hoped(step), step=step)
+        return Settle(growth)
 
     def _counts(self, step: int) -> bool:
         """Say whether growth counts before the loop has ended: one without a graph may gather data.
