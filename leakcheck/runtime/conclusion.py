@@ -255,14 +255,16 @@ def _rises(course: Course, steps: int) -> Reason | None:
         code = "not-full-yet" if limited.told.code == "limited" else "goes-on-yet"
         return Reason.of(code, limit=limited.told)
     rising = counters_that_rise(watch.slow, short=steps < SHORT_RUN_STEPS)
-    readings = (read_known(watch.slow, name) for name in rising)
+    garbage = course.loop.garbage
+    readings = (read_known(watch.slow, name) for name in rising if name not in garbage)
     unexcused = course.loop.excuses.without([each for each in readings if each is not None])
     if unexcused:
         return Reason.of("rose", resources=_names(unexcused), steps=steps)
     climbing = course.loop.excuses.still_climbing(
         watch.sources, course.loop.tolerance.per_step_bytes
     )
-    return _climbs(climbing[0]) if climbing else None
+    climbs = next((one for one in climbing if one.resource not in garbage), None)
+    return _climbs(climbs) if climbs is not None else None
 
 
 def _climbs(reading: Reading) -> Reason:

@@ -204,6 +204,12 @@ class Watch:
         self._rising = self._rising + 1 if more else 0
         return counted | taken.categories
 
+    def count_without_garbage(self, step: int) -> dict[str, int]:
+        """Collect garbage, and return how many tensors and Nodes there are then."""
+        with self.our_garbage():
+            gc.collect()
+        return self._counted(step, self._host.read() | self._devices.read())
+
     def _may_skip(self, step: int) -> bool:
         rests = self._level >= LEVEL_CENSUSES and self._counted_last
         return rests and step - self._dense_from > ALWAYS_COUNTED_STEPS

@@ -21,7 +21,7 @@ from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.vigil import Vigil
-from leakcheck.runtime.readings.meters import HELD_BACK, is_in_use
+from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
 
 
@@ -51,6 +51,7 @@ class LoopCourse:
         self.memory: tuple[DeviceMemory, ...] = ()  # of the devices that grow
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
         self.waiting_since_step = step  # from this step on
+        self.garbage = frozenset[str]()  # counters that rose by garbage that waits for a collection
         self.acquitted: set[str] = set()  # resources whose holder was found to be emptied, or full
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
@@ -111,6 +112,16 @@ class LoopCourse:
         waits = not sure and is_garbage(found, self.watch.garbage, seen)
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
+
+    def find_garbage(self, step: int) -> None:
+        """Note which counters are no higher than they ever were, once garbage is collected."""
+        slow = self.watch.slow
+        climbing = judge.still_climbing([slow], self.tolerance_bytes)
+        rising = {*judge.counters_that_rise(slow, short=True), *(r.resource for r in climbing)}
+        exact = rising.intersection(COUNTED_EXACTLY)
+        left = self.watch.count_without_garbage(step) if exact else {}
+        lowest = {name: min(slow.column(name)[1]) for name in exact}
+        self.garbage = frozenset(name for name in exact & left.keys() if left[name] <= lowest[name])
 
     def went_on(self) -> tuple[str, ...]:
         """Return the counters that rose to the end, though what held them was emptied or full."""
