@@ -6,6 +6,7 @@ Sizes and addresses are bytes. `allocated` counts whole blocks, `requested` what
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ class BumpDriver:
         return address
 
 
-class Allocator:
+class Allocator(ABC):
     """Blocks, free lists and byte counts; a policy says how blocks are found, split and grown.
 
     `limit` caps the reserved bytes of this allocator; a context or a library is not in it.
@@ -124,9 +125,9 @@ class Allocator:
         self._arenas: dict[tuple[int, PoolId, bool], Arena] = {}
         self._segment_sizes: dict[int, int] = {}
 
+    @abstractmethod
     def malloc(self, size: int, stream: int = 0, pool: PoolId = DEFAULT_POOL) -> int:
         """Allocate `size` bytes and return the address. Raises OutOfMemory."""
-        raise NotImplementedError
 
     def free(self, address: int) -> None:
         """Give a live block back to the cache and merge it with free neighbours."""

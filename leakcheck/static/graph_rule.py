@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,9 +63,9 @@ class GraphRule(Rule):
                     evidence=_evidence(module, leak),
                 )
 
+    @abstractmethod
     def message(self, module: Module, leak: GraphLeak) -> str:
         """Say what grows, in one line."""
-        raise NotImplementedError
 
     def fix(self, module: Module, leak: GraphLeak) -> Fix | None:
         """Offer edits that remove the leak; None where only advice is safe."""

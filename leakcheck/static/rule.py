@@ -19,6 +19,7 @@ by the same function and sees the same Module.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -47,7 +48,7 @@ class Hit:
     evidence: tuple[Evidence, ...] = ()
 
 
-class Rule:
+class Rule(ABC):
     """The base of every rule; `slug` is set from the folder's name when the rule is loaded."""
 
     slug: ClassVar[str]
@@ -67,9 +68,9 @@ class Rule:
         """Answer whether the file can matter, from its cheap outline."""
         return True
 
+    @abstractmethod
     def check(self, module: Module) -> Iterator[Hit]:
         """Yield a hit for each place of the module that leaks."""
-        raise NotImplementedError
 
     def hit(
         self,
