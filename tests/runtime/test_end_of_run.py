@@ -172,3 +172,39 @@ def test_what_a_librarys_loop_cuts_back_is_none(report_of_library):
 
 def test_garbage_that_waits_for_a_collection_is_no_growth(report_of):
     assert report_of(IN_CYCLES)["verdict"] == "steady"
+
+
+TWO_LISTS = """
+import torch
+from torch import nn
+
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+rows, names = [], []
+for epoch in range(1):
+    for step in range(600):
+        loss = model(torch.randn(4, 8)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rows.append([(step, str(step), place) for place in range({rows})])
+        names.append([str(step + 1000)])
+    if epoch % 2:
+        rows.clear()
+"""
+
+
+def test_what_is_tolerated_alone_is_no_leak_beside_what_may_be_emptied(report_of):
+    """The names gain 200 bytes a step: only the rows decide, and they may yet be cleared."""
+    report = report_of(TWO_LISTS.format(rows=16))
+
+    assert (report["verdict"], report["suspects"]) == ("unclear", []), report["stderr"]
+
+
+def test_what_is_not_tolerated_is_a_leak_beside_what_may_be_emptied(report_of):
+    names = "names.append([str(step + 1000)])"
+    more = "names.append([str(step + n) for n in range(40)])"
+    report = report_of(TWO_LISTS.format(rows=16).replace(names, more))
+
+    assert report["verdict"] == "growing", report["stderr"]
+    assert [suspect["holder"] for suspect in report["suspects"]] == ["global `names`"]

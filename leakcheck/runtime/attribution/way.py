@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import CellType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
@@ -35,10 +35,14 @@ MOST_SCANNED = 4096  # entries of a container, in which an element is looked for
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One reference: of which sort, and the name, key or position under which it is found."""
+    """One reference: of which sort, and the name, key or position under which it is found.
+
+    A key of another kind, a member of an enumeration say, is known by identity.
+    """
 
     sort: str
     key: str | int = ""
+    known: weakref.ref[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Way:
         """Return the length of the container that it leads to now, None if it leads to none."""
         things = list(_rooted(self.root, self.module))
         for edge in self.edges:
-            things = [inner for thing in things for inner in _FOLLOW[edge.sort](thing, edge.key)]
+            things = [inner for thing in things for inner in _follow(edge, thing)]
         return _length_of(things)
 
     def length_at_end(self) -> int | None:
@@ -66,7 +70,7 @@ class Way:
         for edge in self.edges:
             if len(things) != 1:
                 return None
-            things = list(_FOLLOW[edge.sort](things[0], edge.key))
+            things = list(_follow(edge, things[0]))
             if not things or things[0] is None:
                 return 0
         return _length_of(things)
@@ -150,8 +154,10 @@ def _edge(holder: Any, child: Any) -> Edge | None:
 def _entry(holder: Any, child: Any) -> Edge | None:
     if dict.__len__(holder) > MOST_SCANNED:
         return None
-    keys = (key for key, value in entries_of(holder) if value is child)
-    return next((Edge("entry", key) for key in keys if is_exactly(key, str, int)), None)
+    keys = [key for key, value in entries_of(holder) if value is child]
+    plain = next((Edge("entry", key) for key in keys if is_exactly(key, str, int)), None)
+    refs = (_weakly(key) for key in keys) if plain is None else ()
+    return plain or next((Edge("entry", known=ref) for ref in refs if ref is not None), None)
 
 
 def _position(holder: Any, child: Any) -> Edge | None:
@@ -178,6 +184,14 @@ def _attribute(holder: Any, child: Any) -> Edge | None:
             if type(slot) is Slot and any(each is child for each in _slot(holder, name)):
                 return Edge("slot", name)
     return None
+
+
+def _follow(edge: Edge, thing: Any) -> Iterable[Any]:
+    if edge.known is None:
+        return _FOLLOW[edge.sort](thing, edge.key)
+    wanted = edge.known()
+    entries = entries_of(thing) if is_of(thing, dict) and wanted is not None else ()
+    return (value for key, value in entries if key is wanted)
 
 
 def _namespace(thing: Any, _: Any = "") -> Iterator[Any]:

@@ -327,7 +327,7 @@ def _was_freed(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
     return even and freed_bytes > 0 and gained <= AS_MUCH * (freed_bytes + waiting)
 
 
-def plain_bytes(grown: list[Reading]) -> float:
+def plain_bytes(grown: Sequence[Reading]) -> float:
     """Return about how many bytes a step plain objects gain."""
     return sum(_in_bytes(one.resource, one.line.per_step) for one in grown)
 

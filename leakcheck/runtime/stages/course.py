@@ -75,7 +75,11 @@ class Course:
                 return Attributing(loop, grown, episode, least_steps)
             case Await(found, episode):
                 waits = loop.waits != "nothing"
-                return Waiting(loop, EstablishedGrowth(found, episode, step, waits=waits))
+                little_bytes = loop.tolerance_bytes
+                growth = EstablishedGrowth(
+                    found, episode, step, waits=waits, tolerance_bytes=little_bytes
+                )
+                return Waiting(loop, growth)
             case Settle(growth):
                 return Growing(loop, growth) if growth is not None else Steady(loop)
 

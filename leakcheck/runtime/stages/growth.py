@@ -5,20 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from leakcheck.model import Holder, Notice
+from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.curve import LengthCurve
+from leakcheck.runtime.judgement.harmless import plain_bytes
 from leakcheck.runtime.judgement.release import Hope, Release
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.stages.episode import Attributed, Episode
 
+Suspects = tuple[Suspect, ...]
+
 
 class EstablishedGrowth:
-    """What grows from `step` on is measured; `waits`: for the end of a loop around the steps."""
+    """What grows from `step` on is measured; `waits`: for the end of a loop around the steps.
 
-    def __init__(self, found: Attributed, episode: Episode, step: int, *, waits: bool) -> None:
+    `tolerance_bytes`: what plain objects may gain a step without being a leak.
+    """
+
+    def __init__(
+        self,
+        found: Attributed,
+        episode: Episode,
+        step: int,
+        *,
+        waits: bool,
+        tolerance_bytes: int = 0,
+    ) -> None:
         self.found, self.episode = found, episode
+        self._tolerance_bytes = tolerance_bytes
         self.waits_long = waits and found.prospects.waits_long
         # a statement that took nothing from it yet is to have some more chances
         self._disputed = bool(found.prospects.in_vain)
@@ -83,11 +98,16 @@ class EstablishedGrowth:
         """Whether all that is measured gains nothing now, though often it did: it may be over."""
         return bool(self._curves) and all(one.rests for one in self._curves.values())
 
-    def leave_out_hoped(self, step: int) -> tuple[Notice, ...]:
-        """Leave out, beside a leak, what may yet come to an end; say what that is."""
+    def leave_out_hoped(self, step: int) -> tuple[Notice, ...] | None:
+        """Leave out, beside a leak, what may yet come to an end; say what that is.
+
+        None if all the rest is tolerated: then it is waited for.
+        """
         waited_steps = step - self.release.since_step
         hoped = self.found.prospects.hoped(waited_steps)
         holders = [one.suspect.holder for one in hoped.each]
+        if self.is_little_without(holders):
+            return None
         return hoped.told_of_hoped if self.goes_on_without(holders) else ()
 
     @property
@@ -118,17 +138,38 @@ class EstablishedGrowth:
     def goes_on_without(self, holders: Collection[Holder]) -> bool:
         """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
         left = self.found.prospects.without(holders)
-        if left.leaks and holders:
-            suspects = tuple(one for one in self.found.suspects if one.holder not in holders)
-            out = (one for one in self.found.suspects if one.holder in holders)
-            beside_bytes = sum(one.bytes_per_step or 0.0 for one in out)
-            beside_bytes += self.found.beside_bytes or 0.0
+        goes_on = left.leaks and not self.is_little_without(holders)
+        if goes_on and holders:
+            suspects, out = self._parted(holders)
+            beside_bytes = _in_bytes(out) + (self.found.beside_bytes or 0.0)
             found = replace(self.found, prospects=left, suspects=suspects)
             self.found = replace(found, beside_bytes=beside_bytes)
             self._curves = {h: one for h, one in self._curves.items() if h not in holders}
-        return left.leaks
+        return goes_on
+
+    def is_little_without(self, holders: Collection[Holder]) -> bool:
+        """Say whether what others hold are plain objects, and so few that they are tolerated."""
+        left, out = self._parted(holders)
+        plain = bool(left) and bool(out) and all(one.kind == "object" for one in left)
+        beside_bytes = plain_bytes(self.episode.grown) - _in_bytes(out)
+        return plain and max(beside_bytes, _in_bytes(left)) < self._tolerance_bytes
+
+    def share_without(self, holders: Collection[Holder]) -> float:
+        """Return how much of the bytes that are gained others gain."""
+        left, out = map(_in_bytes, self._parted(holders))
+        return left / (left + out) if left else 0.0
+
+    def _parted(self, holders: Collection[Holder]) -> tuple[Suspects, Suspects]:
+        """Return the suspects that others hold, and those that these do."""
+        suspects = self.found.suspects
+        left = tuple(one for one in suspects if one.holder not in holders)
+        return left, tuple(one for one in suspects if one.holder in holders)
 
     def rose_for(self, steps: int) -> bool:
         """Say whether each of the containers was measured to grow evenly for so many steps."""
         curves = self._curves.values()
         return bool(curves) and all(curve.rose_evenly(steps) for curve in curves)
+
+
+def _in_bytes(suspects: Suspects) -> float:
+    return sum(one.bytes_per_step or 0.0 for one in suspects)

@@ -62,8 +62,15 @@ class Waiting(GrowthStage):
             return full
         if growth.rests:  # until it goes on, or has stood for long enough
             return None
-        loop.tell(*growth.leave_out_hoped(step), step=step)
-        return Settle(growth)
+        return self._settled(step)
+
+    def _settled(self, step: int) -> Move | None:
+        """Establish a leak; what may yet be taken beside it is a note, or decides."""
+        told = self._growth.leave_out_hoped(step)
+        if told is None:
+            return None
+        self._loop.tell(*told, step=step)
+        return Settle(self._growth)
 
     def _emptied(self, step: int) -> Move | None:
         """Read how long the containers are, and acquit what was emptied."""
@@ -72,12 +79,15 @@ class Waiting(GrowthStage):
         self._loop.emptied_from |= emptied_from
         return self._without(emptied_from, EMPTIED, step)
 
-    def _is_released(self, step: int) -> bool:
-        """Say whether, now that the steps are over, it was taken out and is counted no more."""
+    def _taken_out(self, step: int) -> Move | None:
+        """Acquit what its holder holds no more, now that the steps are over, nor anything else."""
         released = self._growth.released()
-        return bool(released) and self._growth.release.is_over(
-            step, self._loop.watch.checkpoint(step, collect=True)
-        )
+        if not released:
+            return None
+        readings = self._loop.watch.checkpoint(step, collect=True)
+        beside = self._growth.share_without(released)
+        over = self._growth.release.is_over(step, readings, beside)
+        return self._without(released, EMPTIED, step) if over else None
 
     def _full(self, step: int) -> Move | None:
         return self._without(self._growth.full, GONE, step)
@@ -151,8 +161,8 @@ class Waiting(GrowthStage):
         as_before = growth.as_before(loop.emptied_from)
         if ended := self._emptied(step) or self._without(as_before, AS_BEFORE, step):
             return ended
-        if self._is_released(step):
-            return self._gone(step, self._stopped(EMPTIED))
+        if taken := self._taken_out(step):
+            return taken
         if not (cut_short or exhausted) and (move := self.acquit(step)):
             return move
         if gone := growth.release.gone(loop.watch.sources, at_end=True):
@@ -163,10 +173,7 @@ class Waiting(GrowthStage):
         seldom = bool(growth.release.too_seldom(loop.watch.quick, step))  # to be sure
         hoped = seldom or (self._is_hoped_for(step) and not exhausted)
         counts = not cut_short or self._counts(step)
-        if not counts or hoped:
-            return None
-        loop.tell(*growth.leave_out_hoped(step), step=step)
-        return Settle(growth)
+        return self._settled(step) if counts and not hoped else None
 
     def _counts(self, step: int) -> bool:
         """Say whether growth counts before the loop has ended: one without a graph may gather data.
@@ -189,8 +196,9 @@ class Waiting(GrowthStage):
         if not gathered.each or not prospects.explain(self.grown):
             return None
         loop.tell(*gathered.told_of_gathered(loop.span.seen(step)), step=step)
-        if gathered == prospects:
+        holders = [one.suspect.holder for one in gathered.each]
+        if gathered == prospects or self._growth.is_little_without(holders):
             loop.excuse(self.grown, 2 * step)
             return WatchAgain(loop.span.after)  # the run is over: its steps were judged
-        self._growth.goes_on_without([one.suspect.holder for one in gathered.each])
+        self._growth.goes_on_without(holders)
         return None

@@ -6,6 +6,7 @@ import gc
 import sys
 import weakref
 from collections import OrderedDict, defaultdict, deque
+from enum import Enum
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -121,6 +122,40 @@ def test_what_takes_its_place_is_read_instead_and_nothing_if_it_has_no_length():
     owner.kept = 5
     assert way.length() is None
     del owner.kept
+    assert way.length() is None
+
+
+class Stage(str, Enum):
+    FIT = "fit"
+
+
+class Watched:
+    def __eq__(self, other):
+        raise AssertionError("no code of the program runs")
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("key", [Stage.FIT, Watched()], ids=["enumeration", "object"])
+def test_an_entry_with_another_key_is_found_by_the_very_key(key):
+    owner = SimpleNamespace(kept={key: [1, 2]})
+    way = way_to(id(owner.kept[key]))
+
+    assert way.length() == 2
+    del owner.kept[key]
+    assert (way.length(), way.length_at_end()) == (None, 0)
+
+
+def test_an_entry_whose_key_is_gone_is_none():
+    class Key:
+        pass
+
+    owner = SimpleNamespace(kept={Key(): [1, 2]})
+    way = way_to(id(next(iter(owner.kept.values()))))
+    assert way.length() == 2
+
+    owner.kept.clear()
+    owner.kept[Key()] = [3]
     assert way.length() is None
 
 
