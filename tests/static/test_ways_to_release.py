@@ -163,3 +163,39 @@ def test_a_figure_with_a_number_is_the_same_each_time():
     figure = RESOURCES["figure"]._replace(make="plt.figure(1)")
 
     assert not found(written(IN_METHOD, figure, "self.resource", indent=8, released=False))
+
+
+OWNER = """
+import tarfile
+
+
+class Writer:
+    def __init__(self, path):
+        self.stream = open(path, "wb")
+        self.archive = tarfile.open(path + ".tar", "w")
+
+    def close(self):
+        self.archive.close()
+
+
+class Other{bases}:
+    def begin(self, path):
+        {begins}
+
+    def end(self):
+        self.stream.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("bases", "begins", "forgotten"),
+    [
+        ("", 'self.stream = open(path, "wb")', True),  # it closes a stream of its own
+        ("(Writer)", 'self.stream = open(path, "wb")', False),  # an object of the very class
+        ("", "pass", False),  # it may be a part of one
+    ],
+)
+def test_another_class_closes_what_it_has_itself(bases, begins, forgotten):
+    source = OWNER.format(bases=bases, begins=begins)
+
+    assert ("resource-left-by-owner" in found(source)) is forgotten

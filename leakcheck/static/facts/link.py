@@ -62,8 +62,7 @@ def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFact
 
     Classes of the same name in one file are not told apart.
     """
-    method = facts.method_around(use.function)
-    owner = facts.class_named(method.owner) if method is not None else None
+    owner = _owner_of(facts, use)
     here = {each.name for each in kin if any(each is known for known in facts.classes)}
     if owner is None or owner.name in here:
         return False
@@ -74,6 +73,11 @@ def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFact
         other.role == "bind" and other.holder == "self" and other.function == first
         for other in facts.uses_by_name.get(use.name, ())
     )
+
+
+def _owner_of(facts: FileFacts, use: AttributeEffect) -> ClassFacts | None:
+    method = facts.method_around(use.function)
+    return facts.class_named(method.owner) if method is not None else None
 
 
 def is_test(path: str) -> bool:
@@ -168,8 +172,24 @@ class Linked:
         """Yield what may be done with a class's attribute: not what others do with their own."""
         kin = [each.facts for each in self.lineage(member)]
         for facts, use in self.uses(name):
-            if use.holder != "self" or not _has_its_own(facts, use, kin):
-                yield facts, use
+            if use.holder == "self" and (
+                _has_its_own(facts, use, kin) or self._is_of_another(facts, use, kin)
+            ):
+                continue
+            yield facts, use
+
+    def _is_of_another(
+        self, facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]
+    ) -> bool:
+        """Whether a class that binds it, in whichever method, stands neither above nor below."""
+        owner = _owner_of(facts, use)
+        if owner is None or not any(
+            other.role == "bind" and other.holder == "self" and _owner_of(facts, other) is owner
+            for other in facts.uses_by_name.get(use.name, ())
+        ):
+            return False
+        theirs = [each.facts for each in self.lineage(Member(self.of(facts), owner))]
+        return not any(one is each for one in theirs for each in kin)
 
     def calls_of(self, name: str) -> Iterator[tuple[FileFacts, Call]]:
         """Yield the project's calls of whatever has this last word."""
