@@ -415,7 +415,7 @@ class Sentinel:
         try:
             with self._lock:
                 if not ending.running:
-                    self._course.settle(self._step, cut_short=cut_short, exhausted=exhausted)
+                    self._course.end(self._step, cut_short=cut_short, exhausted=exhausted)
                 report = conclude(self._course, self._step, self.clock, self.broken, ending)
                 if self.completes is not None:
                     report = self.completes(report)

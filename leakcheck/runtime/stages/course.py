@@ -95,9 +95,15 @@ class Course:
         self._next_read = 0
 
     def settle(self, step: int, *, cut_short: bool = False, exhausted: bool = False) -> None:
-        """The program has ended, `cut_short` or `exhausted` (of memory): close what is open."""
+        """The loop has ended, `cut_short` or `exhausted` (of memory): close what is open."""
         self._go(step, self.stage.close(step, cut_short=cut_short, exhausted=exhausted))
         self._go(step, self.stage.settle(step, cut_short=cut_short, exhausted=exhausted))
+
+    def end(self, step: int, *, cut_short: bool, exhausted: bool) -> None:
+        """Settle for the last time, and tell what rose to the end from garbage."""
+        self.settle(step, cut_short=cut_short, exhausted=exhausted)
+        if self.stage.name == "watching" and not exhausted:
+            self.loop.find_garbage(step)
 
     def loop_ended(self, step: int) -> None:
         """Close what is open of a loop that has ended, and acquit what it gathered.

@@ -77,12 +77,6 @@ class Watching(Stage):
         loop.checkpoint(step)
         return self._look(step)
 
-    def settle(self, step: int, *, cut_short: bool, exhausted: bool) -> Move | None:
-        """Tell what rose to the end from garbage."""
-        if not exhausted:
-            self._loop.find_garbage(step)
-        return None
-
     def _look(self, step: int) -> Move | None:
         loop = self._loop
         found = loop.looks.take(step)
