@@ -93,16 +93,19 @@ class Calls:
     def _note_around_loop(self, at: tuple[str, int], callers: list[tuple[str, int]]) -> None:
         """Note which of the calls that were seen lead to a loop: those behind the first in one.
 
-        A line that added and was not come to is the call of a function, of a library's perhaps,
-        that has the loop: that went on from before to the end.
+        A line in no loop that added and was not come to is the call of a function, of a library's
+        perhaps, that has the loop: that went on from before to the end.
         """
-        if not self._visits.get(at):
+        if not self._visits.get(at) and not self._is_in_loop(*at):
             self._around_loop.add(at)
         for called, caller in pairwise((at, *callers)):
-            file = self._program.file(called[0])
-            node = file.innermost_at(called[1])
-            if called in self._around_loop or (node is not None and file.loops(node)):
+            if called in self._around_loop or self._is_in_loop(*called):
                 self._around_loop.add(caller)
+
+    def _is_in_loop(self, path: str, line: int) -> bool:
+        file = self._program.file(path)
+        node = file.innermost_at(line)
+        return node is not None and bool(file.loops(node))
 
     def _leading_to(self, path: str, line: int) -> Iterator[tuple[str, int]]:
         file = self._program.file(path)
