@@ -181,9 +181,11 @@ class Linked:
     def _is_of_another(
         self, facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]
     ) -> bool:
-        """Whether a class that binds it, in whichever method, stands neither above nor below."""
+        """Whether a class of another name, neither above nor below, binds it in some method."""
         owner = _owner_of(facts, use)
-        if owner is None or not any(
+        if owner is None or any(owner.name == each.name for each in kin):
+            return False
+        if not any(
             other.role == "bind" and other.holder == "self" and _owner_of(facts, other) is owner
             for other in facts.uses_by_name.get(use.name, ())
         ):
