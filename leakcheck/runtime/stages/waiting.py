@@ -80,7 +80,7 @@ class Waiting(GrowthStage):
         return self._without(emptied_from, EMPTIED, step)
 
     def _taken_out(self, step: int) -> Move | None:
-        """Acquit what its holder holds no more, now that the steps are over, nor anything else."""
+        """Acquit, at the end, what its holder holds no more, if the counters came down too."""
         released = self._growth.released()
         if not released:
             return None
