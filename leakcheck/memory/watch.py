@@ -174,7 +174,7 @@ def _on_device(device: int) -> Callable[[torch.Tensor], int | None]:
             return None
         try:
             return tensor.untyped_storage().data_ptr()
-        except (RuntimeError, NotImplementedError):  # sparse, fake and functional tensors
+        except RuntimeError:  # sparse, fake and functional tensors
             return None
 
     return address

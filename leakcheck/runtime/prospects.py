@@ -10,6 +10,7 @@ from leakcheck.model import Field, Holder, Notice, Place, Reason, Suspect
 from leakcheck.runtime.attribution.backward import backward_at
 from leakcheck.runtime.attribution.inquest import Grown
 from leakcheck.runtime.attribution.sources import Sources
+from leakcheck.runtime.judgement.harmless import gained_bytes
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.judgement.release import Removal
 from leakcheck.runtime.outlook import Case, Outlook, outlook_of
@@ -166,7 +167,7 @@ class Prospects:
         """Say whether these account for the memory that grows: beside them something else may."""
         gained = [one.line.per_step for one in established if is_in_use(one.resource)]
         suspects = [one.suspect for one in self.each]
-        known_bytes = sum(one.bytes_per_step or 0.0 for one in suspects)
+        known_bytes = gained_bytes(suspects)
         objects = sum(one.objects_per_step or 0.0 for one in suspects)
         most_bytes = MOST_UNTOLD * (known_bytes + AROUND_OBJECT_BYTES * objects)
         return all(rate <= most_bytes for rate in gained)

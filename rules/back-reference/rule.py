@@ -81,8 +81,7 @@ def _is_worth_it(linked: Linked, function: int) -> bool:
 
 
 def _owner(linked: Linked, function: int) -> Member | None:
-    method = linked.facts.method_around(function)
-    owner = linked.facts.class_named(method.owner) if method is not None else None
+    owner = linked.facts.class_around(function)
     return Member(linked, owner) if owner is not None else None
 
 

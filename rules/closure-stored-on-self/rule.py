@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape, syntax
-from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.facts.runs import is_made_again, is_made_once
 from leakcheck.static.flow.prospects import own_attribute
@@ -76,9 +76,7 @@ class ClosureStoredOnSelf(Rule):
 
 def _is_of_one(linked: Linked, made: Call) -> bool:
     """Whether a run makes one such object: the cycle of one is little."""
-    method = linked.facts.method_around(made.function)
-    owner = linked.facts.class_named(method.owner) if method is not None else None
-    member = Member(linked, owner) if owner is not None else None
+    member = linked.class_around(made)
     return member is not None and is_made_once(member)
 
 

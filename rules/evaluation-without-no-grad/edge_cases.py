@@ -455,7 +455,7 @@ class Mixed(MixedIn, torch.nn.Module):
 class Quantizer:
     def _swap_one_layer(self, owner, name, layer):
         if layer in self.left_out:
-            raise NotImplementedError(name)
+            raise KeyError(name)
         setattr(owner, name, self.made_of(layer))
         return True
 

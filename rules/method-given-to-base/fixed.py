@@ -1,15 +1,16 @@
 """The base class calls a method that the derived class overrides; nothing is stored."""
 
 import gc
+from abc import ABC, abstractmethod
 
 import torch
 
 STEPS = 400
 
 
-class Sampler:
-    def draw(self):
-        raise NotImplementedError
+class Sampler(ABC):
+    @abstractmethod
+    def draw(self): ...
 
     def sample(self):
         return self.draw().sum()

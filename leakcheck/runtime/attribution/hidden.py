@@ -87,7 +87,7 @@ def storage_start(tensor: Any) -> int:
         try:
             begin = int(base.data_ptr(tensor))
             return begin and begin - base.storage_offset(tensor) * base.element_size(tensor)
-        except (RuntimeError, NotImplementedError, TypeError):
+        except (RuntimeError, TypeError):
             return 0
 
 

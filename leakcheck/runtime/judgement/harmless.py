@@ -245,10 +245,16 @@ def _that_stopped(notice: Notice) -> tuple[object, ...]:
     return names if isinstance(names, tuple) else ()
 
 
-def is_below(suspect: Suspect, tolerance_bytes: int) -> bool:
-    """Say whether plain objects are gained so slowly that nobody minds."""
-    least = (suspect.objects_per_step or 0.0) * BLOCK_BYTES
-    return suspect.kind == "object" and max(suspect.bytes_per_step or 0.0, least) < tolerance_bytes
+def are_below(suspects: Sequence[Suspect], tolerance_bytes: int) -> bool:
+    """Say whether these are plain objects, gained so slowly together that nobody minds."""
+    least = sum(one.objects_per_step or 0.0 for one in suspects) * BLOCK_BYTES
+    plain = all(one.kind == "object" for one in suspects)
+    return plain and max(gained_bytes(suspects), least) < tolerance_bytes
+
+
+def gained_bytes(suspects: Iterable[Suspect]) -> float:
+    """Return how many bytes a step these gain, as far as is known."""
+    return sum(one.bytes_per_step or 0.0 for one in suspects)
 
 
 def is_log_of_numbers(suspect: Suspect) -> bool:

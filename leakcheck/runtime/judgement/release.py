@@ -120,10 +120,10 @@ class Release:
             return None
         return stopped((one.resource for one in self._established), GONE)
 
-    def is_over(self, step: int, readings: Mapping[str, int], beside: float) -> bool:
-        """Say whether little is left, but for the share that others gain `beside` it."""
+    def is_over(self, step: int, readings: Mapping[str, int]) -> bool:
+        """Say whether little of it is left."""
         shares = [self._grown_share(one, step, readings, None) for one in self._judged]
-        return bool(shares) and max(shares) <= RELEASED_WITHIN + beside
+        return bool(shares) and max(shares) <= RELEASED_WITHIN
 
     def too_seldom(self, quick: Series, step: int) -> Literal["", "rises", "stopped"]:
         """Say whether it came too seldom yet to be sure, or comes no more; else ""."""

@@ -114,7 +114,7 @@ def _storage(torch: Any, tensor: Any) -> tuple[str, int, int] | None:
         extents = zip(base.size(tensor), base.stride(tensor), strict=True)
         reach = offset + 1 + sum((size - 1) * stride for size, stride in extents)
         address = base.data_ptr(tensor) - offset * item_bytes
-    except (RuntimeError, TypeError, NotImplementedError):  # nested, functional, symbolic
+    except (RuntimeError, TypeError):  # nested, functional, symbolic
         return None
     place = HOST if device.type == "cpu" else f"{device.type}:{device.index}"
     return (place, address, reach * item_bytes) if base.numel(tensor) else None

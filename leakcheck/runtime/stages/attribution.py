@@ -20,7 +20,7 @@ from leakcheck.runtime.attribution.way import Way
 from leakcheck.runtime.doubts import Doubt
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.confirmation import Confirmation
-from leakcheck.runtime.judgement.harmless import is_below, is_log_of_numbers
+from leakcheck.runtime.judgement.harmless import are_below, gained_bytes, is_log_of_numbers
 from leakcheck.runtime.judgement.judge import Reading, added_at_once
 from leakcheck.runtime.judgement.trainings import Trainings
 from leakcheck.runtime.judgement.trend import jumps_apart
@@ -131,7 +131,7 @@ class WindowResult:
         logs = logs_of_libraries(self.suspects, numbers_bytes)
         less = tolerance_bytes < numbers_bytes
         own = tuple(filter(is_log_of_numbers, self.suspects)) if less else ()
-        if own and sum(one.bytes_per_step or 0.0 for one in own) < numbers_bytes:
+        if own and gained_bytes(own) < numbers_bytes:
             return self._without(own, "log", numbers_bytes)
         return self._without(logs, "library-log", numbers_bytes) if logs else self
 
@@ -142,7 +142,7 @@ class WindowResult:
             self,
             suspects=tuple(one for one in self.suspects if one not in logs),
             notices=(*self.notices, Notice("below-tolerance", told)),
-            tolerated_bytes=sum(one.bytes_per_step or 0.0 for one in logs),
+            tolerated_bytes=gained_bytes(logs),
         )
 
     def since(self, before: Sequence[Suspect], seen_before: int, seen: int) -> WindowResult:
@@ -150,8 +150,8 @@ class WindowResult:
         kept = turnover.kept(before, self.suspects, seen_before, seen)
         if kept == self.suspects or (not kept and self.beside_bytes is None):
             return self
-        gone = (one.bytes_per_step or 0.0 for one in self.suspects if one not in kept)
-        return replace(self, suspects=kept, emptied_bytes=sum(gone))
+        gone = gained_bytes(one for one in self.suspects if one not in kept)
+        return replace(self, suspects=kept, emptied_bytes=gone)
 
     @property
     def firm(self) -> tuple[Suspect, ...]:
@@ -163,7 +163,7 @@ class WindowResult:
 
         What the `confirmation` saw grow with the size of a step ends as steps grow no more.
         """
-        large = [one for one in self.suspects if not is_below(one, tolerance_bytes)]
+        large = [one for one in self.suspects if not are_below([one], tolerance_bytes)]
         if self.limited.each and not large:  # a log beside a window that fills
             return self.limited.limits
         if large and all(one.holder in self.taken for one in large):

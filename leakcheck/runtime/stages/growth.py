@@ -9,7 +9,7 @@ from leakcheck.model import Holder, Notice, Suspect
 from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement import patience
 from leakcheck.runtime.judgement.curve import LengthCurve
-from leakcheck.runtime.judgement.harmless import plain_bytes
+from leakcheck.runtime.judgement.harmless import are_below, gained_bytes, plain_bytes
 from leakcheck.runtime.judgement.release import Hope, Release
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY
 from leakcheck.runtime.stages.episode import Attributed, Episode
@@ -141,7 +141,7 @@ class EstablishedGrowth:
         goes_on = left.leaks and not self.is_little_without(holders)
         if goes_on and holders:
             suspects, out = self._parted(holders)
-            beside_bytes = _in_bytes(out) + (self.found.beside_bytes or 0.0)
+            beside_bytes = gained_bytes(out) + (self.found.beside_bytes or 0.0)
             found = replace(self.found, prospects=left, suspects=suspects)
             self.found = replace(found, beside_bytes=beside_bytes)
             self._curves = {h: one for h, one in self._curves.items() if h not in holders}
@@ -150,14 +150,9 @@ class EstablishedGrowth:
     def is_little_without(self, holders: Collection[Holder]) -> bool:
         """Say whether what others hold are plain objects, and so few that they are tolerated."""
         left, out = self._parted(holders)
-        plain = bool(left) and bool(out) and all(one.kind == "object" for one in left)
-        beside_bytes = plain_bytes(self.episode.grown) - _in_bytes(out)
-        return plain and max(beside_bytes, _in_bytes(left)) < self._tolerance_bytes
-
-    def share_without(self, holders: Collection[Holder]) -> float:
-        """Return how much of the bytes that are gained others gain."""
-        left, out = map(_in_bytes, self._parted(holders))
-        return left / (left + out) if left else 0.0
+        beside_bytes = plain_bytes(self.episode.grown) - gained_bytes(out)
+        little = are_below(left, self._tolerance_bytes) and beside_bytes < self._tolerance_bytes
+        return bool(left) and bool(out) and little
 
     def _parted(self, holders: Collection[Holder]) -> tuple[Suspects, Suspects]:
         """Return the suspects that others hold, and those that these do."""
@@ -169,7 +164,3 @@ class EstablishedGrowth:
         """Say whether each of the containers was measured to grow evenly for so many steps."""
         curves = self._curves.values()
         return bool(curves) and all(curve.rose_evenly(steps) for curve in curves)
-
-
-def _in_bytes(suspects: Suspects) -> float:
-    return sum(one.bytes_per_step or 0.0 for one in suspects)

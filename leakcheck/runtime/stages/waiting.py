@@ -85,8 +85,7 @@ class Waiting(GrowthStage):
         if not released:
             return None
         readings = self._loop.watch.checkpoint(step, collect=True)
-        beside = self._growth.share_without(released)
-        over = self._growth.release.is_over(step, readings, beside)
+        over = self._growth.release.is_over(step, readings)
         return self._without(released, EMPTIED, step) if over else None
 
     def _full(self, step: int) -> Move | None:

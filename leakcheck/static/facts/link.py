@@ -57,29 +57,6 @@ class Member:
                     yield use
 
 
-def _has_its_own(facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]) -> bool:
-    """Whether the class around a use of self is another, with such an attribute or property.
-
-    Classes of the same name in one file are not told apart.
-    """
-    owner = _owner_of(facts, use)
-    here = {each.name for each in kin if any(each is known for known in facts.classes)}
-    if owner is None or owner.name in here:
-        return False
-    if use.name in owner.methods:
-        return True
-    first = owner.methods.get("__init__")
-    return first is not None and any(
-        other.role == "bind" and other.holder == "self" and other.function == first
-        for other in facts.uses_by_name.get(use.name, ())
-    )
-
-
-def _owner_of(facts: FileFacts, use: AttributeEffect) -> ClassFacts | None:
-    method = facts.method_around(use.function)
-    return facts.class_named(method.owner) if method is not None else None
-
-
 def is_test(path: str) -> bool:
     """Tell whether a file is a test, or stands in for something in tests, by its name."""
     return _TEST.search(path) is not None
@@ -172,26 +149,31 @@ class Linked:
         """Yield what may be done with a class's attribute: not what others do with their own."""
         kin = [each.facts for each in self.lineage(member)]
         for facts, use in self.uses(name):
-            if use.holder == "self" and (
-                _has_its_own(facts, use, kin) or self._is_of_another(facts, use, kin)
-            ):
-                continue
-            yield facts, use
+            if use.holder != "self" or not self._has_its_own(facts, use, kin):
+                yield facts, use
 
-    def _is_of_another(
+    def _has_its_own(
         self, facts: FileFacts, use: AttributeEffect, kin: Sequence[ClassFacts]
     ) -> bool:
-        """Whether a class of another name, neither above nor below, binds it in some method."""
-        owner = _owner_of(facts, use)
-        if owner is None or any(owner.name == each.name for each in kin):
+        """Whether the class around a use of self is another, with such an attribute or property.
+
+        One that derives from the class meant sets it in `__init__`, any other in some method.
+        Classes of the same name in one file are not told apart.
+        """
+        owner = facts.class_around(use.function)
+        here = {each.name for each in kin if any(each is known for known in facts.classes)}
+        if owner is None or owner.name in here:
             return False
-        if not any(
-            other.role == "bind" and other.holder == "self" and _owner_of(facts, other) is owner
+        binding = {
+            other.function
             for other in facts.uses_by_name.get(use.name, ())
-        ):
-            return False
+            if other.role == "bind"
+            if other.holder == "self" and facts.class_around(other.function) is owner
+        }
+        if use.name in owner.methods or owner.methods.get("__init__") in binding:
+            return True
         theirs = [each.facts for each in self.lineage(Member(self.of(facts), owner))]
-        return not any(one is each for one in theirs for each in kin)
+        return bool(binding) and not any(one is each for one in theirs for each in kin)
 
     def calls_of(self, name: str) -> Iterator[tuple[FileFacts, Call]]:
         """Yield the project's calls of whatever has this last word."""
@@ -217,8 +199,7 @@ class Linked:
 
     def class_around(self, call: Call) -> Member | None:
         """Return the class in whose method a call stands."""
-        around = self.facts.method_around(call.function)
-        owner = self.facts.class_named(around.owner) if around is not None else None
+        owner = self.facts.class_around(call.function)
         return Member(self, owner) if owner is not None else None
 
     def own_method(self, call: Call) -> tuple[Linked, int] | None:

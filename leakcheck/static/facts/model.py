@@ -205,6 +205,11 @@ class FileFacts:
             found = self.functions[found.around]
         return found
 
+    def class_around(self, index: int) -> ClassFacts | None:
+        """Return the class in whose method some code stands."""
+        method = self.method_around(index)
+        return self.class_named(method.owner) if method is not None else None
+
     def class_named(self, name: str) -> ClassFacts | None:
         """Return the file's own class of this name."""
         return next((each for each in self.classes if each.name == name), None)

@@ -106,7 +106,7 @@ class Definition:
 
 
 def _says_nothing(statement: cst.CSTNode) -> bool:
-    """Whether a statement is a docstring, pass, `...` or raise NotImplementedError."""
+    """Whether a statement is a docstring, pass, `...` or raises."""
     match statement:
         case cst.SimpleStatementLine(body=[cst.Pass()]):
             return True
