@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import threading
 from multiprocessing import util
 
 import torch
@@ -38,6 +39,14 @@ def main(method):
             optimizer.step()
             seen += int(traces.sum())
         print("seen of a watch:", seen)
+    wait_for_feeders()
+
+
+def wait_for_feeders():
+    """Each unlinks the semaphores of its queue; ended halfway, CPython warns, watched or not."""
+    for thread in threading.enumerate():
+        if thread.name == "QueueFeederThread":
+            thread.join()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import threading
 
 import torch
 from torch import nn
@@ -34,6 +35,9 @@ def main():
             loss.backward()
             optimizer.step()
             kept.append(loss)
+    for thread in threading.enumerate():
+        if thread.name == "QueueFeederThread":  # ended halfway, CPython warns, watched or not
+            thread.join()
     weights = b"".join(each.detach().numpy().tobytes() for each in model.parameters())
     print(hashlib.sha256(weights).hexdigest(), sum(map(float, kept)), torch.rand(1).item())
 
