@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -13,7 +13,7 @@ from leakcheck.static.syntax import dotted, walk
 
 
 class PreviousOutputOverlap(Rule):
-    """Model outputs of a training loop that are not dropped before the next forward pass."""
+    """What a step makes of its batch, not dropped before the next one makes its own."""
 
     code = "LK405"
     summary = "a step's outputs are alive until the next forward pass has ended"
@@ -21,11 +21,12 @@ class PreviousOutputOverlap(Rule):
     default = False
     severity = "info"
     proof = "static only: a higher peak from the second step on, no growth from step to step"
-    words = (".backward(",)
+    words = (".backward(", "loader")
 
     def check(self, module: Module) -> Iterator[Hit]:
-        """Look at what each training loop binds to a model's outputs."""
+        """Look at what each loop binds to a model's outputs, or an object keeps of a batch."""
         for loop in module.loops:
+            yield from self._kept_on_self(module, loop)
             if not shape.trains(loop.body) or _has_inner_training(module, loop):
                 continue
             batch = set(shape.target_names(loop.target)) if isinstance(loop, cst.For) else set()
@@ -33,6 +34,36 @@ class PreviousOutputOverlap(Rule):
                 name = _bound_output(node, batch)
                 if name and not _dropped(loop, name) and not _backwarded(loop, name):
                     yield self.hit(node, f"`{name}` of this step overlaps the next one's")
+
+
+    def _kept_on_self(self, module: Module, loop: cst.For | cst.While) -> Iterator[Hit]:
+        function = module.function_of(loop)
+        if not isinstance(loop, cst.For) or not shape.loader_like(module, loop.iter, function):
+            return
+        batch = shape.target_names(loop.target)
+        for node in shape.own_nodes(loop.body):
+            name = _made_of_batch(node, batch)
+            if name and not _emptied(loop, name) and not _backwarded(loop, name):
+                yield self.hit(node, f"`{name}` of this batch overlaps the next one's")
+
+
+def _made_of_batch(node: cst.CSTNode, batch: Sequence[str]) -> str:
+    """`self.state.output = self._process(batch)`: what another function makes of a batch."""
+    match node:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Attribute() as kept)],
+            value=cst.Call(func=func, args=args),
+        ) if dotted(kept).startswith("self.") and dotted(func).startswith("self."):
+            given = any(shape.mentions(arg.value, name) for arg in args for name in batch)
+            return dotted(kept) if given else ""
+    return ""
+
+
+def _emptied(loop: cst.For, name: str) -> bool:
+    """Whether the loop binds something else to it, or deletes it."""
+    bound = [n for n in walk(loop.body) if isinstance(n, cst.AssignTarget)]
+    gone = [n for n in walk(loop.body) if isinstance(n, cst.Del) and name == dotted(n.target)]
+    return bool(gone) or sum(dotted(each.target) == name for each in bound) > 1
 
 
 def _has_inner_training(module: Module, loop: cst.For | cst.While) -> bool:
@@ -64,6 +95,6 @@ def _backwarded(loop: cst.For | cst.While, name: str) -> bool:
     return any(
         isinstance(node, cst.Attribute)
         and node.attr.value == "backward"
-        and shape.mentions(node.value, name)
+        and (shape.mentions(node.value, name) or dotted(node.value) == name)
         for node in walk(loop.body)
     )
