@@ -91,6 +91,20 @@ def proxy_stays(items):
     return list(results)
 
 
+def one_of_two_proxies_leaves(items):
+    manager = multiprocessing.Manager()  # leak: workers-never-ended
+    results, notes = manager.list(), manager.list()
+    results.append(work(items[0]))
+    return results[0], notes
+
+
+def what_a_proxy_has_leaves(items):
+    manager = multiprocessing.Manager()
+    results, notes = manager.list(), manager.list()
+    results.append(work(items[0]))
+    return results[0], len(notes)
+
+
 class Server:
     def __init__(self):
         self.pool = multiprocessing.Pool(2)
