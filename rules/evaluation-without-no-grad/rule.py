@@ -76,7 +76,7 @@ class EvaluationWithoutNoGrad(Rule):
                 why = f"the `{function.name}` that this one overrides has gradients off"
             if found is None or passes.freezes(linked, function):
                 continue
-            if found[0].handled == "except" or _asks_for_gradients(linked, index):
+            if found[0].handled == "except" or _asks_for_gradients(known, linked, index, found[1]):
                 continue
             if trials.is_trial(linked.facts, found[0]):
                 continue
@@ -107,7 +107,7 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
         return False
     if passes.may_take_care(inner.file, inner.call) or _is_made_here(inner):
         return False
-    if passes.is_frozen_around(linked, call):
+    if passes.may_be_off_around(linked, call):
         return False
     if trials.is_asked_about_made_up(facts, call):
         return False
@@ -196,17 +196,13 @@ def _is_model(linked: Linked, call: Call, inner: passes.Pass) -> bool:
     )
 
 
-def _asks_for_gradients(linked: Linked, index: int) -> bool:
-    """Whether a method of the same object, that the function calls, differentiates.
-
-    A second try in a handler is not asked: it may be there because the first had gradients off.
-    """
-    found = (
-        linked.own_method(call)
-        for call in linked.facts.calls_in(index)
-        if call.spelled == f"self.{call.method}" and not passes.trains(call.method)
-    )
-    return any(own is not None and passes.needs_graph(own[0].facts, own[1]) for own in found)
+def _asks_for_gradients(
+    known: passes.Passes, linked: Linked, index: int, inner: passes.Pass
+) -> bool:
+    """Whether what the function calls differentiates, or what that function does which asks."""
+    here = known.asks_for_gradients(linked, index)
+    behind = inner.file is not linked or inner.call.function != index
+    return here or (behind and known.asks_for_gradients(inner.file, inner.call.function))
 
 
 def _asked_by_script(facts: FileFacts) -> Call | None:

@@ -454,3 +454,43 @@ class Model(Base):
         {body}
 """
     assert told(source) == expected
+
+
+ROBUST = """
+from attacks import Sign
+
+def fit(model, loader, optimizer):
+    for epoch in range(10):
+        train_epoch(model, loader, optimizer)
+        test_epoch(model, loader)
+
+def test_epoch(model, loader):
+    model.eval()
+    for x, y in loader:
+        print(model(x).argmax())
+        print(model(perturbed(model, x, y)).argmax())
+
+def perturbed(model, x, y):
+    attack = Sign(model)
+    return attack.generate(x, y)
+"""
+SIGN = """
+class Sign:
+    def __init__(self, model):
+        self.model = model
+
+    def generate(self, x, y):
+        x.requires_grad_()
+        loss = (self.model(x) - y).sum()
+        loss.backward()
+        return x + x.grad.sign()
+"""
+
+
+def test_what_an_object_made_on_the_way_differentiates_needs_its_graph():
+    noise = SIGN.replace("        x.requires_grad_()\n", "").replace(
+        "        loss.backward()\n", ""
+    )
+    noise = noise.replace("x + x.grad.sign()", "x + torch.randn_like(x)")
+    assert told(ROBUST, attacks=noise) == ["print(model(x).argmax())"]
+    assert told(ROBUST, attacks=SIGN) == []

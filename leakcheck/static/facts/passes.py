@@ -20,7 +20,7 @@ from leakcheck.static.facts.model import (
     FunctionFacts,
 )
 from leakcheck.static.facts.resources import within
-from leakcheck.static.facts.targets import may_mean, plain_functions, top_functions
+from leakcheck.static.facts.targets import callee, may_mean, plain_functions, top_functions
 from leakcheck.static.torch_api import is_hook_without_grad
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
@@ -113,8 +113,7 @@ def switches_in_forward(member: Member) -> bool:
     if nearest is None:
         return False
     file, index = nearest
-    chosen = any(is_switch(call.method) for call in file.facts.calls_in(index))
-    return chosen or _takes_care(file, index)
+    return _takes_care(file, index)
 
 
 def has_parts(member: Member) -> bool:
@@ -197,7 +196,8 @@ def is_called_by_framework(function: FunctionFacts) -> bool:
 
 def is_careful(facts: FileFacts, index: int) -> bool:
     """Tell whether a function switches gradients anywhere in its body."""
-    return switches(facts, index) or any(is_off(call) for call in facts.calls_in(index))
+    calls = facts.calls_in(index)
+    return switches(facts, index) or any(is_off(c) or is_switch(c.method) for c in calls)
 
 
 def freezes(file: Linked, function: FunctionFacts) -> bool:
@@ -209,10 +209,13 @@ def freezes(file: Linked, function: FunctionFacts) -> bool:
     return False
 
 
-def is_frozen_around(file: Linked, call: Call) -> bool:
-    """Tell whether a manager of the project around a call freezes parameters for a while."""
+def may_be_off_around(file: Linked, call: Call) -> bool:
+    """Tell whether a manager of the project around a call freezes parameters, or may switch them.
+
+    `with self._in_mode(False):`, which is a `torch.set_grad_enabled(training)` inside.
+    """
     return any(
-        function.name == name and freezes_in(facts, index)
+        function.name == name and (freezes_in(facts, index) or is_careful(facts, index))
         for name in (spelled.rpartition(".")[2] for spelled in call.managers)
         for facts in file.everywhere(name)
         for index, function in enumerate(facts.functions)
@@ -247,6 +250,17 @@ def needs_graph(facts: FileFacts, function: int, until: int = 0) -> bool:
     return any(not until or not use.loops or use.at.line <= until for use in uses)
 
 
+def _called(file: Linked, call: Call) -> tuple[Linked, int] | None:
+    """Return the function called: by its name, of self, or of an object that is made beside it."""
+    head, _, method = call.spelled.rpartition(".")
+    for made in file.facts.calls_in(call.function) if head and "." not in head else ():
+        owner = file.class_called(made.qualified or made.spelled) if made.bound == head else None
+        for member in owner.file.lineage(owner) if owner is not None else ():
+            if method in member.facts.methods:
+                return member.file, member.facts.methods[method]
+    return callee(file, call)
+
+
 def _is_optimizer_step(call: Call) -> bool:
     return call.method == "step" and "opt" in call.spelled
 
@@ -264,6 +278,7 @@ class Passes:
         """Start with nothing known."""
         self._inside: dict[tuple[str, int], Pass | None] = {}
         self._excused: dict[tuple[str, int], bool] = {}
+        self._asking: dict[tuple[str, int, int], bool] = {}
 
     def passed(self, file: Linked, call: Call, depth: int = 0) -> Pass | None:
         """Return the model's call that a call is, or leads to, with gradients on."""
@@ -304,6 +319,23 @@ class Passes:
                 return self._inside[key]
         self._inside[key] = _asked_module(home, index)
         return self._inside[key]
+
+    def asks_for_gradients(self, file: Linked, index: int, depth: int = 0) -> bool:
+        """Tell whether something in the project that a function calls differentiates or freezes.
+
+        What trains by its name does so for itself, and a manager for its block. A second try in
+        a handler is not asked: it may be there because the first had gradients off.
+        """
+        key = (file.path, index, depth)
+        if key not in self._asking:
+            calls = (c for c in file.facts.calls_in(index) if c.fate != "managed")
+            called = (_called(file, call) for call in calls if not trains(call.method))
+            self._asking[key] = any(
+                needs_graph(home.facts, inner)
+                or (depth < DEEPEST_PASS and self.asks_for_gradients(home, inner, depth + 1))
+                for home, inner in filter(None, called)
+            )
+        return self._asking[key]
 
     def is_excused(self, file: Linked, index: int, depth: int = 0) -> bool:
         """Tell whether some caller in the project switches gradients off, or differentiates.
