@@ -88,3 +88,30 @@ class Codes(nn.Module):
         index = torch.cdist(x, self.book).argmin(1)
         self.used = 0.9 * self.used + 0.1 * torch.bincount(index, minlength=8)
         return self.book[index]
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = torch.zeros(4)
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.update(x)
+        return x - self.mean
+
+    def update(self, x):
+        self.mean += 0.1 * (x.mean(0) - self.mean)
+
+
+class ScaledWithGraph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = torch.zeros(4)
+
+    def forward(self, x):
+        self.update(x)
+        return x
+
+    def update(self, x):
+        self.mean += 0.1 * (x.mean(0) - self.mean)  # leak: undetached-statistics

@@ -260,8 +260,9 @@ class ClassInfo:
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: GrowingPlace, argument: Value, method: str
     ) -> None:
-        without_past = argument.leaf and _keeps_as_given(growth)
-        if flow.recording and argument.carries and not without_past:
+        as_given = _keeps_as_given(growth)
+        bare = argument.leaf if as_given else flow.gradient is False  # computed under no_grad
+        if flow.recording and argument.carries and not bare:
             flow.feeds.append(Feed(node, argument, self, growth, flow.born, method))
 
     def _forward(self, flow: Flow, call: cst.Call, arguments: Arguments) -> Value:

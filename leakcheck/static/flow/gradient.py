@@ -102,9 +102,24 @@ def called_without_gradient(module: Module, function: cst.FunctionDef, depth: in
         spelled = call.func
         called = spelled.attr.value if isinstance(spelled, cst.Attribute) else None
         called = spelled.value if isinstance(spelled, cst.Name) else called
-        if called == name and runs_without_gradient(module, call, depth):
+        if called != name or _is_of_other_class(module, spelled, function):
+            continue
+        if runs_without_gradient(module, call, depth):
             return True
     return False
+
+
+def _is_of_other_class(
+    module: Module, spelled: cst.BaseExpression, function: cst.FunctionDef
+) -> bool:
+    """Whether `self.update(x)` is the method of a class that has nothing to do with this one's."""
+    if not syntax.dotted(spelled).startswith("self."):
+        return False
+    here, there = module.member_of(spelled), module.member_of(function)
+    if here is None or there is None:
+        return False
+    above = [{each.facts.name for each in m.file.lineage(m)} for m in (here, there)]
+    return here.facts.name not in above[1] and there.facts.name not in above[0]
 
 
 def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> bool:
