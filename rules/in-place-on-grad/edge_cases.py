@@ -77,3 +77,30 @@ class Penalty(torch.nn.Module):
         for p in group["params"]:
             total.add_(p.sum())
         return total
+
+
+def perturbed(model, x, steps):
+    noise = torch.zeros_like(x, requires_grad=True)
+    for _ in range(steps):
+        (slope,) = torch.autograd.grad(model(x + noise).sum(), noise)
+        noise = noise - 0.1 * slope.sign()
+        noise = noise.detach().requires_grad_()
+    return x + noise
+
+
+def perturbed_from(model, x, noise, steps):
+    for _ in range(steps):
+        (slope,) = torch.autograd.grad(model(x + noise).sum(), noise)
+        noise = torch.clamp(noise - 0.1 * slope.sign(), -1, 1)
+        noise = noise.detach()
+        noise.requires_grad_()
+    return x + noise
+
+
+def counted(steps):
+    value = torch.zeros(1)
+    value.requires_grad_()
+    for step in range(steps):
+        if step % 2:
+            value = value + 1  # leak: in-place-on-grad
+    print("done")

@@ -78,3 +78,4 @@ class Frame:
     node: cst.CSTNode
     continues: list[Env] = field(default_factory=list)
     breaks: list[Env] = field(default_factory=list)
+    anew: frozenset[str] = frozenset()  # places that a turn leaves with a leaf: no past goes round

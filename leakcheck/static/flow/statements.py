@@ -156,10 +156,10 @@ def _loop(flow: Flow, node: Any, start: Callable[[], Any]) -> None:
     if recording or not flow.frames:
         flow.recording = False
         _turn(flow, frame, start)
+        frame = Frame(node, anew=frozenset(path for path, v in flow.env.items() if v.leaf))
         flow.env = flow.next_turn(before, id(node))
         flow.recording = recording
         flow.gradient = gradient if flow.gradient == gradient else flow.gradient
-    frame = Frame(node)
     _turn(flow, frame, start)
     if recording:
         _note_turn(flow, frame)

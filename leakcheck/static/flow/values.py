@@ -124,7 +124,7 @@ def join(one: Value, other: Value) -> Value:
         element=_join_elements(one, other),
         ref=ref,
         function=first.function or second.function,
-        leaf=first.leaf,
+        leaf=first.leaf and (second.leaf or second.graph < first.graph),
         floats=one.floats and other.floats,
     )
 
