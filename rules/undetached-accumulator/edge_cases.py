@@ -146,3 +146,17 @@ def only_the_newest(loader):
         optimizer.step()
         pending = [(at, old) for at, old in [*pending, (step, loss.detach())] if step - at < 5]
     return pending
+
+
+class Summed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bare, self.whole = torch.zeros(1), torch.zeros(1)
+
+    def fit(self, loader):
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            self.bare.data.add_(loss)
+            self.bare.data += loss
+            self.whole.add_(loss)  # leak: undetached-accumulator

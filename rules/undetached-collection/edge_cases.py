@@ -151,3 +151,25 @@ class Validates(LightningModule):
         out = {"score": self.net(batch[0]).sigmoid()}
         self.outputs.append(out)
         return out
+
+
+class Bag:
+    def __init__(self):
+        self.data = []
+
+
+def in_a_bag(loader):
+    bag = Bag()
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        bag.data.append(loss)  # leak: undetached-collection
+    print(len(bag.data))
+
+
+def into_the_bare_data(loader, best):
+    for x, y in loader:
+        out = model(x)
+        criterion(out, y).backward()
+        best.data[0][1] += out[0] - best.data[0][1]
+    print(best)

@@ -133,10 +133,10 @@ def note_sum(
     how: How = "sum",
 ) -> Value:
     """Record a sum that keeps its own past; return it marked as growing here."""
-    if value.floats or value.graph == NONE:
+    if value.floats or value.graph == NONE or _is_alias(flow, target):
         return value
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
-    turning = frozenset(id(frame.node) for frame in flow.frames)
+    turning = frozenset(id(frame.node) for frame in flow.frames if place not in frame.anew)
     loops = turning & old.stale & value.stale if old.carries else frozenset()
     per_call = place in value.entries
     grows = value.carries or value.parameters
@@ -248,6 +248,8 @@ def extend_container(
 
 def assign(flow: Flow, target: cst.CSTNode, value: Value, node: cst.CSTNode | None) -> None:
     """Put a value in a place: a name, an attribute, a slot, or several by unpacking."""
+    if _is_alias(flow, target):
+        return
     match target:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             _unpack(flow, list(elements), value, node)
@@ -256,6 +258,20 @@ def assign(flow: Flow, target: cst.CSTNode, value: Value, node: cst.CSTNode | No
         case cst.Name() | cst.Attribute():
             if path := flow.path(target):
                 _hold(flow, path, value, node)
+
+
+def _is_alias(flow: Flow, target: cst.CSTNode) -> bool:
+    """Whether a place is the bare data of a tensor: a graph written there hangs on that alias.
+
+    `p.data[0] += x`, which the next `p.data` knows nothing of; not an object's `self.data`.
+    """
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    match target:
+        case cst.Attribute(value=whole, attr=cst.Name("data")) if syntax.dotted(whole) != "self":
+            base = flow.evaluate(whole)
+            return base.kind not in ("object", "module") and base.slot("data") is None
+    return False
 
 
 def _hold(flow: Flow, path: str, value: Value, node: cst.CSTNode | None) -> None:

@@ -102,7 +102,8 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     of_self = path.startswith("self.") and path.count(".") == 1
     if of_self and flow.owner is not None and flow.owner.attribute(name) is not ANYTHING:
         return flow.entry(path)
-    if name in words("attributes", "cut"):
+    own = base.ref.attribute(name) if base.kind == "object" and base.ref is not None else ANYTHING
+    if name in words("attributes", "cut") and own is ANYTHING:  # not an object's list `data`
         if name == "data":
             note_cut(flow, base)
         return Value(NONE, "tensor", entries=frozenset())
@@ -111,7 +112,7 @@ def _attribute(flow: Flow, node: cst.Attribute) -> Value:
     if base.kind in ("object", "tuple") and (field := base.slot(name)) is not None:
         return field
     if base.kind == "object" and base.ref is not None:
-        return _of_object(base.ref.attribute(name), node)
+        return _of_object(own, node)
     if base.kind in ("module", "loss", "class", "function"):
         return ANYTHING
     if base.graph == NONE:
