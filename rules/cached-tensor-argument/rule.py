@@ -57,15 +57,19 @@ def _kind(module: Module, parameter: cst.Param, unlimited: bool) -> str:
 
 def _is_used(function: cst.FunctionDef, name: str) -> bool:
     """Whether the function itself does anything with it that a plain name of one cannot do."""
+    used_so = False
     for node in walk(function.body):
         match node:
+            case cst.Comparison(
+                left=cst.Name(value=used),
+                comparisons=[cst.ComparisonTarget(comparator=cst.SimpleString())],
+            ) if used == name:
+                return False  # `if model == "base"`: it is a name
             case cst.Attribute(value=cst.Name(value=used)) | cst.Call(func=cst.Name(value=used)):
-                if used == name:
-                    return True
+                used_so |= used == name
             case cst.For(iter=cst.Name(value=used)) | cst.Subscript(value=cst.Name(value=used)):
-                if used == name:
-                    return True
-    return False
+                used_so |= used == name
+    return used_so
 
 
 def _closes_over_self(module: Module, function: cst.FunctionDef) -> bool:

@@ -35,7 +35,6 @@ class PreviousOutputOverlap(Rule):
                 if name and not _dropped(loop, name) and not _backwarded(loop, name):
                     yield self.hit(node, f"`{name}` of this step overlaps the next one's")
 
-
     def _kept_on_self(self, module: Module, loop: cst.For | cst.While) -> Iterator[Hit]:
         function = module.function_of(loop)
         if not isinstance(loop, cst.For) or not shape.loader_like(module, loop.iter, function):

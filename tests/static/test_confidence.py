@@ -1087,6 +1087,47 @@ LINE
         "dataset",
         "dataset.card",
     ),
+    "the name of a model, of which the function has a list": Twins(
+        "LK302",
+        """
+    from functools import lru_cache
+
+    import torch
+
+    @lru_cache
+    def build(model):
+        if LINE:
+            return torch.zeros(1)
+        return load(model[0])
+""",
+        'model == "base"',
+        "model is not None",
+    ),
+    "a pass in a manager that chooses the gradient mode": Twins(
+        "LK406",
+        """
+    import contextlib
+    import torch
+
+    class Trainer:
+        @contextlib.contextmanager
+        def in_mode(self, training):
+            self.network.train(training)
+            with LINE:
+                yield
+
+        def predict(self, loader):
+            with self.in_mode(False):
+                for batch in loader:
+                    out = self.network(batch)
+                    log(out.shape)
+
+        def size(self):
+            return sum(each.numel() for each in self.network.parameters())
+""",
+        "torch.set_grad_enabled(training)",
+        "timed(training)",
+    ),
     "a pass of a model that is frozen for a while": Twins(
         "LK406",
         """
