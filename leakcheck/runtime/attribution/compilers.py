@@ -17,7 +17,6 @@ _COMPILERS = (  # modules
     "torch._dynamo",
     "torch._functorch",
     "torch._inductor",
-    "torch._subclasses",  # what it traces with
     "torch.fx",
 )
 
