@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
 from leakcheck.static.facts import passes, trials
-from leakcheck.static.facts.link import Linked, Member, is_test, sets_up
+from leakcheck.static.facts.link import Linked, Member, holds_tests, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
 from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
@@ -50,7 +50,7 @@ class EvaluationWithoutNoGrad(Rule):
         """Look at each function that evaluates, by its name or by a switch of the model's mode."""
         linked, known = module.facts, passes.Passes()
         evaluated = eval_mode.stretches(module.source)
-        if is_test(linked.path) or passes.switched(linked.facts.calls):
+        if holds_tests(linked.path, linked.facts) or passes.switched(linked.facts.calls):
             return
         if (asked := _asked_by_script(linked.facts)) is not None:
             yield self._hit(module, asked, passes.Pass(linked, asked))

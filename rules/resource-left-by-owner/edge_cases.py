@@ -241,3 +241,12 @@ class HasAnotherName:
 
     def close(self):
         print(self.name)
+
+
+class FlushesAnothers:
+    def __init__(self, path, log):
+        self.log = log
+        self.started = now(path)
+
+    def close(self):
+        self.log.flush()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
-from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.facts.resources import enders, kept_open, openers
 from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
@@ -61,10 +61,14 @@ def _only_flushes(member: Member) -> Iterator[Call]:
     if flush is not None and any(call.method == "close" for call in facts.calls_in(flush)):
         return
     calls = facts.calls_in(index) if index is not None else ()
-    values = [use.value for use in member.binds() if use.value is not None]
-    made = any(v.kind == "call" and not v.text.endswith(_IN_MEMORY) for v in values)
-    own = all(call.method == "flush" and call.spelled.startswith("self.") for call in calls)
+    made = {f"self.{use.name}.flush" for use in member.binds() if _makes_file(use.value)}
+    own = all(call.spelled in (*made, "self.flush") for call in calls)
     yield from calls if made and own else ()
+
+
+def _makes_file(value: Expr | None) -> bool:
+    """Whether an attribute is made by its class: what it is handed in, another may end."""
+    return value is not None and value.kind == "call" and not value.text.endswith(_IN_MEMORY)
 
 
 _IN_MEMORY = ("StringIO", "BytesIO")  # they go with their object

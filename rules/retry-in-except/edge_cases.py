@@ -158,3 +158,23 @@ def tells_of_it(model, prompts):
             yield json.dumps(model(prompt))
     except torch.OutOfMemoryError as error:
         yield json.dumps(str(error))  # no second attempt, but what became of the first
+
+
+def tells_each_kind(model, batch):
+    try:
+        if batch is None:
+            note(Codes.NOTHING)
+        return model(batch)
+    except RuntimeError as error:
+        if "out of memory" in str(error):
+            note(Codes.MEMORY)
+        return None
+
+
+def tries_half(model, batch):
+    try:
+        return run(model, batch)
+    except RuntimeError as error:
+        if "out of memory" in str(error):
+            return run(model, batch[:8])  # leak: retry-in-except
+        raise

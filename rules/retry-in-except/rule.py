@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -154,21 +154,23 @@ def _of_memory(module: Module, handler: cst.ExceptHandler) -> bool:
     return "out of memory" in module.code(handler.body).lower()
 
 
-def _called_in(module: Module, body: cst.CSTNode) -> set[str]:
-    """What the try block calls that has frames of its own: no builtins, nothing of torch.
+def _called_in(module: Module, body: cst.CSTNode) -> dict[str, list[cst.Call]]:
+    """Map what the try block calls that has frames of its own: no builtins, nothing of torch.
 
     Python's own library holds no tensors, `json.dumps(answer)`. What changes a tensor in place,
     `buffer.resize_(size)`, has no frame.
     """
     calls = (node for node in shape.own_nodes(body) if isinstance(node, cst.Call))
-    return {
-        dotted(call.func)
-        for call in calls
-        if dotted(call.func)
-        and not (isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"))
-        and module.qualified(call.func).partition(".")[0] not in _WITHOUT_TENSORS
-        and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
-    }
+    found: dict[str, list[cst.Call]] = {}
+    for call in calls:
+        if (
+            dotted(call.func)
+            and not (isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"))
+            and module.qualified(call.func).partition(".")[0] not in _WITHOUT_TENSORS
+            and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
+        ):
+            found.setdefault(dotted(call.func), []).append(call)
+    return found
 
 
 _WITHOUT_TENSORS = sys.stdlib_module_names | {"torch"}
@@ -186,12 +188,29 @@ def _gives_up(module: Module, call: cst.Call) -> bool:
 
 
 def _again(
-    module: Module, call: cst.Call, failed: set[str], function: cst.FunctionDef | None
+    module: Module,
+    call: cst.Call,
+    failed: Mapping[str, Sequence[cst.Call]],
+    function: cst.FunctionDef | None,
 ) -> bool:
+    """Whether the very function that failed is called, and given something that it was given."""
     called = dotted(call.func)
     if called in failed:
-        return True
+        given = _given(call)
+        return not given or any(given & _given(each) or not each.args for each in failed[called])
     if function is None:
         return False
     own = function.name.value
     return called == own or (called == f"self.{own}" and shape.is_method(function))
+
+
+def _given(call: cst.Call) -> set[str]:
+    """The names in what a call is given, `model.config` as a whole."""
+    found = set[str]()
+    todo: list[cst.CSTNode] = [arg.value for arg in call.args]
+    while todo:
+        node = todo.pop()
+        name = dotted(node) if isinstance(node, (cst.Name, cst.Attribute)) else ""
+        found |= {name} if name else set()
+        todo += [] if name else node.children
+    return found

@@ -116,3 +116,15 @@ class Listening:
 
     def reset(self):
         self.handlers.append(self.space.handler())
+
+
+class Workers:
+    def __init__(self):
+        self.asked, self.queues = [], []
+
+    def ask(self, k, batch):
+        self.asked.append(k)
+        self.queues[k].put(batch)
+
+    def reset(self):
+        self.asked = []

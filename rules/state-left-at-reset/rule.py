@@ -118,8 +118,11 @@ def _asked_before(facts: FileFacts, put: AttributeEffect) -> bool:
 
 
 def _adds(use: AttributeEffect) -> bool:
-    """Whether it takes in one more thing each time: a key of few, `self.maps[layer]`, does not."""
-    if use.holder != "self" or use.how == "+=":
+    """Whether it takes in one more thing each time: a key of few, `self.maps[layer]`, does not.
+
+    Nor does a list of queues, `self.queues[k].put(batch)`: whoever reads from them empties them.
+    """
+    if use.holder != "self" or use.how in ("+=", "put", "put_nowait"):
         return False
     return use.role == "add" or (
         use.role == "slot" and use.key is not None and one_of_many(use.key)

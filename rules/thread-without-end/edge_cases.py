@@ -259,3 +259,13 @@ class Serving:
 
     def shutdown(self):
         self.closed = True
+
+
+class FillsWithoutLimit:
+    def __init__(self, loader):
+        self.queue = queue.Queue(-1)
+        self.thread = threading.Thread(target=self.fill, args=(loader,))
+
+    def fill(self, loader):
+        for batch in loader:
+            self.queue.put(batch)

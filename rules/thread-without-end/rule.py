@@ -94,12 +94,20 @@ def _blocks(facts: FileFacts, loop: FunctionFacts) -> bool:
     index = facts.functions.index(loop) if loop in facts.functions else -1
     calls = facts.calls_in(index) if index >= 0 else ()
     puts = [call for call in calls if call.method == "put" and call.receiver and call.loops]
-    limited = any(call.method == "Queue" and call.arguments for call in facts.calls)
+    limited = any(_is_limited(facts, put) for put in puts)
     patient = all(len(call.arguments) == 1 for call in puts)
     asked = [call.spelled for call in calls]
     asked += [use.name for use in facts.uses if use.function == index]
     stopped = any(map(_STOPS.search, asked)) or _asks_a_flag(facts, index)
     return bool(puts) and limited and patient and not stopped
+
+
+def _is_limited(facts: FileFacts, put: Call) -> bool:
+    """Whether the queue is told how many it may hold; of one that is handed on, whether any is."""
+    queues = facts.calls_by_name.get("Queue", ())
+    name = put.receiver.text if put.receiver is not None else ""
+    sizes = [q.argument("maxsize", 0) for q in [q for q in queues if q.bound == name] or queues]
+    return any(size is not None and size.text not in ("0", "-1", "None") for size in sizes)
 
 
 def _asks_a_flag(facts: FileFacts, index: int) -> bool:

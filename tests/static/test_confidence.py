@@ -1249,6 +1249,22 @@ LINE
         "__init__",
         "resume",
     ),
+    "a checkpoint of a part that a constructor makes": Twins(
+        "LK403",
+        """
+    import torch
+
+    class Model:
+        def LINE(self, path):
+            self.head = torch.nn.Linear(768, 2)
+            self.head.load_state_dict(torch.load(path))
+
+        def save(self, path):
+            torch.save(self.head.state_dict(), path)
+""",
+        "__init__",
+        "reload",
+    ),
     "a checkpoint that a script gives at once": Twins(
         "LK403",
         """

@@ -501,6 +501,8 @@ class _Walk:
                 return _named(dotted(node))
             case ast.Constant(value=value):
                 return _constant(repr(value))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+                return _constant(f"-{value!r}")
             case ast.List(elts=[]):
                 return Expr("empty", "list")
             case ast.Dict(keys=[]) | ast.Tuple(elts=[]):

@@ -59,7 +59,16 @@ class Member:
 
 def is_test(path: str) -> bool:
     """Tell whether a file is a test, or stands in for something in tests, by its name."""
-    return _TEST.search(path) is not None
+    return _TEST.search(path) is not None or _STANDS_IN.search(path) is not None
+
+
+def holds_tests(path: str, facts: FileFacts) -> bool:
+    """Tell whether a file that is a test by its name is one, and no script that tests a model."""
+    if not is_test(path) or _SUITE.search(path) is not None or _STANDS_IN.search(path) is not None:
+        return is_test(path)
+    libraries = {source.partition(".")[0] for source in facts.imports.values()}
+    named = any(function.name.startswith("test_") for function in facts.functions)
+    return named or not libraries.isdisjoint(("pytest", "unittest"))
 
 
 def is_run_by_tests(path: str, source: str) -> bool:
@@ -73,8 +82,9 @@ def is_run_by_tests(path: str, source: str) -> bool:
 
 
 _ASSERTS = re.compile(r"\bTestCase\b|\.assert(Equal|True|Raises)\(|\bassert_(close|allclose)\(")
+_STANDS_IN = re.compile(r"(^|[/\\])(conftest|_?mock(_\w+)?|\w+_mock)\.py$")
 _SUITE = re.compile(r"(^|[/\\])(tests?|testing)[/\\]")
-_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test|conftest|_?mock(_\w+)?|\w+_mock)\.py$")
+_TEST = re.compile(r"(^|[/\\])(test_\w+|\w+_test)\.py$")
 
 
 def sets_up(facts: FileFacts, function: int) -> bool:
@@ -132,11 +142,10 @@ class Linked:
         What a test does with an object is not what the program does: tests speak among themselves.
         """
         yield self.facts
+        among_tests = holds_tests(self.path, self.facts)
         for path in self._project.mentioning(name, self.path) if self._project else ():
-            if is_test(path) and not is_test(self.path):
-                continue
             facts = self._project.facts(path) if self._project else None
-            if facts is not None:
+            if facts is not None and (among_tests or not holds_tests(path, facts)):
                 yield facts
 
     def uses(self, name: str) -> Iterator[tuple[FileFacts, AttributeEffect]]:

@@ -65,7 +65,8 @@ def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
 def _makes_its_model(facts: FileFacts, load: Call) -> bool:
     """Whether the model is made beside the load, and is what is returned: not yet on a device.
 
-    A method of a class, and not of an object, has no model at work.
+    So is what a constructor makes for its object. A method of a class, and not of an object, has
+    no model at work.
     """
     function = facts.function(load.function)
     if function is not None and "classmethod" in function.decorators:
@@ -74,6 +75,8 @@ def _makes_its_model(facts: FileFacts, load: Call) -> bool:
     restored = {_receiver(call) for call in beside if call.method == "load_state_dict"}
     made = {call.bound for call in beside if call.bound}
     returned = {value.text for value in function.returns} if function is not None else set()
+    if function is not None and function.name == "__init__":
+        returned |= {name for name in made if name.startswith("self.")}
     return bool(restored) and restored <= made & returned
 
 
