@@ -142,6 +142,14 @@ class Module:
         known = self.facts.facts.class_named(owner.name.value) if owner is not None else None
         return Member(self.facts, known) if known is not None else None
 
+    def index_of(self, function: cst.FunctionDef) -> int | None:
+        """Return the number of a function among the file's facts; None where it is not there."""
+        name, line = function.name.value, self.location(function).line
+        functions = self.facts.facts.functions
+        return next(
+            (i for i, f in enumerate(functions) if (f.name, f.at.line) == (name, line)), None
+        )
+
     def loop_of(self, node: cst.CSTNode) -> LoopNode | None:
         """Return the innermost loop of the same function that runs the node at each turn."""
         inner = node

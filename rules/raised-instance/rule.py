@@ -22,7 +22,7 @@ class RaisedInstance(Rule):
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at what functions raise by its name alone."""
-        linked = module.facts
+        linked, told = module.facts, set[str]()
         for index, function in enumerate(linked.facts.functions):
             for raised, at in function.raises:
                 local = any(
@@ -31,9 +31,11 @@ class RaisedInstance(Rule):
                 )
                 if (
                     raised.kind == "name"
+                    and raised.text not in told
                     and not local
                     and _made_once(linked, raised.text, function)
                 ):
+                    told.add(raised.text)  # one object, wherever it is raised
                     yield self.hit(at, f"`{raised.text}` keeps the frames of every call it ended")
 
 

@@ -28,6 +28,7 @@ class ResultThrownAway(Rule):
     code = "LK407"
     summary = "a tensor's copy elsewhere, or without its graph, is made and thrown away"
     help = "bind the result: x = x.cpu()"
+    default = False
     proof = "static only: what stays is what should have been replaced"
     words = (".detach()", ".cpu()", ".to(", ".cuda()", ".half()")
     needs_torch = True

@@ -50,12 +50,13 @@ class SelfInOwnContainer(Rule):
             match call.func:
                 case cst.Attribute(value=holder, attr=cst.Name(value="append" | "add")):
                     filed = _on_self(holder) and any(_holds_self(a.value) for a in call.args)
-                    if filed and not _is_weak(module, holder):
+                    if filed and not _is_weak(module, holder) and _is_own(module, holder):
                         yield from self._hit(module, call)
         for assign in module.nodes(cst.Assign):
             for target in assign.targets:
                 slot = isinstance(target.target, cst.Subscript) and _on_self(target.target)
                 slot = slot and not _is_weak(module, target.target)
+                slot = slot and _is_own(module, target.target)
                 slot = slot and not shape.is_put_back(module, target.target)
                 kept = _on_self(target.target) and _are_own_modules(assign.value)
                 if (slot and _holds_self(assign.value)) or kept:
@@ -79,6 +80,24 @@ def _is_weak(module: Module, holder: cst.BaseExpression) -> bool:
         and module.qualified(each.value.func).startswith("weakref.")
         and any(dotted(t.target).removeprefix("self.") == name for t in each.targets)
         for each in module.nodes(cst.Assign)
+    )
+
+
+def _is_own(module: Module, holder: cst.BaseExpression) -> bool:
+    """Whether the container is the object's, and not its class's, which lasts in any case."""
+    while isinstance(holder, cst.Subscript):
+        holder = holder.value
+    member = module.member_of(holder)
+    name = dotted(holder).removeprefix("self.")
+    if member is None or any(use.name == name for use in member.binds()):
+        return True
+    body = module.class_of(holder)
+    lines = body.body.body if body is not None else ()
+    return not any(
+        shape.binds(part, name) or (isinstance(part, cst.AnnAssign) and dotted(part.target) == name)
+        for line in lines
+        if isinstance(line, cst.SimpleStatementLine)
+        for part in line.body
     )
 
 

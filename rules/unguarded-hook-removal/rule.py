@@ -48,10 +48,8 @@ class UnguardedHookRemoval(Rule):
 
 def _ends_with_it(module: Module, function: cst.FunctionDef) -> bool:
     """Whether nothing catches the exception, of what only a script calls: the hook goes as well."""
-    line = module.location(function).line
-    functions = enumerate(module.facts.facts.functions)
-    found = (i for i, f in functions if f.name == function.name.value and f.at.line == line)
-    return any(fails_the_program(module.facts, index) for index in found)
+    index = module.index_of(function)
+    return index is not None and fails_the_program(module.facts, index)
 
 
 def _is_instead(module: Module, one: cst.CSTNode, other: cst.CSTNode) -> bool:

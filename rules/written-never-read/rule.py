@@ -25,6 +25,7 @@ class WrittenNeverRead(Rule):
     code = "LK312"
     summary = "a container is filled by every call and nothing ever reads it"
     help = "drop it, or read it and empty it"
+    default = False
     words = ("self.",)
 
     def check(self, module: Module) -> Iterator[Hit]:

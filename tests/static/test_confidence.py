@@ -1168,6 +1168,7 @@ LINE
     "threads of an executor": Twins(
         "LK604",
         """
+    import asyncio
     import multiprocessing
     from concurrent.futures import ThreadPoolExecutor
 
@@ -1176,7 +1177,21 @@ LINE
         return list(workers.map(work, jobs))
 """,
         "ThreadPoolExecutor(4)",
+        "asyncio.new_event_loop()",
+    ),
+    "processes of a pool that is dropped": Twins(
+        "LK604",
+        """
+    import asyncio
+    import multiprocessing
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(jobs):
+        workers = LINE
+        return list(workers.map(work, jobs))
+""",
         "multiprocessing.Pool(4)",
+        "asyncio.new_event_loop()",
     ),
     "a cached method of an object of the module's": Twins(
         "LK301",

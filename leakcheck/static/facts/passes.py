@@ -351,7 +351,8 @@ class Passes:
 
     def _called_by(self, file: Linked, index: int, depth: int) -> bool:
         function = file.facts.functions[index]
-        if _TRAINS.match(function.name) or function.name.startswith("__"):
+        special = function.name.startswith("__") and function.name != "__call__"
+        if _TRAINS.match(function.name) or special:
             return False
         if _is_renamed(file.facts, function.name):
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from leakcheck.static import syntax
 from leakcheck.static.flow.calls import opaque
 from leakcheck.static.flow.expressions import operate, part_of_output, slot_of, subscript_key
 from leakcheck.static.flow.prospects import MIXING_FUNCTIONS
-from leakcheck.static.flow.records import GrowingPlace, How
+from leakcheck.static.flow.records import Frame, GrowingPlace, How
 from leakcheck.static.flow.retained import retains
 from leakcheck.static.flow.values import (
     DETACHED,
@@ -24,6 +25,7 @@ from leakcheck.static.flow.values import (
     derive,
     join,
 )
+from leakcheck.static.shape import target_names
 
 if TYPE_CHECKING:
     from leakcheck.static.flow.arguments import Arguments
@@ -136,7 +138,8 @@ def note_sum(
     if value.floats or value.graph == NONE or _is_alias(flow, target):
         return value
     place = flow.path(_base(target) if isinstance(target, cst.Subscript) else target)
-    turning = frozenset(id(frame.node) for frame in flow.frames if place not in frame.anew)
+    rebinds = isinstance(node, cst.Assign)
+    turning = frozenset(id(frame.node) for frame in _outlived(flow, place, rebinds=rebinds))
     loops = turning & old.stale & value.stale if old.carries else frozenset()
     per_call = place in value.entries
     grows = value.carries or value.parameters
@@ -144,6 +147,19 @@ def note_sum(
         spelled = flow.code(target)
         flow.grow(GrowingPlace(how, node, spelled, value, added, loops, per_call, expression))
     return _sunk(value, node)
+
+
+def _outlived(flow: Flow, place: str, *, rebinds: bool) -> Iterator[Frame]:
+    """Yield the loops that a place's past goes round, from the innermost.
+
+    Not beyond one that ends its turns with a leaf there, or begins them with another value: what
+    `x = x + 1` makes of a loop's own `x` is gone in the next turn, and `x += 1` is not.
+    """
+    for frame in reversed(flow.frames):
+        begun = isinstance(frame.node, cst.For) and place in target_names(frame.node.target)
+        if place in frame.anew or (begun and rebinds):
+            return
+        yield frame
 
 
 def note_collected(

@@ -16,10 +16,10 @@ from leakcheck.static.flow.attributes import attribute_of
 from leakcheck.static.flow.fillers import home
 
 if TYPE_CHECKING:
-    from leakcheck.static.facts.link import Linked
     from leakcheck.static.facts.model import Call, FileFacts
     from leakcheck.static.flow.records import GrowingPlace
     from leakcheck.static.flow.walk import Flow
+    from leakcheck.static.module import Module
 
 
 def is_caught(flow: Flow, growth: GrowingPlace) -> bool:
@@ -33,7 +33,7 @@ def is_caught(flow: Flow, growth: GrowingPlace) -> bool:
     name = attribute_of(growth)
     if home(module, scope, name) is not runner:
         return False
-    return _only_runs(module.facts, runner, module.location(runner).line, name)
+    return _only_runs(module, runner, name)
 
 
 def _has_graph(
@@ -59,11 +59,10 @@ def _hooked(call: cst.Call, function: str) -> str:
     return ""
 
 
-def _only_runs(linked: Linked, runner: cst.FunctionDef, line: int, name: str) -> bool:
+def _only_runs(module: Module, runner: cst.FunctionDef, name: str) -> bool:
     """Whether a function calls a model in a loop for nothing that it returns, with gradients on."""
+    linked, index = module.facts, module.index_of(runner)
     facts = linked.facts
-    own = (i for i, f in enumerate(facts.functions) if f.name == runner.name.value)
-    index = next((i for i in own if facts.functions[i].at.line == line), None)
     if index is None or passes.needs_graph(facts, index) or passes.is_careful(facts, index):
         return False
     calls = [call for call in facts.calls_in(index) if call.loops and call.fate == "dropped"]

@@ -15,6 +15,7 @@ import libcst as cst
 
 from leakcheck.source.words import says
 from leakcheck.static import syntax
+from leakcheck.static.facts import passes
 from leakcheck.static.flow.attributes import (
     attribute_of,
     differentiated,
@@ -34,7 +35,7 @@ from leakcheck.static.torch_api import framework
 if TYPE_CHECKING:
     from leakcheck.static.flow.records import Backward, GraphLeakKind, GrowingPlace
     from leakcheck.static.flow.walk import Flow
-    from leakcheck.static.module import LoopNode
+    from leakcheck.static.module import LoopNode, Module
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +177,7 @@ class Judged:
         if isinstance(scope, cst.Module):
             return self.is_sure()
         named = says(scope.name.value, "evaluates") or _calls_eval(flow, scope)
-        return bool(named) and not called_without_gradient(flow.module, scope)
+        return bool(named) and not _is_excused(flow.module, scope)
 
     def is_sampled(self) -> bool:
         """A pipeline's call takes it from step to step with gradients on, and takes none here."""
@@ -305,6 +306,14 @@ class Judged:
     def is_emptied_by_name(self) -> bool:
         """Some code of the module empties a container of this name."""
         return any(_clears(call, self.attribute) for call in self.flow.module.calls)
+
+
+def _is_excused(module: Module, scope: cst.FunctionDef) -> bool:
+    """Whether somebody in the project calls a function with gradients off."""
+    if called_without_gradient(module, scope):
+        return True
+    index = module.index_of(scope)
+    return index is not None and passes.Passes().is_excused(module.facts, index)
 
 
 Question = Callable[[Judged], bool]

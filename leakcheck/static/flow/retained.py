@@ -24,6 +24,9 @@ def retained_for_nothing(flow: Flow, call: cst.Call) -> bool:
         return False
     if id(loop) not in own.value.born:  # the next turn may go through the same graph
         return False
+    inside = {id(node) for node in syntax.walk(loop.body) if isinstance(node, cst.Call)}
+    if own.value.origins and inside.isdisjoint(own.value.origins):
+        return False  # a part in each turn of what was made before them: `samples[k].backward()`
     if _goes_round(flow, loop):
         return False
     outside = flow.before.get(id(loop), {})
