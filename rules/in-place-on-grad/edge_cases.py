@@ -104,3 +104,13 @@ def counted(steps):
         if step % 2:
             value = value + 1  # leak: in-place-on-grad
     print("done")
+
+
+def scaled(embedders, batch):
+    parts = []
+    for embedder in embedders:
+        for part in embedder(batch):
+            part.requires_grad_()
+            part = part * 2
+            parts.append(part.detach())
+    return parts

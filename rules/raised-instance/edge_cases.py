@@ -48,3 +48,15 @@ def again(work):
         work()
     except Stopped as error:
         raise error
+
+
+DENIED = PermissionError("not now")
+
+
+def moves(device):
+    if device is None:
+        raise DENIED  # leak: raised-instance
+
+
+def moves_again(device):
+    raise DENIED

@@ -71,3 +71,21 @@ class Recorder:
 
     def __exit__(self, *error):
         self.namespace[self.name] = self.func
+
+
+class Tracker:
+    started = []
+
+    def start(self):
+        self.started.append(self)
+
+    def stop(self):
+        self.started.pop()
+
+
+class Node:
+    def __init__(self):
+        self.ring = []
+
+    def close(self):
+        self.ring.append(self)  # leak: self-in-own-container

@@ -1264,6 +1264,23 @@ LINE
         "__init__",
         "resume",
     ),
+    "a checkpoint that was saved from the host": Twins(
+        "LK403",
+        """
+    import torch
+
+    def save(model, path):
+        state = {name: each.LINE for name, each in model.state_dict().items()}
+        torch.save(state, path)
+
+    def reload(model, path):
+        states = torch.load(path)
+        model.load_state_dict(states)
+        run(model)
+""",
+        "cpu()",
+        "half()",
+    ),
     "a checkpoint of a part that a constructor makes": Twins(
         "LK403",
         """

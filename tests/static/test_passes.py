@@ -494,3 +494,34 @@ def test_what_an_object_made_on_the_way_differentiates_needs_its_graph():
     noise = noise.replace("x + x.grad.sign()", "x + torch.randn_like(x)")
     assert told(ROBUST, attacks=noise) == ["print(model(x).argmax())"]
     assert told(ROBUST, attacks=SIGN) == []
+
+
+COMPONENT = """
+class Component:
+    def __call__(self, data):
+        return self.predict(data)
+"""
+PARSER = """
+from component import Component
+
+class Torch(Component):
+    MARK
+    def __call__(self, data):
+        return super().__call__(data)
+
+class Parser(Torch):
+    def predict(self, data):
+        self.model.eval()
+        found = []
+        for batch in data:
+            out = self.model(batch)
+            found.append(out.argmax().item())
+        return found
+"""
+
+
+def test_a_call_that_a_subclass_puts_under_no_grad_goes_on_to_its_base():
+    on = PARSER.replace("    MARK\n", "")
+    off = PARSER.replace("MARK", "@torch.no_grad()")
+    assert told(on, component=COMPONENT) == ["out = self.model(batch)"]
+    assert told(off, component=COMPONENT) == []

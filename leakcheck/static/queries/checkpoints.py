@@ -12,6 +12,7 @@ import re
 import libcst as cst
 
 from leakcheck.static.facts.model import MODULE, Call, FileFacts
+from leakcheck.static.facts.passes import needs_graph
 from leakcheck.static.module import Module
 
 # "module." begins the names of what a parallel model saved, on the devices where it trained; beside
@@ -20,6 +21,7 @@ _FROM_DEVICE = re.compile(
     r"""["']module["'.]|DataParallel|optim\w*\.load_state_dict|["']optimi|["']epoch["']|"""
     r"""(\b|_)ema(\b|_)"""
 )
+_SAVERS = ("save", "save_checkpoint")
 _SAVES = re.compile(r"\btorch\.save\b|\bsave_checkpoint\(")
 _MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
 
@@ -44,8 +46,20 @@ def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     here = [c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1)]
     if any(_is_for_live_model(facts, call) for call in here):
         return True
-    saved = _SAVES.search(module.source) is not None
-    return saved and not any(_makes_its_model(facts, call) for call in here)
+    return _saves_from_device(module) and not any(_makes_its_model(facts, call) for call in here)
+
+
+def _saves_from_device(module: Module) -> bool:
+    """Whether the file saves checkpoints, and not from the host: `state.cpu()` beside the save.
+
+    Where a function trains as well, that may be of anything.
+    """
+    facts = module.facts.facts
+    saves = (c for name in _SAVERS for c in facts.calls_by_name.get(name, ()))
+    places = {call.function for call in saves}
+    moving = {call.function for call in facts.calls_by_name.get("cpu", ())} - {MODULE}
+    from_host = {at for at in places & moving if not needs_graph(facts, at)}
+    return _SAVES.search(module.source) is not None and (not places or places != from_host)
 
 
 def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
