@@ -94,7 +94,7 @@ def _findings(rule: type[Rule], module: Module) -> Iterator[Finding]:
 
 def _finding(rule: type[Rule], hit: Hit, module: Module) -> Finding:
     location = module.location(hit.node)
-    brief = is_run_by_tests(module.path, module.source)
+    brief = is_run_by_tests(module.path, module.source, module.facts.facts)
     return Finding(
         rule=rule.slug,
         code=rule.code,

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from leakcheck.static.facts.link import Linked, is_run_by_tests
+from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import MODULE, Call, Expr
 from leakcheck.static.facts.passes import is_called_by_framework, is_differentiated
 from leakcheck.static.facts.targets import callee
@@ -41,7 +41,7 @@ class ResultThrownAway(Rule):
                 if _is_said_to_be_else(module, call):
                     continue
                 what, method = call.receiver.text, call.method
-                brief = _is_handed(linked, call) or is_run_by_tests(linked.path, module.source)
+                brief = _is_handed(linked, call)
                 given = "..." if call.arguments else ""
                 yield self.hit(
                     call.at,

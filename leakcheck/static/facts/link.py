@@ -64,21 +64,21 @@ def is_test(path: str) -> bool:
 
 def holds_tests(path: str, facts: FileFacts) -> bool:
     """Tell whether a file that is a test by its name is one, and no script that tests a model."""
-    if not is_test(path) or _SUITE.search(path) is not None or _STANDS_IN.search(path) is not None:
+    if _STANDS_IN.search(path) is not None or not is_test(path):
         return is_test(path)
     libraries = {source.partition(".")[0] for source in facts.imports.values()}
     named = any(function.name.startswith("test_") for function in facts.functions)
-    return named or not libraries.isdisjoint(("pytest", "unittest"))
+    used = not libraries.isdisjoint(("pytest", "unittest"))
+    return named or used or _SUITE.search(path) is not None
 
 
-def is_run_by_tests(path: str, source: str) -> bool:
-    """Tell whether a file holds tests of a suite, and is no script that tests a model.
+def is_run_by_tests(path: str, source: str, facts: FileFacts) -> bool:
+    """Tell whether a file holds tests of a suite, or helps those beside it.
 
-    What such a file keeps ends with its test. So does what its helpers beside it keep.
+    What such a file keeps ends with its test.
     """
-    suite = _SUITE.search(path) is not None
-    helps = suite and (_ASSERTS.search(source) is not None or "import pytest" in source)
-    return helps or (is_test(path) and (suite or "pytest" in source or "unittest" in source))
+    asserts = _ASSERTS.search(source) is not None or "import pytest" in source
+    return holds_tests(path, facts) or (_SUITE.search(path) is not None and asserts)
 
 
 _ASSERTS = re.compile(r"\bTestCase\b|\.assert(Equal|True|Raises)\(|\bassert_(close|allclose)\(")

@@ -49,8 +49,10 @@ def may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) ->
     if head != "self":
         return bool(dot)
     around, own = home.class_around(call), file.facts.class_named(function.owner)
-    if around is None or own is None:
-        return True
-    lines = (home.lineage(around), file.lineage(Member(file, own)))
-    names = [{member.facts.name for member in line} for line in lines]
-    return own.name in names[0] or around.facts.name in names[1]
+    return around is None or own is None or are_related(around, Member(file, own))
+
+
+def are_related(one: Member, other: Member) -> bool:
+    """Tell whether two classes are the same, or one is derived from the other."""
+    names = [{each.facts.name for each in m.file.lineage(m)} for m in (one, other)]
+    return other.facts.name in names[0] or one.facts.name in names[1]

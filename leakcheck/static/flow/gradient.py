@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
+from leakcheck.static.facts.targets import are_related
 from leakcheck.static.torch_api import grad_mode, is_hook_without_grad
 
 if TYPE_CHECKING:
@@ -116,10 +117,7 @@ def _is_of_other_class(
     if not syntax.dotted(spelled).startswith("self."):
         return False
     here, there = module.member_of(spelled), module.member_of(function)
-    if here is None or there is None:
-        return False
-    above = [{each.facts.name for each in m.file.lineage(m)} for m in (here, there)]
-    return here.facts.name not in above[1] and there.facts.name not in above[0]
+    return here is not None and there is not None and not are_related(here, there)
 
 
 def runs_without_gradient(module: Module, node: cst.CSTNode, depth: int = 0) -> bool:

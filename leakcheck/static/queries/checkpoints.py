@@ -21,8 +21,6 @@ _FROM_DEVICE = re.compile(
     r"""["']module["'.]|DataParallel|optim\w*\.load_state_dict|["']optimi|["']epoch["']|"""
     r"""(\b|_)ema(\b|_)"""
 )
-_SAVERS = ("save", "save_checkpoint")
-_SAVES = re.compile(r"\btorch\.save\b|\bsave_checkpoint\(")
 _MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
 
 
@@ -55,11 +53,14 @@ def _saves_from_device(module: Module) -> bool:
     Where a function trains as well, that may be of anything.
     """
     facts = module.facts.facts
-    saves = (c for name in _SAVERS for c in facts.calls_by_name.get(name, ()))
-    places = {call.function for call in saves}
+    places = {call.function for call in facts.calls if _saves(call)}
     moving = {call.function for call in facts.calls_by_name.get("cpu", ())} - {MODULE}
     from_host = {at for at in places & moving if not needs_graph(facts, at)}
-    return _SAVES.search(module.source) is not None and (not places or places != from_host)
+    return places != from_host
+
+
+def _saves(call: Call) -> bool:
+    return call.qualified == "torch.save" or call.method == "save_checkpoint"
 
 
 def _is_for_live_model(facts: FileFacts, load: Call) -> bool:
