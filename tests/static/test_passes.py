@@ -7,11 +7,11 @@ from leakcheck.static.engine import check_source
 from leakcheck.static.project import Project
 
 
-def told(source, **others):
-    """The lines of `run.py` that the rule on evaluations flags, in a project with other files."""
+def told(source, code="LK406", **others):
+    """The lines of `run.py` that a rule on evaluations flags, in a project with other files."""
     files = {"run.py": f"import torch\n{source}"}
     files |= {f"{name}.py": f"import torch\n{text}" for name, text in others.items()}
-    rules = [rule for rule in registry.builtin_rules() if rule.code == "LK406"]
+    rules = [rule for rule in registry.builtin_rules() if rule.code == code]
     findings = check_source(files["run.py"], "run.py", rules, Project(files))
     return [finding.context.strip() for finding in findings]
 
@@ -525,3 +525,11 @@ def test_a_call_that_a_subclass_puts_under_no_grad_goes_on_to_its_base():
     off = PARSER.replace("MARK", "@torch.no_grad()")
     assert told(on, component=COMPONENT) == ["out = self.model(batch)"]
     assert told(off, component=COMPONENT) == []
+
+
+def test_results_that_such_a_call_keeps_have_no_graph():
+    kept = PARSER.replace("out.argmax().item()", "out").replace("data", "loader")
+    on = kept.replace("    MARK\n", "")
+    off = kept.replace("MARK", "@torch.no_grad()")
+    assert told(on, "LK108", component=COMPONENT) == ["found.append(out)"]
+    assert told(off, "LK108", component=COMPONENT) == []

@@ -349,6 +349,21 @@ class Passes:
             self._excused[key] = self._called_by(file, index, depth)
         return self._excused[key]
 
+    def is_entered_off(self, file: Linked, index: int) -> bool:
+        """Tell whether a method is reached by calling its object, with gradients off.
+
+        Other callers say nothing of those that are not in the project.
+        """
+        method = file.facts.functions[index]
+        for facts, call in file.calls_of(method.name):
+            caller, home = facts.function(call.function), file.of(facts)
+            entered = caller is not None and caller.name == "__call__"
+            if not entered or not may_mean(home, call, file, method):
+                continue
+            if switches(facts, call.function) or self.is_excused(home, call.function):
+                return True
+        return False
+
     def _called_by(self, file: Linked, index: int, depth: int) -> bool:
         function = file.facts.functions[index]
         special = function.name.startswith("__") and function.name != "__call__"

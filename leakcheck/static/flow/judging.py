@@ -309,11 +309,11 @@ class Judged:
 
 
 def _is_excused(module: Module, scope: cst.FunctionDef) -> bool:
-    """Whether somebody in the project calls a function with gradients off."""
+    """Whether a function is called with gradients off in its file, or by calling its object."""
     if called_without_gradient(module, scope):
         return True
     index = module.index_of(scope)
-    return index is not None and passes.Passes().is_excused(module.facts, index)
+    return index is not None and passes.Passes().is_entered_off(module.facts, index)
 
 
 Question = Callable[[Judged], bool]
