@@ -46,7 +46,6 @@ STEADILY = 0.8  # of the growth at first, at the end of a long confirmation
 AT_ONCE = 0.2  # of the growth, at most, in one half where it comes in one jump in the other
 AGREE_AT_TIMES = 2.0  # the halves, where what comes every hundred steps was in both
 FEWEST_APART_STEPS = 3.0  # additions, for those in a confirmation not to be counted well
-ABOUT_KNOWN = 0.1  # of a rate, between the least and the greatest that readings allow
 CHANCE = 2.0  # deviations that the halves of what comes at random may differ by
 SLACK_BYTES = 32 << 10  # that the halves of a confirmation may differ by beside
 CONFIRM_OTHER_STEPS = 100  # of bytes, which jump
@@ -326,7 +325,8 @@ def _temporaries_beside(resource: str) -> str:
 def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
     """Return a rate that all readings allow, for what comes many at once and now and then.
 
-    Of an evaluation every sixty steps a hundred steps see one or two: the middle is nearer then.
+    Of an evaluation every sixty steps a hundred steps see one or two; the middle of what the
+    readings allow is off by half their room at most, and the rate of one stretch by all of it.
     What gains in proportion to the steps comes on each of them: readings that happen to lie 15, 18
     and 21 steps apart say as little against it as those that lie 16 apart.
     """
@@ -335,8 +335,7 @@ def _in_stairs(reading: Reading, slow: Series, rate: float) -> float:
     if at_once < FEWEST_APART_STEPS * rate or is_even(steps, values):
         return rate
     least, greatest = stair_rates(steps, values, at_once) or (rate, rate)
-    known = least <= rate <= greatest and greatest - least <= ABOUT_KNOWN * rate
-    return rate if known else (least + greatest) / 2
+    return (least + greatest) / 2
 
 
 def _gains_less(resource: str, begin: int, middle: int, end: int) -> bool:

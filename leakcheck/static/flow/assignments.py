@@ -286,7 +286,7 @@ def _is_alias(flow: Flow, target: cst.CSTNode) -> bool:
     match target:
         case cst.Attribute(value=whole, attr=cst.Name("data")) if syntax.dotted(whole) != "self":
             base = flow.evaluate(whole)
-            return base.kind not in ("object", "module") and base.slot("data") is None
+            return base.kind in ("tensor", "unknown") and base.slot("data") is None
     return False
 
 
