@@ -76,6 +76,24 @@ def test_readings_equal_steps_apart_by_chance_make_no_stairs_of_what_comes_on_ea
     assert confirmed.line.per_step == 2.0
 
 
+def test_what_comes_many_at_once_is_told_in_the_middle_of_what_the_readings_allow():
+    def level(step: int) -> int:
+        return 96 * ((step + 11) // 20)  # 4.8 a step: the six from 180 to 289 make it 5.28
+
+    steps = [68, 90, 121, 152, 180, 230, 289]
+    values = [level(step) for step in steps]
+    reading = Reading("tensors", steps, values, fit(steps, values))
+    confirmation, watched = Confirmation([reading], 180, 100), Watched(level)
+    for step in steps:
+        watched.slow.append(step, 0.0, {"tensors": level(step)})
+    for step in (180, 230, 289):
+        confirmation.read(watched, step)
+
+    (confirmed,) = confirmation.confirmed(watched)
+
+    assert confirmed.line.per_step == pytest.approx(5.042, abs=0.001)
+
+
 def test_growth_in_one_half_only_is_not_confirmed():
     assert not confirmed(lambda step: 2 * min(step, 110)).confirmed(Watched(int))
 
