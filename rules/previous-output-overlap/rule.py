@@ -60,9 +60,8 @@ def _made_of_batch(node: cst.CSTNode, batch: Sequence[str]) -> str:
 
 def _emptied(loop: cst.For, name: str) -> bool:
     """Whether the loop binds something else to it, or deletes it."""
-    bound = [n for n in walk(loop.body) if isinstance(n, cst.AssignTarget)]
-    gone = [n for n in walk(loop.body) if isinstance(n, cst.Del) and name == dotted(n.target)]
-    return bool(gone) or sum(dotted(each.target) == name for each in bound) > 1
+    bound = (n for n in walk(loop.body) if isinstance(n, cst.AssignTarget))
+    return _dropped(loop, name) or sum(dotted(each.target) == name for each in bound) > 1
 
 
 def _has_inner_training(module: Module, loop: cst.For | cst.While) -> bool:
@@ -83,17 +82,18 @@ def _bound_output(node: cst.CSTNode, batch: set[str]) -> str:
 
 
 def _dropped(loop: cst.For | cst.While, name: str) -> bool:
-    for node in walk(loop.body):
-        if isinstance(node, cst.Del) and shape.mentions(node.target, name):
-            return True
-    return False
+    gone = (node.target for node in walk(loop.body) if isinstance(node, cst.Del))
+    return any(_has(target, name) for target in gone)
 
 
 def _backwarded(loop: cst.For | cst.While, name: str) -> bool:
     """`loss = model(x)`: a number, not worth a line."""
     return any(
-        isinstance(node, cst.Attribute)
-        and node.attr.value == "backward"
-        and (shape.mentions(node.value, name) or dotted(node.value) == name)
+        isinstance(node, cst.Attribute) and node.attr.value == "backward" and _has(node.value, name)
         for node in walk(loop.body)
     )
+
+
+def _has(node: cst.BaseExpression, name: str) -> bool:
+    """Whether it is the attribute of this name, or has the plain name anywhere in it."""
+    return dotted(node) == name or shape.mentions(node, name)

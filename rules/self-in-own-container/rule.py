@@ -72,9 +72,7 @@ class SelfInOwnContainer(Rule):
 
 def _is_weak(module: Module, holder: cst.BaseExpression) -> bool:
     """Whether the container holds what is in it weakly: `weakref.WeakSet()`."""
-    while isinstance(holder, cst.Subscript):
-        holder = holder.value
-    name = dotted(holder).removeprefix("self.")
+    name = _container(holder).removeprefix("self.")
     return any(
         isinstance(each.value, cst.Call)
         and module.qualified(each.value.func).startswith("weakref.")
@@ -85,10 +83,7 @@ def _is_weak(module: Module, holder: cst.BaseExpression) -> bool:
 
 def _is_own(module: Module, holder: cst.BaseExpression) -> bool:
     """Whether the container is the object's, and not its class's, which lasts in any case."""
-    while isinstance(holder, cst.Subscript):
-        holder = holder.value
-    member = module.member_of(holder)
-    name = dotted(holder).removeprefix("self.")
+    member, name = module.member_of(holder), _container(holder).removeprefix("self.")
     if member is None or any(use.name == name for use in member.binds()):
         return True
     body = module.class_of(holder)
@@ -107,9 +102,14 @@ def _names_self(value: ast.expr) -> bool:
 
 def _on_self(holder: cst.BaseExpression) -> bool:
     """Whether a container, or an entry of one, is self's own: what enters another's is a part."""
+    return re.fullmatch(r"self\.\w+", _container(holder)) is not None
+
+
+def _container(holder: cst.BaseExpression) -> str:
+    """Spell a container, given it or an entry of it: "self.rows" of `self.rows[k]`."""
     while isinstance(holder, cst.Subscript):
         holder = holder.value
-    return re.fullmatch(r"self\.\w+", dotted(holder)) is not None
+    return dotted(holder)
 
 
 def _holds_self(value: cst.BaseExpression) -> bool:

@@ -13,8 +13,6 @@ from leakcheck.static.shape import api
 
 _KNOWN = frozenset([*ends("ends"), *ends("proxied")])
 _CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection")
-# what these start ends with the last reference to them; that to a chained one is gone at once
-_ENDS_BY_ITSELF = ("Executor", "Pool")
 _HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
 
 
@@ -38,7 +36,7 @@ class WorkersNeverEnded(Rule):
                 continue
             if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
-                brief = made.endswith(_ENDS_BY_ITSELF)
+                brief = made in api("pools") | api("executors")  # end when they are dropped
                 yield self.hit(
                     call.at, f"{name} is never ended", confidence="low" if brief else "medium"
                 )

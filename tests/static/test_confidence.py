@@ -55,6 +55,15 @@ FEATURES = """
             return self.backbone(image).detach()
 
 """
+WORKERS = """
+    import asyncio
+    import multiprocessing
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(jobs):
+        workers = LINE
+        return list(workers.map(work, jobs))
+"""
 TWINS = {
     "methods given to a base": Twins(
         "LK209",
@@ -1166,32 +1175,10 @@ LINE
         "step(1, 2)",
     ),
     "threads of an executor": Twins(
-        "LK604",
-        """
-    import asyncio
-    import multiprocessing
-    from concurrent.futures import ThreadPoolExecutor
-
-    def run(jobs):
-        workers = LINE
-        return list(workers.map(work, jobs))
-""",
-        "ThreadPoolExecutor(4)",
-        "asyncio.new_event_loop()",
+        "LK604", WORKERS, "ThreadPoolExecutor(4)", "asyncio.new_event_loop()"
     ),
     "processes of a pool that is dropped": Twins(
-        "LK604",
-        """
-    import asyncio
-    import multiprocessing
-    from concurrent.futures import ThreadPoolExecutor
-
-    def run(jobs):
-        workers = LINE
-        return list(workers.map(work, jobs))
-""",
-        "multiprocessing.Pool(4)",
-        "asyncio.new_event_loop()",
+        "LK604", WORKERS, "multiprocessing.Pool(4)", "asyncio.new_event_loop()"
     ),
     "a cached method of an object of the module's": Twins(
         "LK301",
