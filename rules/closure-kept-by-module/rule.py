@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, is_test
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
+from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -27,7 +28,8 @@ class ClosureKeptByModule(Rule):
             if _is_model(facts, use) or (_is_made_here(module.facts, use) and not in_test):
                 told = f"`{use.holder}` keeps this function, and the function `{use.holder}`"
                 if not _put_back(facts, use) and not _wraps_itself(module, use):
-                    brief = _is_recovered(facts, use)
+                    alone = not use.loops and runs_once(module.facts, use.function)
+                    brief = alone or _is_recovered(facts, use)
                     yield self.hit(use.at, told, confidence="low" if brief else "medium")
 
 

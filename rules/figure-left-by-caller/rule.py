@@ -11,8 +11,8 @@ from leakcheck.static.facts.resources import (
     ends_figures,
     figure_position,
     only_drawn,
-    runs_once,
 )
+from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -45,7 +45,7 @@ class FigureLeftByCaller(Rule):
             position = figure_position(home.facts, index)
             if position is None or not _left(linked.facts, call, position):
                 continue
-            if call.loops or not runs_once(linked, call):
+            if call.loops or not runs_once(linked, call.function):
                 made = linked.location(home.facts, home.facts.functions[index].at)
                 yield self.hit(
                     call.at,

@@ -8,7 +8,7 @@ import libcst as cst
 
 from leakcheck.static import shape
 from leakcheck.static.facts.model import MODULE, Call, FileFacts
-from leakcheck.static.facts.resources import runs_once
+from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
@@ -46,7 +46,7 @@ def _is_made_once(module: Module, figure: cst.Call) -> bool:
     at = module.location(figure)
     calls = module.facts.facts.calls
     here = (c for c in calls if (c.at.line, c.at.column) == (at.line, at.column - 1))
-    return any(runs_once(module.facts, call) for call in here)
+    return any(runs_once(module.facts, call.function) for call in here)
 
 
 def _makes(module: Module, figure: cst.Call) -> list[tuple[FileFacts, Call]]:

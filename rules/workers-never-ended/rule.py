@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
-from leakcheck.static.facts.resources import acquired, ends, left_open, makers, runs_once
+from leakcheck.static.facts.resources import acquired, ends, left_open, makers
+from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -34,7 +35,7 @@ class WorkersNeverEnded(Rule):
             made = acquired(linked, call, _KNOWN)
             if not made or _makes_its_object(linked, call) or _is_for_thread(linked, call):
                 continue
-            if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call):
+            if left_open(linked, call, made, _HARMLESS) and not runs_once(linked, call.function):
                 name = f"`{call.bound}`" if call.bound else f"this {call.method}"
                 brief = made in api("pools") | api("executors")  # end when they are dropped
                 yield self.hit(

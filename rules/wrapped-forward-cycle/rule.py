@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.model import MODULE
+from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
@@ -44,11 +46,19 @@ class WrappedForwardCycle(Rule):
                 if isinstance(target.target, cst.Attribute) and _wraps(
                     module, target.target, assign.value
                 ):
+                    brief = _is_replaced(module, assign, target.target) or _is_alone(module, assign)
                     yield self.hit(
                         assign,
                         "the module keeps a wrapper that keeps the module: a cycle",
-                        confidence="low" if _is_replaced(module, assign, target.target) else "high",
+                        confidence="low" if brief else "high",
                     )
+
+
+def _is_alone(module: Module, wrapped: cst.Assign) -> bool:
+    """Whether a program comes here once: the cycle of one module is little."""
+    function = module.function_of(wrapped)
+    index = module.index_of(function) if function is not None else MODULE
+    return index is not None and not module.loop_of(wrapped) and runs_once(module.facts, index)
 
 
 def _is_replaced(module: Module, wrapped: cst.Assign, target: cst.Attribute) -> bool:

@@ -64,7 +64,47 @@ WORKERS = """
         workers = LINE
         return list(workers.map(work, jobs))
 """
+ONE_MODEL = """
+    import functools
+    from torch import nn
+
+    def extend(model):
+        model.ATTRIBUTE
+        return model
+
+    def main(sizes):
+        LINE
+
+    main([4, 8])
+"""
 TWINS = {
+    "a wrapper that one model keeps": Twins(
+        "LK205",
+        ONE_MODEL.replace("ATTRIBUTE", "forward = functools.partial(scaled, model.forward)"),
+        "train(extend(nn.Linear(4, 4)))",
+        "for size in sizes: train(extend(nn.Linear(4, size)))",
+    ),
+    "a function that one model keeps": Twins(
+        "LK214",
+        ONE_MODEL.replace("ATTRIBUTE", "score = lambda x: model(x).sum()"),
+        "train(extend(nn.Linear(4, 4)))",
+        "for size in sizes: train(extend(nn.Linear(4, size)))",
+    ),
+    "weights for a model that is being made": Twins(
+        "LK403",
+        """
+    import torch
+
+    class Detector:
+        def __init__(self, path):
+            self.model = Net().cuda()
+            self.model.load_state_dict(torch.load(path)["params_ema"])
+        def save(self, path):
+            LINE
+""",
+        "return path",
+        "torch.save(self.model.state_dict(), path)",
+    ),
     "methods given to a base": Twins(
         "LK209",
         BASE_KEEPS_METHODS,

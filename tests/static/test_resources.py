@@ -7,7 +7,8 @@ import pytest
 
 from leakcheck.static.facts.extract import extract
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.resources import acquired, callee, figure_position, runs_once
+from leakcheck.static.facts.resources import acquired, callee, figure_position
+from leakcheck.static.facts.runs import runs_once
 
 
 def linked(source):
@@ -35,7 +36,7 @@ def once(rest, decorator=""):
     ],
 )
 def test_what_the_program_itself_begins_runs_once(file):
-    assert runs_once(file, call_of(file, "start"))
+    assert runs_once(file, call_of(file, "start").function)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +51,14 @@ def test_what_the_program_itself_begins_runs_once(file):
     ],
 )
 def test_what_others_call_may_run_again(file):
-    assert not runs_once(file, call_of(file, "start"))
+    assert not runs_once(file, call_of(file, "start").function)
 
 
 @pytest.mark.parametrize(("path", "runs"), [("pkg/__main__.py", True), ("pkg/work.py", False)])
 def test_what_nobody_calls_by_name_in_a_program_runs_once(path, runs):
     file = Linked(path, once("").facts, None)
 
-    assert runs_once(file, call_of(file, "start")) is runs
+    assert runs_once(file, call_of(file, "start").function) is runs
 
 
 def test_a_function_is_found_by_its_name_and_a_method_through_self():

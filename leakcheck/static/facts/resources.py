@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts, FunctionFacts
-from leakcheck.static.facts.targets import callee, may_mean
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.names import table
 
 if TYPE_CHECKING:
@@ -234,40 +234,6 @@ def only_drawn(facts: FileFacts, made: Call, name: str) -> bool:
             if not {call.qualified, call.method} & _named("figure-readers"):
                 return False
     return drawn
-
-
-def runs_once(linked: Linked, call: Call, depth: int = 0) -> bool:
-    """Tell whether the program itself calls the function a call stands in, at one place.
-
-    So it does by functions that run once.
-    """
-    function = linked.facts.method_around(call.function)
-    if function is None or "main" in function.name or _is_entry(linked.facts, function):
-        return True
-    calls = [
-        (facts, other)
-        for facts, other in linked.calls_of(function.name)
-        if may_mean(linked.of(facts), other, linked, function)
-    ]
-    if len(calls) != 1 or depth == _DEEPEST_CALL:
-        return not calls and linked.path.endswith("__main__.py")
-    facts, other = calls[0]
-    return not other.loops and runs_once(linked.of(facts), other, depth + 1)
-
-
-_DEEPEST_CALL = 3
-
-
-def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
-    """Whether a command line or a new process begins with it, as by `fire.Fire(train)`."""
-    if any(name.rpartition(".")[2] in ("main", "command") for name in function.decorators):
-        return True
-    return any(
-        given.value.kind == "name" and given.value.text == function.name
-        for call in facts.calls
-        if call.method in ("Fire", "spawn", "Process", "run", "launch")
-        for given in call.arguments
-    )
 
 
 def within(facts: FileFacts, function: int) -> Iterator[int]:

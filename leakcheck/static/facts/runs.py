@@ -11,6 +11,40 @@ from leakcheck.static.facts.passes import is_differentiated
 from leakcheck.static.facts.targets import may_mean
 
 
+def runs_once(file: Linked, index: int, depth: int = 0) -> bool:
+    """Tell whether it is shown that a function, or a script's own code, runs once in a program.
+
+    The program itself begins it, or calls it at one place, in a function that runs once.
+    """
+    function = file.facts.method_around(index)
+    if function is None or "main" in function.name or _is_entry(file.facts, function):
+        return True
+    calls = [
+        (facts, call)
+        for facts, call in file.calls_of(function.name)
+        if may_mean(file.of(facts), call, file, function)
+    ]
+    if len(calls) != 1 or depth == _DEEPEST_CALL:
+        return not calls and file.path.endswith("__main__.py")
+    facts, call = calls[0]
+    return not call.loops and runs_once(file.of(facts), call.function, depth + 1)
+
+
+_DEEPEST_CALL = 3
+
+
+def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a command line or a new process begins with it, as by `fire.Fire(train)`."""
+    if any(name.rpartition(".")[2] in ("main", "command") for name in function.decorators):
+        return True
+    return any(
+        given.value.kind == "name" and given.value.text == function.name
+        for call in facts.calls
+        if call.method in ("Fire", "spawn", "Process", "run", "launch")
+        for given in call.arguments
+    )
+
+
 def runs_in_set_up(file: Linked, index: int) -> bool:
     """Tell whether a method is called only where objects are made or told what to be."""
     calls = _calls(file, file.facts.functions[index])

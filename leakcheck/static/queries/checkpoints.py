@@ -15,11 +15,11 @@ from leakcheck.static.facts.model import MODULE, Call, FileFacts
 from leakcheck.static.facts.passes import needs_graph
 from leakcheck.static.module import Module
 
-# "module." begins the names of what a parallel model saved, on the devices where it trained; beside
-# weights, only a training saves an optimizer, its epoch and the average of its weights
+# beside weights, only a training saves an optimizer and its epoch, from where it trained;
+# "module." begins the names of what a parallel model saved there, and it keeps an average
+_OF_TRAINING = re.compile(r"""optim\w*\.load_state_dict|["']optimi|["']epoch["']""")
 _FROM_DEVICE = re.compile(
-    r"""["']module["'.]|DataParallel|optim\w*\.load_state_dict|["']optimi|["']epoch["']|"""
-    r"""(\b|_)ema(\b|_)"""
+    rf"""{_OF_TRAINING.pattern}|["']module["'.]|DataParallel|(\b|_)ema(\b|_)"""
 )
 _MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
 
@@ -38,13 +38,17 @@ def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     if function is None and not isinstance(module.parent(load), cst.Assign):
         return False
     near = module.code(function) if function is not None else module.source
-    if _FROM_DEVICE.search(near):
+    made = function is not None and function.name.value == "__init__"
+    if (_OF_TRAINING if made else _FROM_DEVICE).search(near):
         return True
     facts, at = module.facts.facts, module.location(load)
     here = [c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1)]
-    if any(_is_for_live_model(facts, call) for call in here):
+    live = any(_is_for_live_model(facts, call) for call in here)
+    if live and not made:  # what a constructor loads is most often published
         return True
-    return _saves_from_device(module) and not any(_makes_its_model(facts, call) for call in here)
+    return _saves_from_device(module) and (
+        live or not any(_makes_its_model(facts, c) for c in here)
+    )
 
 
 def _saves_from_device(module: Module) -> bool:
