@@ -25,6 +25,38 @@ def _tables() -> Tables:
     return _read(Path(__file__).parent / FILE)
 
 
+class Pattern:
+    """A regular expression over an identifier, in which `<makes>` is any word of that list.
+
+    Lists are those of [identifiers], or `<names.constructors>` of another table.
+    """
+
+    def __init__(self, shape: str) -> None:
+        self._shape = shape
+
+    def match(self, name: str) -> re.Match[str] | None:
+        """Look for it where the name begins."""
+        return _compiled(self._shape).match(name)
+
+    def search(self, name: str) -> re.Match[str] | None:
+        """Look for it anywhere in the name."""
+        return _compiled(self._shape).search(name)
+
+
+@cache
+def _compiled(shape: str) -> re.Pattern[str]:
+    """Put in the words, when they are first asked for: rule sets may have added some."""
+    return re.compile(_LIST.sub(_alternatives, shape))
+
+
+def _alternatives(found: re.Match[str]) -> str:
+    table, _, key = found[1].rpartition(".")
+    return "|".join(sorted(map(re.escape, words(table or "identifiers", key)), key=len)[::-1])
+
+
+_LIST = re.compile(r"<([a-z_]+(?:\.[a-z_]+)?)>")
+
+
 def words(table: str, key: str) -> frozenset[str]:
     """Return a list of verbs.toml, with what rule sets added, as a set."""
     return _tables()[table][key]
@@ -63,6 +95,7 @@ def _merge(known: Tables, more: Tables, file: Path) -> None:
             if key not in known.get(table, {}):
                 raise RuleError(f"{file}: there is no list `{key}` in [{table}]")
             known[table][key] |= added
+    _compiled.cache_clear()
 
 
 def _read(file: Path) -> Tables:

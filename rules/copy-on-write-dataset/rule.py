@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import datasets
@@ -64,4 +64,4 @@ def _calls_parser(module: Module, value: cst.CSTNode, deep: bool = True) -> bool
 
 
 # functions of other files that say what they read: `load_json(path)`, `read_annotations(path)`
-_PARSER_NAME = re.compile(r"^_?(load|read|parse)_\w*(json|pickle|pkl|annot|csv|coco|jsonl|infos)")
+_PARSER_NAME = Pattern(r"^_?(load|read|parse)_\w*(<formats>)")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts import passes, trials
 from leakcheck.static.facts.link import Linked, Member, holds_tests, sets_up
 from leakcheck.static.facts.model import MODULE, Call, ClassFacts, FileFacts, FunctionFacts
@@ -15,17 +16,14 @@ from leakcheck.static.queries import eval_mode, looked
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import words
 
-_INFERENCE = re.compile(
-    r"_*((run|do|log)_)?(eval|evaluate|evaluation|validate|validation|predict|inference|"
-    r"generate|detect|quantize|translate|synthesize|transcribe)(_\w+)?$|"
-    r"_*infer(_(all|batch|batches|dataset|loader|one|step))?$"
+_INFERENCE = Pattern(
+    r"_*((run|do|log)_)?(?!(test|valid|val|infer)(_|$))(<evaluations>|<predicts>|<speaks>|<generates>)"
+    r"(_\w+)?$|_*infer(_(all|batch|batches|dataset|loader|one|step))?$"
 )
 _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))?$")
-_PREDICTS = re.compile(r"_*(predict|infer|inference|transcribe|translate)(_\w+)?$")
+_PREDICTS = Pattern(r"_*(<predicts>|<speaks>)(_\w+)?$")
 # a method of an object that only asks its model, which is called again and again
-_ANSWERS = re.compile(
-    r"_*(act|predict|infer|inference|transcribe|translate|(get|select|choose)_action)(_\w+)?$"
-)
+_ANSWERS = Pattern(r"_*(act|<predicts>|<speaks>|(get|select|choose)_action)(_\w+)?$")
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
 # what is done to a model by somebody who is not known
@@ -33,7 +31,7 @@ _LEARNS = re.compile(
     r"(?<!env)(?<!envs)(?<!scheduler)\.(step|update_model)$|(optimi|train|fit|learn|minimi)\w*$"
 )
 _UNUSED = "nobody uses it"
-_STEP = re.compile(r"_*(eval|evaluate|evaluation|valid|validate|validation|val|test)_(step|batch)$")
+_STEP = Pattern(r"_*(<evaluations>)_(step|batch)$")
 
 
 class EvaluationWithoutNoGrad(Rule):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import Call, Expr, FileFacts
 from leakcheck.static.facts.resources import (
     ends_figures,
@@ -18,7 +18,7 @@ from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
 # names of functions that may draw; only to look into no others
-_DRAWS = re.compile(r"plot|fig|draw|vis|show|heat|curve|chart|hist|matrix|gram|display|render")
+_DRAWS = Pattern(r"<draws>")
 
 
 class FigureLeftByCaller(Rule):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import Call, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import words
 
-_IN_MEMORY = re.compile(r"bytes|buf|stream|^io$|^fp?$|^fh$|raw", re.IGNORECASE)
+_IN_MEMORY = Pattern(r"(?i)<streams>|^(<open_files>)$")
 
 
 class ImageLeftUnloaded(Rule):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_HOLDER = re.compile(r"(^|_)(request|req|sequence|seq|sentence|token|job|task|sample|item)$")
-_HEAVY = re.compile(
-    r"pixel|image|video|audio|waveform|embed|hidden|logits|cache$|attention_mask|features?$|"
-    r"past_key|kv_|latents?$|activations?|input_ids|grad|tensor"
-)
+_HOLDER = Pattern(r"(^|_)(<requests>)$")
+_HEAVY = Pattern(r"<inputs>|(cache|features?|latents?)$")
 
 
 class InputKeptOnRequest(Rule):

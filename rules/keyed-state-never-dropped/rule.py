@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from leakcheck.source.words import parts_of, words
+from leakcheck.source.words import Pattern, parts_of, words
 from leakcheck.static.facts.keys import one_of_many, only_constants, parts_of_key, words_of
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
@@ -19,11 +19,8 @@ from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import outline, outline_nodes_of, outline_walk
 
 _CACHE = re.compile(r"cache|memo|seen|history")
-_CACHED = re.compile(r"(^|_)(key|args|inputs?|text|token|prompt)$")
-_MAKES = re.compile(
-    r"(__\w+__|_*(setup|build|init|initialize|register|add|set|create|make|from|parse|configure|"
-    r"prepare|log)(_\w+)?)$"
-)
+_CACHED = Pattern(r"(^|_)(<memoized_by>)$")
+_MAKES = Pattern(r"(__\w+__|_*(<makes>|log)(_\w+)?)$")
 
 
 class KeyedStateNeverDropped(Rule):
@@ -125,7 +122,8 @@ def _is_length(value: ast.expr) -> bool:
 
 def _is_setting(word: str) -> bool:
     """Whether a key is of a few by what it is the key of: `lang_key`, not `image_key`."""
-    about = parts_of(_CACHED.sub("", word))
+    last = _CACHED.search(word)
+    about = parts_of(word[: last.start()] if last is not None else word)
     return not about.isdisjoint(words("said", "configures"))
 
 

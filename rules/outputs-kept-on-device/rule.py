@@ -9,6 +9,7 @@ from itertools import takewhile
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static import shape, syntax
 from leakcheck.static.facts.model import AttributeEffect, Call, FileFacts
 from leakcheck.static.module import LoopNode, Module
@@ -316,10 +317,9 @@ def _is_output(module: Module, value: cst.BaseExpression, names: set[str]) -> bo
 
 
 # `model(x)`, `self.encoder(x)`, `clip_model.encode_image(x)`, `self(x)`
-_MODEL = re.compile(
-    r"(^|[._])(model|net|network|module|encoder|decoder|backbone|extractor|generator|classifier|"
-    r"teacher|student|vae|unet)(\.forward\w*|\.module|\.encode\w*|\.predict|\.get_\w*features)?$|"
-    r"^self(\.forward)?$"
+_MODEL = Pattern(
+    r"(^|[._])(<networks>|<network_parts>|module|extractor)"
+    r"(\.forward\w*|\.module|\.encode\w*|\.predict|\.get_\w*features)?$|^self(\.forward)?$"
 )
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.resources import kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_AGAIN = re.compile(
-    r"_*(acquire|lock|try_lock|step|update|forward|__call__|__getitem__|process|write|save|log|"
-    r"render|fetch|request|send|next|__next__|__iter__|reset|restart|reconnect|reopen|rotate|"
-    r"refresh|on_epoch_\w+|on_train_epoch_\w+|set_epoch)(_\w+)?$"
+_AGAIN = Pattern(
+    r"(_*(<again>|on_epoch_\w+|on_train_epoch_\w+)(_\w+)?|__(call|getitem|next|iter)__)$"
 )
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import MODULE, Call, Expr
 from leakcheck.static.facts.passes import is_called_by_framework, is_differentiated
@@ -16,10 +17,7 @@ from leakcheck.static.syntax import outline, outline_nodes_of
 from leakcheck.static.torch_api import is_learnable_module
 
 _MOVES = frozenset(["cpu", "cuda", "to", "half", "bfloat16"])
-_TENSOR = re.compile(
-    r"(^|_)(tensors?|input_ids|embeddings?|embeds|hidden|hidden_states|logits|labels|targets?|"
-    r"images?|imgs?|preds?|predictions?|feats?|mask|x|y|latents?|scores?|grads?|pixel_values)$"
-)
+_TENSOR = Pattern(r"(^|_)(<tensors>)$")
 
 
 class ResultThrownAway(Rule):

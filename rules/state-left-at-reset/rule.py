@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from leakcheck.model import Evidence
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.link import Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_ENDS_A_ROUND = re.compile(
-    r"(^|_)(reset|clear|close|finish|flush|end|cleanup|clean_up|teardown|release|destroy|stop|exit|"
-    r"finalize|free|abort)(_|$)"
-)
+_ENDS_A_ROUND = Pattern(r"(^|_)(<ends_round>)(_|$)")
 
 
 class StateLeftAtReset(Rule):

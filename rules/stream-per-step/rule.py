@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
-_STEP = re.compile(
-    r"_*(step|forward|backward|__call__|training_step|train_step|train_batch|optimizer_step|"
-    r"forward_step|forward_backward|update|__next__|prefetch|preload)(_\w+)?$"
-)
+_STEP = Pattern(r"(_*(<steps>)(_\w+)?|__(call|next)__)$")
 
 
 class StreamPerStep(Rule):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.module import Module
@@ -148,7 +148,7 @@ def _is_drained(facts: FileFacts, method: FunctionFacts) -> bool:
     return any(call.loops and call.function in joins for call in takes)
 
 
-_STOPS = re.compile(r"is_set|stop|exit|clos|done|finish|running|alive|event|shut|cancel")
+_STOPS = Pattern(r"<asks_to_stop>")
 
 
 def _run(member: Member) -> FunctionFacts | None:

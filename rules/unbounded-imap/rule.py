@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -84,4 +84,4 @@ def _trains_or_yields(module: Module, loop: cst.For) -> bool:
     return loads and any(isinstance(node, cst.Yield) for node in shape.own_nodes(loop.body))
 
 
-_FEEDS = re.compile("__iter__|batch|loader|data|sample|example|prefetch", re.IGNORECASE)
+_FEEDS = Pattern("(?i)__iter__|<feeds>")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.model import Evidence
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.model import Expr
 from leakcheck.static.module import Module
@@ -15,10 +16,8 @@ from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.syntax import dotted, walk
 
-_STARTS = re.compile(r"_?(add|submit|start|enqueue|register|begin|insert|schedule|create)(_|$)")
-_ENDS = re.compile(
-    r"_?(finish|abort|complete|cleanup|clean_up|end|done|cancel|free|process_finished)(_|$)"
-)
+_STARTS = Pattern(r"_?(<begins_work>)(_|$)")
+_ENDS = Pattern(r"_?(<ends_work>)(_|$)")
 _ID = re.compile(r"(^|_)(id|uid|uuid|handle)$")
 _ALL_AT_ONCE = frozenset({"__init__", "reset", "clear", "close", "stop", "shutdown"})
 ENOUGH_TABLES = 2  # others that the same id is dropped from: ending the work is what drops it

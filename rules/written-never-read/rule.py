@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.keys import one_of_many
 from leakcheck.static.facts.link import Member, is_test, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
@@ -120,7 +121,7 @@ def _calculates(value: ast.expr) -> bool:
     return isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Constant))
 
 
-_NUMBERS = re.compile(r"(^|_)(loss|losses|times|lengths|accuracies|scores|rewards)(_(dict|list))?$")
+_NUMBERS = Pattern(r"(^|_)(<rows_of_numbers>)(_(dict|list))?$")
 
 
 # short rows; under a public name, for who looks at the object

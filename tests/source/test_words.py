@@ -35,6 +35,26 @@ def test_a_rule_set_adds_words(own_tables, tmp_path):
     assert {"deposit", "append"} <= words.words("methods", "add")
 
 
+def test_a_pattern_knows_the_words_that_a_rule_set_added(own_tables, tmp_path):
+    asks = words.Pattern(r"^(<networks>|<other_networks>)$")
+    assert asks.match("model")
+    assert not asks.match("sensei")
+
+    (tmp_path / "verbs.toml").write_text('[identifiers]\nnetworks = ["sensei"]\n')
+    words.add_from(tmp_path)
+
+    assert asks.match("sensei")
+    words._compiled.cache_clear()
+
+
+def test_a_word_in_a_pattern_is_no_regular_expression(own_tables, tmp_path):
+    (tmp_path / "verbs.toml").write_text('[identifiers]\nnetworks = [".*"]\n')
+    words.add_from(tmp_path)
+
+    assert not words.Pattern(r"^(<networks>)$").search("optimizer")
+    words._compiled.cache_clear()
+
+
 def test_rules_bring_their_words(own_tables, tmp_path):
     (tmp_path / "verbs.toml").write_text('[methods]\nadd = ["deposit"]\n')
 

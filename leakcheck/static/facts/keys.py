@@ -5,19 +5,13 @@ By its name, or by what every caller in the project gives for it.
 
 from __future__ import annotations
 
-import re
-
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
 from leakcheck.static.facts.targets import top_functions
 
 # words for one request, object or input among arbitrarily many
-_MANY = re.compile(
-    r"(^|_)(uu?id|guid|hash|digest|fingerprint|signature|url|uri|ticket|"
-    r"(request|req|session|conversation|video|image|frame|track|tracker|sample|chunk|prompt|query|"
-    r"user|job|message|client|object|actor|run|seq|sequence|episode|document|doc|item|span|trace)"
-    r"(_?id|_idx|_index|_key)?)$"
-)
+_MANY = Pattern(r"(^|_)(<unique>|(<many>)(_?id|_idx|_index|_key)?)$")
 
 
 def words_of(key: Expr) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leakcheck.model import Location
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import (
     AttributeEffect,
     Call,
@@ -29,11 +30,7 @@ if TYPE_CHECKING:
 
 DEEPEST_HIERARCHY = 12
 # methods that give an object its first state, or another one from a file
-_SETTING_UP = re.compile(
-    r"(__init__|__new__|__post_init__|__setstate__|__init_subclass__|__enter__|_*(setup|build|init|"
-    r"initialize|reset|load|register|add|set|create|make|from|parse|restore|configure|prepare)"
-    r"(_\w+)?)$"
-)
+_SETTING_UP = Pattern(r"(<names.constructors>|_*(<makes>|<renews>)(_\w+)?)$")
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import Expr, FileFacts
 
 DEEPEST_NAME = 3
-_COUNTS = re.compile(
-    r"(^|\.)(float|int|len|bool|round|item|size|numel|dim|time|perf_counter|monotonic|now)$"
-)
+_COUNTS = Pattern(r"(^|\.)(<gives_numbers>)$")
 _OF_NUMBERS = ("max", "min", "abs", "sum")  # Python's own
-_NAMED = re.compile(
-    r"(^|_)(loss|losses|step|steps|epoch|iter|iteration|count|num|len|length|time|seconds|s|ms|lr|"
-    r"score|acc|accuracy|reward|rate)$"
-)
+_NAMED = Pattern(r"(^|_)(<numbers>)$")
 
 
 def is_number(facts: FileFacts, value: Expr | None, function: int, depth: int = 0) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import (
     AttributeEffect,
@@ -26,41 +27,30 @@ from leakcheck.static.torch_api import is_hook_without_grad
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
 DEEPEST_CALLER = 4
 
-_OFF = re.compile(  # not "winograd"
-    r"(?i:(?<![a-z])no_?grad|inference_mode|eval_mode|grad_enabled|enable_grad$|stop_gradient)|"
-    r"NoGrad"
+_OFF = Pattern(  # not "winograd"
+    r"(?i:(?<![a-z])(<gradients_off>)|grad_enabled|enable_grad$|stop_gradient)|NoGrad"
 )
-_NEEDS_GRAPH = re.compile(
-    r"backward|^grads?$|requires_grad|attribut|attack|gradient|^zero_grad$|jacobian|"
-    r"hessian|adversar|^[vj][jv]p$|saliency|forces|repackage"
-)
-_NETWORK = (
-    r"(model|net|network|backbone|unet|transformer|vae|teacher|student|layer|lm|actor|critic|netG|"
-    r"netD)"
-)
-_PART = r"(encoder|decoder|classifier|generator|discriminator)"  # as bare names: tokenizers, scikit
-_FORWARD = re.compile(
-    r"^(self\.)?(\w+\.)?(?!_?(resolve|get|make|build|load|create|init|prepare|unwrap|wrap|set|export|from|"
-    rf"save|train)_)(\w*_)?{_NETWORK}(_model)?(\.module)?(\.forward\w*)?$|"
-    rf"^(self\.)?((\w*_)?{_NETWORK}\.|(?<=self\.))(\w*_)?{_PART}(\.module)?(\.forward\w*)?$|"
+_NEEDS_GRAPH = Pattern(r"<needs_graph>|^(<differentiates>)$")
+_FORWARD = Pattern(
+    r"^(self\.)?(\w+\.)?(?!_?(<no_pass>)_)(\w*_)?(<networks>|<other_networks>)(_model)?(\.module)?"
+    r"(\.forward\w*)?$|^(self\.)?((\w*_)?(<networks>|<other_networks>)\.|(?<=self\.))(\w*_)?"
+    r"(<network_parts>|discriminator)(\.module)?(\.forward\w*)?$|"
     r"^self(\.forward(_(?!func|fn)\w+)?)?$"
 )
 # methods of objects that are somebody else's which, by their names, ask a model
-_ASKS = re.compile(
-    r"^_?(full_sort_)?(predict|infer|inference|translate|transcribe|act|"
-    r"(eval|evaluation|test|valid|validation|val|predict)_(step|batch))(_\w+)?$"
+_ASKS = Pattern(
+    r"^_?(full_sort_)?(<predicts>|<speaks>|act|(<evaluations>|predict)_(step|batch))(_\w+)?$"
 )
-_PREDICTS = re.compile(  # not `infer_lengths`, which works out what a tensor tells
-    r"^_?(full_sort_)?(predict|infer|inference)(?!_\w*(shape|size|length|type|device|offset|schema))"
-    r"(_\w+)?$"
+_PREDICTS = Pattern(  # not `infer_lengths`, which works out what a tensor tells
+    r"^_?(full_sort_)?(<predicts>)(?!_\w*(<of_tensors>))(_\w+)?$"
 )
-_NO_NETWORK = re.compile(r"k_?means|km_|svm|forest|tree|regress|clf|tokenizer|processor")
+_NO_NETWORK = Pattern(r"<no_networks>")
 _MODULES_OWN = ("parameters", "named_parameters", "eval")  # methods that only modules have
-_LOSS = re.compile(r"loss|crit|metric|augment|transform|(^|\.)(re|np|pd|df|ast)$")
+_LOSS = Pattern(r"<computes>|(^|\.)(<short_modules>)$")
 _FALSE = Expr("constant", "False")
 _NOTHING = Expr("empty")
 MANY = 3  # definers of a method: one of them is meant, whatever is imported
-_TRAINS = re.compile(r"^_*(train|fit|finetune|learn|optimi[sz]e)(_\w+)?$")
+_TRAINS = Pattern(r"^_*(<begins_training>)(_\w+)?$")
 _DIFFERENTIATED = re.compile(
     r"^_*(forward|((compute|get|calc)_)?loss(es)?|train(ing)?_(step|batch))$"
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 
 # methods of strings, which give strings
@@ -11,7 +10,7 @@ _OF_STRINGS = frozenset(
     ("join", "lower", "upper", "strip", "lstrip", "rstrip", "decode", "format", "hexdigest")
 )
 # attributes that by their name are text, of whatever
-_TEXTS = re.compile(r"(^|_)(name|path|uri|url|hash|digest|checksum|md5|sha\d*)$")
+_TEXTS = Pattern(r"(^|_)(<texts>)$")
 
 
 def is_text(facts: FileFacts, use: AttributeEffect) -> bool:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect
 
 _MADE = re.compile(
     r"^(torch|numpy|cupy)\.(?!device|dtype|size|generator|cuda\.|random\.|nn\.\w+loss$)", re.I
 )
-_NAMED = re.compile(
-    r"^(?!_*(use|is|has|do|with|return|share|freeze|normali[sz]e|deconstruct)_)"  # flags
-    r"(\w*_)?(models?|modules?|net|network|backbone|encoder|decoder|tensors?|hidden|embeddings?|"
-    r"activations?|features|gradients?|grads|logits|outputs|weights|batch|batches)$"
-)
+_NAMED = Pattern(r"^(?!_*(<flags>)_)(\w*_)?(<heavy>)$")
 # methods that only tensors, arrays and modules have
 _ASKED = frozenset(
     (

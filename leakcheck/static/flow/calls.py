@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.source.words import says
+from leakcheck.source.words import Pattern, says
 from leakcheck.static import syntax, torch_api
 from leakcheck.static.flow.arguments import Arguments
 from leakcheck.static.flow.fields import filled
@@ -34,7 +34,7 @@ from leakcheck.static.torch_api import framework, words
 if TYPE_CHECKING:
     from leakcheck.static.flow.walk import Flow
 
-_CRITERION = re.compile(r"(^|_)(crit(erion)?|loss_?(fn|func|function)|objective)$", re.IGNORECASE)
+_CRITERION = Pattern(r"(?i)(^|_)(<criterions>)$")
 _PLAIN_BUILTINS = frozenset({"float", "int", "len", "str", "bool", "range", "isinstance", "hasattr",
                              "print", "type", "id", "repr", "callable", "open"})  # fmt: skip
 _CONTAINERS = frozenset({"list", "dict", "bounded", "unknown"})

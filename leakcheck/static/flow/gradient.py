@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static import syntax
 from leakcheck.static.facts.targets import are_related
 from leakcheck.static.torch_api import grad_mode, is_hook_without_grad
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leakcheck.static.module import Module
 
 MOST_CALLERS = 3  # functions between a call and the one that switches gradients
-_SWITCHES_OFF = re.compile(r"no_?grad|inference_?mode|without_grad|eval_mode", re.IGNORECASE)
+_SWITCHES_OFF = Pattern(r"(?i)<gradients_off>")
 
 
 def mode_of(node: cst.BaseExpression, module: Module) -> tuple[bool | None, bool]:

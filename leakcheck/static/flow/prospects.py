@@ -7,26 +7,21 @@ Each answer errs towards "yes".
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import cast
 
-from leakcheck.source.words import says
+from leakcheck.source.words import Pattern, says
 from leakcheck.source.words import words as said
 from leakcheck.static.syntax import outline_at_top, outline_walk
 from leakcheck.static.syntax import outline_nodes_of as nodes_of
 from leakcheck.static.torch_api import framework, words
 
 # the iterable of a loop over data, as graphs.py asks
-DATA = re.compile(r"(?<!micro_)(loader|dataset|data_iter|dataiter|train_data|batches|\bdl\b)",
-                  re.IGNORECASE)  # fmt: skip
+DATA = Pattern(r"(?i)(?<!micro_)(<data>|\bdl\b)")
 # methods that give attributes their first values, or move them, as attributes.py asks
-SETTING_UP = re.compile(
-    r"(__init__|__post_init__|_?build\w*|_?setup|register\w*|_?init_weights|"
-    r"reset_parameters|_apply|to_empty|_?load_(from_)?state_dict)$"
-)
+SETTING_UP = Pattern(r"(_?(<first_values>)|(_?build|register)\w*)$")
 # functions that mix old and new by arithmetic, as assignments.py asks
 MIXING_FUNCTIONS = frozenset(
     {"lerp", "add", "addcmul", "cat", "stack", "where", "max", "maximum", "sum"}

@@ -11,6 +11,7 @@ import re
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static.facts.model import MODULE, Call, FileFacts
 from leakcheck.static.facts.passes import needs_graph
 from leakcheck.static.module import Module
@@ -21,7 +22,7 @@ _OF_TRAINING = re.compile(r"""optim\w*\.load_state_dict|["']optimi|["']epoch["']
 _FROM_DEVICE = re.compile(
     rf"""{_OF_TRAINING.pattern}|["']module["'.]|DataParallel|(\b|_)ema(\b|_)"""
 )
-_MAKES = re.compile(r"_*(__init__|__new__|from|build|create|make|init|get)(_\w+)?$")
+_MAKES = Pattern(r"(__init__|__new__|_*(<hands_out>)(_\w+)?)$")
 
 
 def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
