@@ -50,3 +50,13 @@ def arguments_of(function: Callable):
 @lru_cache(maxsize=64)
 def a_few_arguments_of(function: Callable):
     return function.__code__.co_varnames
+
+
+@lru_cache(maxsize=None)
+def sources_of(module):
+    return open(module.__file__).read()  # of Python, as its file says
+
+
+@lru_cache(maxsize=None)  # leak: cached-tensor-argument
+def parameters_of(module):
+    return list(module.parameters())

@@ -30,6 +30,8 @@ class CachedTensorArgument(Rule):
             for parameter in parameters(function):
                 if kind := _kind(module, parameter, growth.unlimited(module, decorator)):
                     name = parameter.name.value
+                    if _is_of_python(function, name):
+                        continue
                     shown = parameter.annotation is not None or _is_used(function, name)
                     yield self.hit(
                         decorator,
@@ -70,6 +72,12 @@ def _is_used(function: cst.FunctionDef, name: str) -> bool:
             case cst.For(iter=cst.Name(value=used)) | cst.Subscript(value=cst.Name(value=used)):
                 used_so |= used == name
     return used_so
+
+
+def _is_of_python(function: cst.FunctionDef, name: str) -> bool:
+    """Whether it is one of Python's modules, which have files: there are few."""
+    nodes = (node for node in walk(function.body) if isinstance(node, cst.Attribute))
+    return any(dotted(node) == f"{name}.__file__" for node in nodes)
 
 
 def _closes_over_self(module: Module, function: cst.FunctionDef) -> bool:

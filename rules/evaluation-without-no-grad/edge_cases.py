@@ -488,7 +488,7 @@ def sampled(model, number):
     images = torch.randn(number, 3, 32, 32)
     for step in range(100):
         images = model(images)  # leak: evaluation-without-no-grad
-    return images.cpu().numpy()
+    return images.detach().cpu().numpy()
 
 
 def compared(model, loader, path):
@@ -572,3 +572,10 @@ def enabled(dropdown):
 
 def evaluate_enabled(dropdown, texts):
     return [dropdown.model(text).item() for text in texts]  # leak: evaluation-without-no-grad
+
+
+def predict_arrays(model, loader):
+    found = []
+    for batch in loader:
+        found.append(model(batch).cpu().numpy())  # which raises for a graph: there is none
+    return found

@@ -78,6 +78,8 @@ class EvaluationWithoutNoGrad(Rule):
                 continue
             if trials.is_trial(linked.facts, found[0]):
                 continue
+            if looked.is_without_graph(module, found[0].at):
+                continue
             if known.is_excused(linked, index):
                 continue
             yield self._hit(module, *found, why)

@@ -31,7 +31,7 @@ def main():
         with h5py.File(path, "w") as file:
             file["x"] = torch.ones(STEPS, 64).numpy()
         total = 0.0
-        for batch in DataLoader(Samples(path), batch_size=1):
+        for batch in DataLoader(Samples(path), batch_size=1, num_workers=1):
             total += float(batch.sum())
     print(f"total {total:.1f}")
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.link import Linked
+from leakcheck.static.facts.model import Call
 from leakcheck.static.module import Module
 from leakcheck.static.queries import datasets
 from leakcheck.static.rule import Hit, Rule
@@ -25,12 +27,27 @@ class HandleOpenedBeforeFork(Rule):
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each file opened by a data set's constructor, or by what that calls."""
         for owner in module.classes:
-            if not datasets.is_dataset(module, owner):
+            if not datasets.is_dataset(module, owner) or _has_no_workers(module.facts):
                 continue
             for method in datasets.setup_methods(module, owner):
                 for call in _opened(module, method):
                     if _kept(module, method, call):
                         yield self.hit(call, "workers inherit this open file, with its caches")
+
+
+def _has_no_workers(linked: Linked) -> bool:
+    """Whether the project makes loaders, and each of them reads in its own process."""
+    loaders = [call for _, call in linked.calls_of("DataLoader")]
+    return bool(loaders) and all(map(_reads_itself, loaders))
+
+
+def _reads_itself(loader: Call) -> bool:
+    spread = any(given.keyword in ("*", "**") for given in loader.arguments)
+    workers = loader.argument("num_workers", _WORKERS_POSITION)
+    return not spread and (workers is None or workers.text == "0")
+
+
+_WORKERS_POSITION = 5
 
 
 def _opened(module: Module, method: cst.FunctionDef) -> Iterator[cst.Call]:

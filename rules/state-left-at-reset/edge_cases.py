@@ -128,3 +128,18 @@ class Workers:
 
     def reset(self):
         self.asked = []
+
+
+class Records:
+    def __init__(self):
+        self.records, self.places, self.names = [], {}, []
+
+    def record(self, name, value):
+        self.places[name].append(len(value))
+        self.records.append(value)
+        self.names.append(name)  # leak: state-left-at-reset
+
+    def clear(self):
+        self.records.clear()
+        for place in self.places.values():
+            place.clear()

@@ -96,7 +96,7 @@ def _grown(
     seen: set[str] = set()
     for use in adds:
         beside = (a.name for a in adds if a.function == use.function and a.name in emptied)
-        sibling = next(beside, "")
+        sibling = next((name for name in beside if not _is_seen_in(facts, use, emptied[name])), "")
         method = facts.method_around(use.function)
         if not sibling or use.name in emptied or use.name in seen or method is None:
             continue
@@ -104,6 +104,11 @@ def _grown(
             seen.add(use.name)
             if not _asked_before(facts, use):
                 yield use, sibling
+
+
+def _is_seen_in(facts: FileFacts, put: AttributeEffect, index: int) -> bool:
+    """Whether the method that empties the sibling does something with it: empties its entries."""
+    return any(use.function == index for use in facts.uses_by_name[put.name])
 
 
 def _asked_before(facts: FileFacts, put: AttributeEffect) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from leakcheck.static import shape
+from leakcheck.static.facts.model import AttributeEffect
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
 from leakcheck.static.rule import Hit, Rule
@@ -108,7 +109,16 @@ _ORDINARY = frozenset(["grad", "data", "requires_grad"])
 def _taken_off(module: Module, attribute: str, store: cst.CSTNode) -> bool:
     if growth.named_in_text(module, attribute) and "delattr" in module.source:
         return True
-    return any(
+    if any(
         use.role == "drop" or (use.role == "bind" and use.act is not store)
         for use in growth.uses(module, attribute)
-    )
+    ):
+        return True
+    elsewhere = (use for facts, use in module.facts.uses(attribute) if facts != module.facts.facts)
+    return any(use.role == "take" or _is_none(use) for use in elsewhere)
+
+
+def _is_none(use: AttributeEffect) -> bool:
+    """Whether an attribute of something else than self is given None."""
+    given = use.value.text if use.role == "bind" and use.value is not None else ""
+    return given == "None" and use.holder != "self"

@@ -115,3 +115,39 @@ class ScaledWithGraph(nn.Module):
 
     def update(self, x):
         self.mean += 0.1 * (x.mean(0) - self.mean)  # leak: undetached-statistics
+
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = 0.0
+
+    def forward(self, x):
+        self.last = 0.9 * self.last + x.mean(0)
+        return x + self.last
+
+
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = Cell()
+
+    def forward(self, batch):
+        self.cell.last = 0.0  # anew for each sequence
+        return [self.cell(x) for x in batch]
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last_mean = 0.0
+
+    def forward(self, x):
+        self.last_mean = 0.9 * self.last_mean + x.mean(0)  # leak: undetached-statistics
+        return x + 1
+
+
+class OtherLayer(nn.Module):
+    def forward(self, x):
+        self.last_mean = x.mean()
+        return x

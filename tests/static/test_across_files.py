@@ -21,6 +21,67 @@ class Case(NamedTuple):
 
 
 CASES = {
+    "a file that no worker inherits": Case(
+        "LK504",
+        """
+        import h5py
+        from torch.utils.data import Dataset
+
+        class Samples(Dataset):
+            def __init__(self, path):
+                self.file = h5py.File(path, "r")
+
+            def __getitem__(self, index):
+                return self.file["x"][index]
+        """,
+        'self.file = h5py.File(path, "r")',
+        "DataLoader(Samples(path), batch_size=8, num_workers=0)",
+        "DataLoader(Samples(path), batch_size=8, num_workers=4)",
+    ),
+    "an update that its user takes off": Case(
+        "LK310",
+        """
+        import torch
+
+        def adapt(model, grads, lr):
+            for p, g in zip(model.parameters(), grads):
+                p.update = -lr * g
+            return update(model)
+        """,
+        "p.update = -lr * g",
+        "p.update = None",
+        "print(p.update)",
+    ),
+    "state that is reset with all parts of the model": Case(
+        "LK106",
+        """
+        import torch
+        from torch import nn
+
+        class Neuron(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.v = 0.0
+
+            def forward(self, x):
+                self.v = 0.9 * self.v + x.mean(0)
+                return x
+
+            def reset(self):
+                self.v = 0.0
+        """,
+        "self.v = 0.9 * self.v + x.mean(0)",
+        """
+        def reset_net(net):
+            for part in net.modules():
+                if hasattr(part, "reset"):
+                    part.reset()
+        """,
+        """
+        def reset_environment(environment):
+            environment.reset()
+        """,
+    ),
     "a switch that nobody turns on": Case(
         "LK203",
         """

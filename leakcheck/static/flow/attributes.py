@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.facts.link import Member
+from leakcheck.static.facts.link import Linked, Member
+from leakcheck.static.facts.model import Expr
 from leakcheck.static.flow.prospects import SETTING_UP
 from leakcheck.static.flow.records import GrowingPlace
 
@@ -42,10 +43,12 @@ def differentiated(owner: ClassInfo, attribute: str) -> bool:
 def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: bool = False) -> bool:
     """Whether the attribute is given another value, or emptied, between two calls.
 
-    Looks at the class's other methods and those of its bases, set-up (and for statistics resets)
-    aside, and at code outside of it that writes `object.attribute`.
+    Looks at the class's other methods and those of its bases, set-up aside (and for statistics a
+    reset, unless the project resets whatever module has one), and at code outside of it that writes
+    `object.attribute`.
     """
     module = flow.module
+    resets_too = statistics and not _resets_modules(module.facts)
     own = flow.owner.node if flow.owner else None
     statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
     for statement in statements:
@@ -53,17 +56,36 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
         if statement is node or function is flow.scope or _grows(flow, function, statement):
             continue
         inside = module.class_of(statement) is own
-        if inside and function is not None and sets_up(function, resets_too=statistics):
+        if inside and function is not None and sets_up(function, resets_too=resets_too):
             continue
         for target in _targets(statement):
-            if _sets(target, attribute) and (inside or not flow.code(target).startswith("self.")):
+            if _sets(target, attribute) and (inside or not _is_of_self(target)):
                 return True
     if any(_empties(call, attribute) for call in module.calls):
         return True
-    return _is_set_by_base(flow, attribute, statistics=statistics)
+    return _is_set_by_base(flow, attribute, resets_too=resets_too)
 
 
-def _is_set_by_base(flow: Flow, attribute: str, *, statistics: bool) -> bool:
+def _is_of_self(target: cst.BaseExpression) -> bool:
+    """Whether another class writes an attribute of its own: `self.x`, not `self.cell.x`."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return syntax.dotted(target).rpartition(".")[0] == "self"
+
+
+def _resets_modules(linked: Linked) -> bool:
+    """Whether a function calls `reset` of each part of a model, as before every sequence."""
+    return any(
+        call.spelled.count(".") == 1 and call.receiver != Expr("name", "self")
+        for facts, call in linked.calls_of("reset")
+        if any(each.method in _PARTS for each in facts.calls_in(call.function))
+    )
+
+
+_PARTS = ("modules", "named_modules", "children", "named_children")
+
+
+def _is_set_by_base(flow: Flow, attribute: str, *, resets_too: bool) -> bool:
     linked = flow.module.facts
     own = linked.facts.class_named(flow.owner.node.name.value) if flow.owner else None
     for base in linked.lineage(Member(linked, own))[1:] if own is not None else ():
@@ -71,7 +93,7 @@ def _is_set_by_base(flow: Flow, attribute: str, *, statistics: bool) -> bool:
         for use in base.file.facts.uses_by_name.get(attribute, ()):
             name = methods.get(use.function, "")
             written = use.role == "bind" and use.holder == "self" and bool(name)
-            if written and not _sets_up(name, resets_too=statistics):
+            if written and not _sets_up(name, resets_too=resets_too):
                 return True
     return False
 

@@ -43,6 +43,19 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
     return looks.only_looked_at(call) and (looks.take_data or not as_data)
 
 
+def is_without_graph(module: Module, at: Span) -> bool:
+    """Tell whether what the call at a place gives is read by NumPy, which raises for a graph."""
+    tree = outline(module.source)
+    calls = outline_nodes_of(tree, ast.Call) if tree is not None else ()
+    call = next((call for call in calls if span(call) == at), None)
+    around = _function_around(tree, at) if tree is not None else None
+    if call is None or around is None:
+        return False
+    looks = _Looks(around)
+    looks.only_looked_at(call)
+    return looks.by_numpy
+
+
 def is_thrown_away(module: Module, at: Span) -> bool:
     """Tell whether nothing reads what is made of a call's result: a pass to warm up, to set up."""
     tree = outline(module.source)
@@ -86,6 +99,7 @@ class _Looks:
 
     def __init__(self, function: ast.AST) -> None:
         self.take_data = False
+        self.by_numpy = False  # with its graph, which raises
         self._bound: dict[str, list[ast.Assign]] = {}
         self._switched = _switched(function)
         self._above: dict[int, ast.AST] = {}
@@ -160,6 +174,7 @@ class _Looks:
                     return None
                 case ast.Attribute(attr=attr) if self._cuts(above) or attr in _ADDS:
                     self.take_data |= attr not in _ABOUT | _ADDS
+                    self.by_numpy |= attr == "numpy"
                     return []
                 case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
                     return []
