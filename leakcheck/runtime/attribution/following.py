@@ -142,11 +142,12 @@ class Follower:
         """Say whether no container keeps these to a number, `found` of the `target` among them.
 
         Each may be in a small dictionary of its own, which others hold, or in a variable. What
-        locals alone hold may be of this round of the loop: a longer window tells.
+        locals alone hold may be of this round of the loop: a longer window tells. So may what
+        nothing known holds beside a variable: the loop's own iterator has it.
         """
         others = [each for each in (alike[0], alike[-1]) if each is not target]
         if found.in_variable and others:
-            known = [found, *map(self.follow, others)]
+            known = [found, *(one for one in map(self.follow, others) if not one.outside)]
             variables = {one.told.holder for one in known if one.in_variable}
             return len(variables) < len(known)
         if found.piles_up or found.bounded is not None or found.in_local:
@@ -197,8 +198,9 @@ def _limit_of(container: Any, chain: Chain) -> int | None:
     if length is None:
         return None
     at = next(i for i, thing in enumerate(chain.objects) if thing is container)
-    # an object's attributes may be a dictionary in between, and a file another
-    counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 3) : at])
+    # an object's attributes may be a dictionary in between, and a file another; the state of an
+    # optimizer has a dictionary for each parameter
+    counts = (objects.capacity_of(owner, container) for owner in chain.objects[max(0, at - 4) : at])
     count = next((count for count in counts if count and length(container) <= count), None)
     return count if count is not None and fits(container, count) else None
 

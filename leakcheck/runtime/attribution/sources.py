@@ -94,7 +94,9 @@ class Sources:
         ran = sorted((use.ran, use.path, use.line) for use in adding)[-1:]
         seen = [(path, line) for times, path, line in ran if times]
         lines = dict.fromkeys((use.path, use.line) for use in adding)
-        return tuple(seen or (lines if len(lines) == 1 and self.others_run else ()))
+        if not seen and self.others_run:
+            seen = list(lines) if len(lines) == 1 else [] if lines else _asked(program, held)
+        return tuple(seen)
 
     @property
     def others_run(self) -> bool:
@@ -207,6 +209,23 @@ class Sources:
         return self._extended[key]
 
 
+def _asked(program: ProgramTexts, held: Held) -> list[tuple[str, int]]:
+    """Return the lines of one function that ask the object around what grows to add to it.
+
+    `self.results.put(x)` adds to the `queue` of what `results` is.
+    """
+    owner = held.owners[-1][0].removeprefix(".") if held.owners else ""
+    asking = [
+        (file, call)
+        for file in (program.files(owner) if owner else ())
+        for method in words("methods", "add")
+        for call in file.calls(method)
+        if isinstance(call.func, ast.Attribute) and name_in(call.func.value) == owner
+    ]
+    functions = {(file.path, file.function(call)) for file, call in asking}
+    return [(file.path, call.lineno) for file, call in asking] if len(functions) == 1 else []
+
+
 def _uncounted(use: Use, owners: Sequence[Any], length: int | None) -> Use:
     """Return a use without its number if what is compared with that counts something else.
 
@@ -291,8 +310,9 @@ def _owners_of(suspect: Suspect) -> Iterator[tuple[str, str]]:
         yield start.name, start.function
     links = suspect.trace.links
     grows = next((i for i, link in enumerate(links) if link.suspect), len(links))
+    itself = grows < len(links) and links[grows].edge == f".{suspect.holder.name}"  # not an element
     holders = ["", *(link.holder for link in links)]
-    for at, link in enumerate(links[: max(0, grows - 1)]):
+    for at, link in enumerate(links[: max(0, grows - (not itself))]):
         if link.edge.startswith("."):
             yield link.edge, holders[at].partition(" ")[0]
 

@@ -306,7 +306,8 @@ def capacity_of(owner: Any, container: Any) -> int | None:
     """Return how much an object keeps at most in a container of its own, None if it doesn't say.
 
     A dataset of torch's keeps one of each sample that it reads, by index; a queue, a handler of
-    logging's that collects records and a temporary file that begins in memory know their sizes.
+    logging's that collects records and a temporary file that begins in memory know their sizes, as
+    does an optimizer that keeps a history.
     """
     kind = type(container)
     for module, name, kept_in, capacity in _CAPACITIES:
@@ -340,11 +341,20 @@ def _attribute(name: str) -> Callable[[Any], int]:
     return read
 
 
+def _history_size(optimizer: Any) -> int:
+    """Read how many steps LBFGS keeps of its past, in three lists for the first parameter."""
+    groups = attributes_of(optimizer).get("param_groups")
+    first = next(iter(groups), None) if type(groups) is list else None
+    size = first.get("history_size") if type(first) is dict else None
+    return max(0, size) if type(size) is int else 0
+
+
 _CAPACITIES: tuple[tuple[str, str, type, Callable[[Any], int]], ...] = (
     ("torch.utils.data", "Dataset", dict, length_of_dataset),
     ("queue", "Queue", deque, _attribute("maxsize")),
     ("asyncio", "Queue", deque, _attribute("_maxsize")),
     ("logging.handlers", "BufferingHandler", list, _attribute("capacity")),
+    ("torch.optim.lbfgs", "LBFGS", list, _history_size),
     ("tempfile", "SpooledTemporaryFile", BytesIO, _attribute("_max_size")),
     ("tempfile", "SpooledTemporaryFile", StringIO, _attribute("_max_size")),
 )

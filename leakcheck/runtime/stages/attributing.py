@@ -8,6 +8,7 @@ from math import inf
 
 from leakcheck.model import Notice, Reason
 from leakcheck.runtime import outlook
+from leakcheck.runtime.attribution.window import RENEWED
 from leakcheck.runtime.doubts import row_for
 from leakcheck.runtime.guard import is_of_program
 from leakcheck.runtime.judgement import judge
@@ -15,6 +16,7 @@ from leakcheck.runtime.judgement.harmless import excuse, plain_bytes, stopped
 from leakcheck.runtime.judgement.judge import Reading
 from leakcheck.runtime.readings.shared_memory import BLOCKS
 from leakcheck.runtime.stages.attribution import (
+    LONGER_WINDOW_STEPS,
     LONGEST_WINDOW_STEPS,
     WINDOW_STEPS,
     Attribution,
@@ -115,6 +117,10 @@ class Attributing(Stage):
     def _finish(self, step: int, *, at_end: bool = False) -> Move:
         loop = self._loop
         findings = self._findings(step)
+        if RENEWED in findings.notices and not (at_end or loop.looked_at_renewed):
+            # what comes many at once, as at each epoch's end, grew but once in a short window
+            loop.looked_at_renewed = True
+            return attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
         grown = self._of_program(findings)

@@ -56,6 +56,7 @@ class LoopCourse:
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
         self.looked_again = False  # over a whole period of what may take away
+        self.looked_at_renewed = False  # in a longer window
         self._passed: Passed = ""  # of what is tolerated,
         self._passed_per_step = 0.0  # by so many bytes a step
         self.looks = Looks(self.watch, self.span, self.excuses, self.tolerance_bytes)

@@ -152,6 +152,9 @@ def test_only_what_knows_its_size_has_a_capacity():
     assert capacity_of(queue.Queue(180), deque()) == 180
     assert capacity_of(queue.Queue(), deque()) is None
     assert capacity_of(logging.handlers.MemoryHandler(300), []) == 300
+    history = torch.optim.LBFGS([torch.zeros(3, requires_grad=True)], history_size=40)
+    assert capacity_of(history, []) == 40
+    assert capacity_of(torch.optim.Adam([torch.zeros(3, requires_grad=True)]), []) is None
 
 
 def test_a_dictionary_of_a_dataset_is_limited_if_its_keys_are_indices_of_samples():
