@@ -151,3 +151,24 @@ class OtherLayer(nn.Module):
     def forward(self, x):
         self.last_mean = x.mean()
         return x
+
+
+class SequenceNode(nn.Module):
+    def forward(self, sequence):
+        self.begin(sequence[0])
+        for x in sequence:
+            self.charge(self.weight @ x)
+
+    def begin(self, x):
+        raise NotImplementedError
+
+    def charge(self, x):
+        raise NotImplementedError
+
+
+class CurrentNode(SequenceNode):
+    def charge(self, x):
+        self.current = 0.5 * self.current + x
+
+    def begin(self, x):
+        self.current = torch.zeros_like(x)

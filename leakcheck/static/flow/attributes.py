@@ -49,13 +49,15 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
     """
     module = flow.module
     resets_too = statistics and not _resets_modules(module.facts)
-    own = flow.owner.node if flow.owner else None
+    own = [flow.owner.node if flow.owner else None]
+    if module.parent(node) is not None:  # in a class below the one that hands the value on
+        own.append(module.class_of(node))
     statements: list[cst.Assign | cst.Del] = [*module.nodes(cst.Assign), *module.nodes(cst.Del)]
     for statement in statements:
         function = module.function_of(statement)
         if statement is node or function is flow.scope or _grows(flow, function, statement):
             continue
-        inside = module.class_of(statement) is own
+        inside = any(module.class_of(statement) is each for each in own)
         if inside and function is not None and sets_up(function, resets_too=resets_too):
             continue
         for target in _targets(statement):
