@@ -17,13 +17,13 @@ from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import words
 
 _INFERENCE = Pattern(
-    r"_*((run|do|log)_)?(?!(test|valid|val|infer)(_|$))(<evaluations>|<predicts>|<speaks>|<generates>)"
+    r"_*((run|do|log)_)?(?!(test|valid|val|infer)(_|$))(<evaluations>|<predicts>|<transcribes>|<generates>)"
     r"(_\w+)?$|_*infer(_(all|batch|batches|dataset|loader|one|step))?$"
 )
 _TESTS = re.compile(r"_*(test|val|valid)(_(one_)?(epoch|model|loop|net|network))?$")
-_PREDICTS = Pattern(r"_*(<predicts>|<speaks>)(_\w+)?$")
+_PREDICTS = Pattern(r"_*(<predicts>|<transcribes>)(_\w+)?$")
 # a method of an object that only asks its model, which is called again and again
-_ANSWERS = Pattern(r"_*(act|<predicts>|<speaks>|(get|select|choose)_action)(_\w+)?$")
+_ANSWERS = Pattern(r"_*(act|<predicts>|<transcribes>|(get|select|choose)_action)(_\w+)?$")
 # a copy that follows the model that is trained
 _FOLLOWS = re.compile(r"(^|[._])(target|tgt)_|_(target|tgt|old)(\.|$)")
 # what is done to a model by somebody who is not known

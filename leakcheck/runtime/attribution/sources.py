@@ -86,17 +86,20 @@ class Sources:
     def _ran(self, program: ProgramTexts, held: Held) -> tuple[tuple[str, int], ...]:
         """Return the line that adds by the source and ran most often; none was seen to add.
 
-        Of what another thread runs no line is seen: the only one that adds, then.
+        Of what another thread runs no line is seen: the only one that adds, then, or those of one
+        function that ask the object around it to.
         """
         path = held.path or next((path for path, _ in held.adds), "")
         uses = uses_of(program, replace(held, adds=(), path=path), self.visits)
         adding = [use for use in uses if use.role == "add" and use.reach != "never called"]
         ran = sorted((use.ran, use.path, use.line) for use in adding)[-1:]
         seen = [(path, line) for times, path, line in ran if times]
+        if seen or not self.others_run:
+            return tuple(seen)
         lines = dict.fromkeys((use.path, use.line) for use in adding)
-        if not seen and self.others_run:
-            seen = list(lines) if len(lines) == 1 else [] if lines else _asked(program, held)
-        return tuple(seen)
+        if not lines:
+            return tuple(_asked(program, held))
+        return tuple(lines) if len(lines) == 1 else ()
 
     @property
     def others_run(self) -> bool:

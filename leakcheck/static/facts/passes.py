@@ -39,7 +39,7 @@ _FORWARD = Pattern(
 )
 # methods of objects that are somebody else's which, by their names, ask a model
 _ASKS = Pattern(
-    r"^_?(full_sort_)?(<predicts>|<speaks>|act|(<evaluations>|predict)_(step|batch))(_\w+)?$"
+    r"^_?(full_sort_)?(<predicts>|<transcribes>|act|(<evaluations>|predict)_(step|batch))(_\w+)?$"
 )
 _PREDICTS = Pattern(  # not `infer_lengths`, which works out what a tensor tells
     r"^_?(full_sort_)?(<predicts>)(?!_\w*(<of_tensors>))(_\w+)?$"
