@@ -16,8 +16,6 @@ from leakcheck.static.queries import hooks
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.torch_api import framework
 
-_LAYERS = ("modules", "named_modules", "children", "named_children")
-
 
 class DroppedHookHandle(Rule):
     """Handles that nobody kept, where the hook will outlive the one who put it there."""
@@ -61,7 +59,7 @@ def _hooks_each_layer(module: Module, owner: Member, call: cst.Call) -> bool:
     loop, function = module.loop_of(call), module.function_of(call)
     if is_made(owner) or not isinstance(loop, cst.For) or function is None:
         return False
-    layers = isinstance(loop.iter, cst.Call) and shape.last_name(loop.iter) in _LAYERS
+    layers = isinstance(loop.iter, cst.Call) and shape.last_name(loop.iter) in shape.api("layers")
     index = owner.facts.methods.get(function.name.value)
     if not layers or index is None:
         return False

@@ -160,10 +160,10 @@ class SequenceNode(nn.Module):
             self.charge(self.weight @ x)
 
     def begin(self, x):
-        raise NotImplementedError
+        raise TypeError("each kind of node begins in its own way")
 
     def charge(self, x):
-        raise NotImplementedError
+        raise TypeError("each kind of node charges in its own way")
 
 
 class CurrentNode(SequenceNode):

@@ -12,6 +12,7 @@ from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Expr
 from leakcheck.static.flow.prospects import SETTING_UP
 from leakcheck.static.flow.records import GrowingPlace
+from leakcheck.static.shape import api
 
 if TYPE_CHECKING:
     from leakcheck.static.flow.classes import ClassInfo
@@ -80,11 +81,8 @@ def _resets_modules(linked: Linked) -> bool:
     return any(
         call.spelled.count(".") == 1 and call.receiver != Expr("name", "self")
         for facts, call in linked.calls_of("reset")
-        if any(each.method in _PARTS for each in facts.calls_in(call.function))
+        if any(each.method in api("layers") for each in facts.calls_in(call.function))
     )
-
-
-_PARTS = ("modules", "named_modules", "children", "named_children")
 
 
 def _is_set_by_base(flow: Flow, attribute: str, *, resets_too: bool) -> bool:

@@ -30,11 +30,7 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
 
     `as_data`: and something takes its values, more than its shape or its type.
     """
-    tree = outline(module.source)
-    if tree is None:
-        return False
-    call = next((call for call in outline_nodes_of(tree, ast.Call) if span(call) == at), None)
-    around = _function_around(tree, at)
+    call, around = _found(module, at)
     if call is None or around is None:
         return False
     looks = _Looks(around)
@@ -45,15 +41,21 @@ def is_only_looked_at(module: Module, at: Span, *, as_data: bool = False) -> boo
 
 def is_without_graph(module: Module, at: Span) -> bool:
     """Tell whether what the call at a place gives is read by NumPy, which raises for a graph."""
-    tree = outline(module.source)
-    calls = outline_nodes_of(tree, ast.Call) if tree is not None else ()
-    call = next((call for call in calls if span(call) == at), None)
-    around = _function_around(tree, at) if tree is not None else None
+    call, around = _found(module, at)
     if call is None or around is None:
         return False
     looks = _Looks(around)
     looks.only_looked_at(call)
     return looks.by_numpy
+
+
+def _found(module: Module, at: Span) -> tuple[ast.Call | None, ast.AST | None]:
+    """Return the call at a place, and the function around it."""
+    tree = outline(module.source)
+    if tree is None:
+        return None, None
+    calls = outline_nodes_of(tree, ast.Call)
+    return next((call for call in calls if span(call) == at), None), _function_around(tree, at)
 
 
 def is_thrown_away(module: Module, at: Span) -> bool:
