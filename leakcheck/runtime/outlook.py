@@ -88,7 +88,8 @@ class Case:
     @property
     def relief(self) -> tuple[Use, ...]:
         """The uses that may yet take something away."""
-        return tuple(use for use in self.uses if may_relieve(use) and not self.is_own(use))
+        known = (use for use in self.uses if not self.is_own(use))
+        return tuple(use for use in known if may_relieve(use) and not self.is_vain(use))
 
     @property
     def adds(self) -> tuple[Use, ...]:
@@ -133,6 +134,21 @@ class Case:
         """Say whether a use takes away what its own request added: nothing that others left."""
         return self.per_request and use.role == "take" and use.by_key
 
+    def is_vain(self, use: Use) -> bool:
+        """Say whether a use took something away again and again, while it went on growing.
+
+        Not behind `if len(self.rows) > self.most` where this one is no longer than that: then it
+        ran for another object of the class.
+        """
+        again = use.role in RELIEVES and use.sure and use.ran >= FEWEST_RUNS
+        return again and not self._ran_for_another(use)
+
+    def _ran_for_another(self, use: Use) -> bool:
+        most, length = use.guard.n, self.length
+        if use.guard.kind != "above" or most is None or length is None:
+            return use.guard.kind == "above" and use.ran < use.asked
+        return length <= most
+
     @property
     def goes_on(self) -> bool:
         """Whether it was not seen to come down or to stand."""
@@ -141,7 +157,7 @@ class Case:
 
 def may_relieve(use: Use) -> bool:
     """Say whether a use may yet take something away from what grows."""
-    if use.role not in RELIEVES or use.barred or (use.sure and use.ran >= FEWEST_RUNS):
+    if use.role not in RELIEVES or use.barred:
         return False
     made = use.guard.kind == "new" and use.role == "replace"
     if made or use.guard.kind == "missing" or (use.guard.n or 0) > MOST_HELD:
@@ -208,10 +224,8 @@ def _hoped(case: Case, wait_steps: int, then: Then) -> Says:
 
 
 def _vain(case: Case) -> Use | None:
-    """Return what took something away again and again, while it went on growing."""
-    taken = (use for use in case.uses if use.role in RELIEVES and use.sure)
-    taken = (u for u in taken if u.reach != "once" and not case.is_own(u))  # a new object's own
-    return next((use for use in taken if use.ran >= FEWEST_RUNS), None)
+    taken = (use for use in case.uses if use.reach != "once")  # a new object's own
+    return next((use for use in taken if case.is_vain(use) and not case.is_own(use)), None)
 
 
 def _is_in_vain(case: Case) -> bool:

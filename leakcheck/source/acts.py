@@ -8,6 +8,7 @@ from typing import Literal
 
 from leakcheck.source import numbers
 from leakcheck.source.counters import only_counts
+from leakcheck.source.entry_names import is_another_entry
 from leakcheck.source.guards import NONE, ORDERED, Guard, divisor, guard
 from leakcheck.source.left import Left, is_empty, left_of
 from leakcheck.source.mentions import Mention, is_policy
@@ -104,7 +105,7 @@ def _act_of(program: ProgramTexts, held: Held, mention: Mention) -> Act:
         case ast.Subscript(value=whole) as item if whole is node:
             return _item(program, held, mention, item)
         case ast.Attribute(attr=method) as asked:
-            return _method(program, mention, asked, method)
+            return _method(program, held, mention, asked, method)
         case ast.Call(args=args) as call if node in args:
             return _argument(program, held, mention, call)
         case (ast.keyword() | ast.Starred()) as given:
@@ -235,6 +236,8 @@ def _compares(part: ast.AST) -> bool:
 def _item(program: ProgramTexts, held: Held, mention: Mention, item: ast.Subscript) -> Act:
     """Return what is done to an element or a part: `del kept[0]`, `kept[step % n] = x`."""
     file, key = mention.file, item.slice
+    if _is_of_another(held, mention, key):
+        return READ
     part = any(isinstance(each, ast.Slice) for each in getattr(key, "elts", [key]))
     if isinstance(item.ctx, ast.Del):
         own = _remainder(program, file, item) if part else _age(program, file, key)
@@ -253,7 +256,14 @@ def _item(program: ProgramTexts, held: Held, mention: Mention, item: ast.Subscri
         return Act("add")
     if _cut_before(program, mention, values[0]) is not None:
         return _given(program, mention, values[0])
+    if left_of(values[0], item, program, file) == "some":  # kept[key] = kept[key][-n:]
+        return _given(program, replace(mention, node=item), values[0])
     return Act("replace" if is_empty(values[0]) else "add")
+
+
+def _is_of_another(held: Held, mention: Mention, key: ast.expr) -> bool:
+    """Say whether a key is of another element than the one that grows."""
+    return mention.whole and is_another_entry(mention.file, key, held.names)
 
 
 def _is_position(held: Held, file: File, item: ast.Subscript) -> bool:
@@ -306,7 +316,9 @@ def _is_instead(held: Held, file: File, node: ast.AST) -> bool:
     return False
 
 
-def _method(program: ProgramTexts, mention: Mention, asked: ast.Attribute, method: str) -> Act:
+def _method(
+    program: ProgramTexts, held: Held, mention: Mention, asked: ast.Attribute, method: str
+) -> Act:
     """Return what a method does: `kept.append(x)`, `kept.pop()`, `kept.prune()`."""
     call = mention.file.above.get(asked)
     takes = words("methods", "take") | words("methods", "clear") | words("methods", "take_if_there")
@@ -319,7 +331,7 @@ def _method(program: ProgramTexts, mention: Mention, asked: ast.Attribute, metho
     if method in words("methods", "take_next"):
         return READ if call.args else Act("take", True)
     if method in takes:
-        return _taken(program, mention, call, method)
+        return _taken(program, held, mention, call, method)
     if method in words("methods", "cut"):
         return Act("cut")
     known = bool(program.called_by(mention.file, call))
@@ -327,9 +339,11 @@ def _method(program: ProgramTexts, mention: Mention, asked: ast.Attribute, metho
     return Act("escape") if says(method, "takes") and not (known or plain) else READ
 
 
-def _taken(program: ProgramTexts, mention: Mention, call: ast.Call, method: str) -> Act:
+def _taken(program: ProgramTexts, held: Held, mention: Mention, call: ast.Call, method: str) -> Act:
     """Return what `kept.pop(k)`, `kept.pop(k, None)` or `kept.clear()` does; the second may not."""
     given = [*call.args, *(each.value for each in call.keywords)]
+    if given and _is_of_another(held, mention, given[0]):
+        return READ
     age = _age(program, mention.file, given[0]) if given else NONE
     if age.kind != "none":
         return Act("cut", False, age)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from leakcheck.source.entry_names import is_another_entry
 from leakcheck.source.owners import is_another, kinds_of, may_be, receiver_of
 from leakcheck.source.places import Held, Place, place_at
 from leakcheck.source.seeds import seeds_of
@@ -52,7 +53,7 @@ def mentions_of(program: ProgramTexts, held: Held) -> tuple[Mention, ...]:
             continue
         places[place] = None
         for mention in _mentions(program, place):
-            for each in (mention, *_elements(mention)):
+            for each in (mention, *_elements(mention, held.names)):
                 found.setdefault(each.node, each)
                 if depth < DEEPEST:
                     more = (replace(name, alias=True) for name in _spread(program, each))
@@ -125,20 +126,25 @@ def _may_name(which: ast.expr, name: str) -> bool:
     return not isinstance(which, ast.Constant) or which.value == name
 
 
-def _elements(mention: Mention) -> Iterator[Mention]:
-    """Yield the element of a place that a mention is asked for: `rows[key]`, `rows.get(key)`."""
+def _elements(mention: Mention, names: frozenset[str]) -> Iterator[Mention]:
+    """Yield the element of a place that a mention is asked for: `rows[key]`, `rows.get(key)`.
+
+    Not one that is surely another than the one that grows, which has these names.
+    """
     node, file = mention.node, mention.file
     if not mention.place.inner:
         return
     inside = replace(mention.place, inner=False)
     match file.above.get(node):
         case ast.Subscript(value=held, slice=key) as item:
-            if held is node and not isinstance(key, ast.Slice):
+            another = isinstance(key, ast.Slice) or is_another_entry(file, key, names)
+            if held is node and not another:
                 yield Mention(file, item, inside)
         case ast.Attribute(attr=method) as asked if method in words("methods", "lookup"):
             call = file.above.get(asked)
             if isinstance(call, ast.Call) and call.func is asked:
-                yield Mention(file, call, inside)
+                if not any(is_another_entry(file, key, names) for key in call.args[:1]):
+                    yield Mention(file, call, inside)
 
 
 def _spread(program: ProgramTexts, mention: Mention) -> Iterator[Place]:

@@ -26,6 +26,7 @@ class Held:
     `owners`: the objects between a root and it, `("trainer", "main")` for a local and its function,
     "" for a global's, and `(".memory", "Trainer")` for an attribute and the class that has it.
     `keyed`: it is known to be a dictionary, in which to set what is not there yet adds.
+    `names`: of text, under which the way from the root to it leads through dictionaries.
     """
 
     kind: Literal["local", "global", "attribute", "closure", "default", "unknown"]
@@ -38,6 +39,7 @@ class Held:
     inner: bool = False
     owners: tuple[tuple[str, str], ...] = ()
     keyed: bool = False
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,3 +352,20 @@ def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
     case = Case((ADD, use("take", guard, reach)), length=400, course="rises")
 
     assert outlook_of(case).reason.code == code
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "ran", "code"),
+    [
+        (600, 106, 24, "fills-to-a-number"),  # it ran for another object of the class
+        (600, 700, 24, "taken-in-vain"),
+        (None, 106, 24, "fills-to-a-limit"),
+        (None, 106, 48, "taken-in-vain"),
+    ],
+)
+def test_what_is_cut_above_a_length_it_has_not_come_to_was_not_cut_in_vain(n, length, ran, code):
+    guard = Guard("above", n, "self.most", "len(self.rows) > self.most", "train.py", 6)
+    cut = use("take", guard, sure=True, ran=ran, asked=48)
+    case = Case((ADD, cut), length=length, course="rises")
+
+    assert outlook_of(case).reason.code == code

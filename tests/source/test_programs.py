@@ -19,6 +19,7 @@ NEVER_COMES = {"losses_never_let_go"}
 _HOLDER = re.compile(r'^# holder = "(.*)"$', re.MULTILINE)
 _KIND = re.compile(r"^(local|global|(?:class )?attribute) `([\w.]+)`")
 _ROOT = re.compile(r"(?:local|global) `(\w+)`(?: in (\w+)\(\))?$")
+_ENTRY = re.compile(r'\["(\w+)"\]\.')
 _LEAKS = re.compile(r"# leak\b")
 _OF_GRAPHS = re.compile(r'^# kind = "graph"$', re.MULTILINE)
 
@@ -39,8 +40,11 @@ def asked(path: Path) -> tuple[ProgramTexts, Held] | None:
         owners = ((root[1], root[2] or ""),) if root else ()
         classes = program.family(owner)
         held = Held("attribute", name, classes=classes, adds=adds, owners=owners)
-        keyed = re.search(rf"\.{name} = {{}}", text) is not None  # as the live object would say
-        return program, replace(held, keyed=keyed)
+        # as the live objects would say
+        keyed = re.search(rf"\.{name} = {{}}", text) is not None
+        leaks = (line for line in text.splitlines() if _LEAKS.search(line))
+        names = frozenset(_ENTRY.findall(next(leaks, "")))
+        return program, replace(held, keyed=keyed, names=names, inner=bool(names))
     function = root[2] or "" if root else ""
     kind = "local" if function else "global"
     return program, Held(kind, name, function, path=path.name, adds=adds)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from leakcheck.source.places import Held
-from leakcheck.source.uses import Use, uses_of
-from tests.source.asked import held, outlook, program_of, reliefs, uses
+from leakcheck.source.uses import RELIEVES, Use, uses_of
+from tests.source.asked import ADDS, held, outlook, program_of, reliefs, uses
 
 ROLES = {
     "kept.append(x)": "add",
@@ -557,3 +557,41 @@ def test_of_lists_in_a_table_those_that_grow_are_meant():
     program = program_of(text)
 
     assert ("take", "above", "elsewhere", "del rows[0]") in reliefs(program, "table", inner=True)
+
+
+OTHER_ENTRIES = {
+    'state["window"].pop(0)': False,
+    'state["trace"].pop(0)': True,
+    "state[name].pop(0)": True,
+    'state.get("window").clear()': False,
+    'state.get("trace").clear()': True,
+    'state["window"] = []': False,
+    'state["trace"] = []': True,
+    'del state["window"]': False,
+    'state.pop("window")': False,
+    'state.pop("trace")': True,
+    "state.clear()": True,
+    'if name == "window": state[name].clear()': False,
+    'if name == "window" and full: state[name].clear()': False,
+    'if name in ("window", "age"): state[name].clear()': False,
+    'if name in ("window", "trace"): state[name].clear()': True,
+    'if name != "window": state[name].clear()': True,
+    'for name in ("window", "age"): state[name].clear()': False,
+    'for name in ("window", "trace"): state[name].clear()': True,
+    "for name in state: state[name].clear()": True,
+}
+
+
+@pytest.mark.parametrize(("line", "relieves"), OTHER_ENTRIES.items())
+def test_an_entry_of_another_name_is_not_the_one_that_grows(line, relieves):
+    program = program_of(
+        f'state = {{"window": [], "trace": []}}\ndef step(x, name):\n    {line}\n'
+        f'    state["trace"].append(x)  {ADDS}\nfor x in xs: step(x, key())\n'
+    )
+
+    def at_the_line(**known: object) -> bool:
+        found = uses(program, "state", inner=True, **known)
+        return any(use.line == 3 and use.role in RELIEVES for use in found)
+
+    assert at_the_line(names=frozenset({"trace"})) == relieves
+    assert at_the_line()

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from leakcheck.model import Holder, Kind, LeakTrace, Link, Reason, Suspect
 from leakcheck.runtime.attribution.library import is_optimizer_state
-from leakcheck.runtime.attribution.names import ADDS
+from leakcheck.runtime.attribution.names import ADDS, is_inner
 from leakcheck.source.words import words
 
 _FOR_BACKWARD = re.compile(r"log_?prob|entrop|log_?pi\b")  # what policy gradients are made of
@@ -88,7 +88,7 @@ def fitting(suspect: Suspect) -> Reason | None:
     if suspect.holder.kind == "memo":
         return Reason("limit-the-memo")
     grown_in = links[at - 1].edge if at else _container(suspect.holder)
-    if is_optimizer_state(suspect.holder):
+    if is_optimizer_state(suspect.holder) and not is_inner(suspect):
         return Reason("state-of-parameters-in-use")
     if suspect.holder.owner.endswith("Logger") and suspect.holder.name == "handlers":
         return Reason("remove-handlers")

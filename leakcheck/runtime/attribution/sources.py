@@ -19,7 +19,7 @@ from typing import Any
 from leakcheck.model import Holder, Place, Suspect
 from leakcheck.runtime.attribution import library
 from leakcheck.runtime.attribution.live_numbers import limit_of, number_of
-from leakcheck.runtime.attribution.names import is_inner
+from leakcheck.runtime.attribution.names import is_inner, names_on_way
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.kinds import (
     bases_of,
@@ -70,7 +70,7 @@ class Sources:
         theirs = {**_of_libraries(kinds), **self._of_module(suspect.holder)}
         program = self._with({**theirs, **self._of_cells(suspect)})
         held = _held(suspect, kinds, self._added_at(suspect), inner=inner or is_inner(suspect))
-        held = replace(held, keyed=keyed)
+        held = replace(held, keyed=keyed, names=names_on_way(suspect))
         if self.visits and not any(map(self.visits.get, held.adds)):
             held = replace(held, adds=self._ran(program, held) or held.adds)
         found = uses_of(program, held, self.visits, self._stacks)
