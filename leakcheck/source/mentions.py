@@ -142,9 +142,11 @@ def _elements(mention: Mention, names: frozenset[str]) -> Iterator[Mention]:
                 yield Mention(file, item, inside)
         case ast.Attribute(attr=method) as asked if method in words("methods", "lookup"):
             call = file.above.get(asked)
-            if isinstance(call, ast.Call) and call.func is asked:
-                if not any(is_another_entry(file, key, names) for key in call.args[:1]):
-                    yield Mention(file, call, inside)
+            another = isinstance(call, ast.Call) and any(
+                is_another_entry(file, key, names) for key in call.args[:1]
+            )
+            if isinstance(call, ast.Call) and call.func is asked and not another:
+                yield Mention(file, call, inside)
 
 
 def _spread(program: ProgramTexts, mention: Mention) -> Iterator[Place]:

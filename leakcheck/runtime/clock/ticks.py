@@ -5,7 +5,8 @@ tracebacks and `inspect.getsource` are unchanged, nothing is written to disk, an
 switched off costs one look into a list (15 ns). Functions that something else compiles (torch.jit,
 numba, triton) and the forward pass of modules are left alone; to torch.compile a tick is a
 constant. Both names live in the module and in `builtins`, so that code run under other globals
-finds them; pickled by value and loaded in another process a tick does nothing.
+finds them; pickled by value and loaded in another process, where there may be no leakcheck, a tick
+does nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 
 from leakcheck.runtime.guard import is_of_program
 
@@ -54,30 +55,45 @@ rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the u
 names: dict[str, object] = {}  # that such a change makes use of
 edited: dict[str, str] = {}  # real path -> the text to load in place of what is in the file
 _on: list[bool] = []  # no class of ours: torch 2.4 compiles nothing that reads one
-_listener: Callable[[int], None] | None = None
 
 
-def tick(loop: int) -> None:
-    """Tell the listener that an iteration of `loop` begins."""
-    if _listener is not None:
-        _listener(loop)
+class _Listeners(list[Callable[[int], None]]):
+    """Who hears of ticks: one or nobody; what is pickled has nobody."""
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return tuple, ()
 
 
-tick._dynamo_marked_constant = True  # type: ignore[attr-defined]  # no graph break in torch.compile
+_listeners = _Listeners()
+
+
+def _made_tick() -> FunctionType:
+    """Make the function that a tick calls: no part of any module, so that it pickles by value."""
+    listeners = _listeners
+
+    def tick(loop: int) -> None:
+        for listener in listeners:
+            listener(loop)
+
+    alone = {"__builtins__": builtins, "__name__": TICK}
+    made = FunctionType(tick.__code__, alone, "tick", None, tick.__closure__)
+    made._dynamo_marked_constant = True  # type: ignore[attr-defined]  # no graph break
+    return made
+
+
+tick = _made_tick()
 
 
 def listen(listener: Callable[[int], None]) -> None:
     """Send the ticks of every loop to `listener`."""
-    global _listener
-    _listener = listener
+    _listeners[:] = [listener]
     for loop in range(len(_on)):
         _on[loop] = True
 
 
 def stop_listening() -> None:
     """Switch every loop off."""
-    global _listener
-    _listener = None
+    _listeners.clear()
     for loop in range(len(_on)):
         _on[loop] = False
 
@@ -251,7 +267,7 @@ class _Ticking(ast.NodeTransformer):
         loops.append(
             Loop(self._path, node.lineno, end_line, self._first_line, _over(node), _yields(node))
         )
-        _on.append(_listener is not None)
+        _on.append(bool(_listeners))
         self.generic_visit(node)
         first = ast.parse(f"if {SWITCHES}[{number}]: {TICK}({number})").body[0]
         for part in ast.walk(first):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle
 import pytest
 
 from leakcheck.runtime.clock import ticks
@@ -137,6 +138,17 @@ def test_the_switches_are_a_list_and_no_class_of_ours_which_torch_2_4_does_not_c
     copied = pickle.loads(pickle.dumps(ticks._on))
 
     assert type(ticks._on) is type(copied) is list
+
+
+def test_a_function_pickled_by_value_runs_where_there_is_no_leakcheck(run_ticking):
+    namespace, _ = run_ticking("def job(n):\n    for i in range(n):\n        print(i)\n")
+    pickled = cloudpickle.dumps(namespace["job"])
+    code = "import sys; sys.modules['leakcheck'] = None; import pickle\n"
+    code += "pickle.load(sys.stdin.buffer)(2)"
+    run = [sys.executable, "-I", "-c", code]
+    done = subprocess.run(run, input=pickled, capture_output=True, check=False)
+
+    assert (done.stdout, done.stderr) == (b"0\n1\n", b"")
 
 
 def test_only_the_users_own_files_are_rewritten(tmp_path):
