@@ -137,17 +137,18 @@ class Case:
     def is_vain(self, use: Use) -> bool:
         """Say whether a use took something away again and again, while it went on growing.
 
-        Not behind `if len(self.rows) > self.most` where this one is no longer than that: then it
-        ran for another object of the class.
+        Not behind a condition that the object is asked, `if len(self.rows) > self.most`, where it
+        took nothing from this one: then it ran for another object of the class.
         """
         again = use.role in RELIEVES and use.sure and use.ran >= FEWEST_RUNS
         return again and not self._ran_for_another(use)
 
     def _ran_for_another(self, use: Use) -> bool:
+        """Say whether a condition on the object let it run, and this one has not come to that."""
         most, length = use.guard.n, self.length
-        if use.guard.kind != "above" or most is None or length is None:
-            return use.guard.kind == "above" and use.ran < use.asked
-        return length <= most
+        if use.guard.kind == "above" and most is not None and length is not None:
+            return length <= most
+        return (use.guard.of_self and not use.took) and use.ran < use.asked
 
     @property
     def goes_on(self) -> bool:

@@ -19,6 +19,7 @@ from leakcheck.source.counters import (
 )
 from leakcheck.source.lasting import asks_what_lasts
 from leakcheck.source.mentions import Mention
+from leakcheck.source.owners import receiver_of
 from leakcheck.source.tree import (
     FUNCTIONS,
     LOOPS,
@@ -83,7 +84,8 @@ class Guard:
 
     `limit`: the expression that stands for the number, for whoever can ask live objects, and
     `counter` what is compared with it, if that is not the place's own length; `only`: nothing else
-    is asked; `part_ceases`: what is asked beside it, or a part of it, may cease to hold for good.
+    is asked; `part_ceases`: what is asked beside it, or a part of it, may cease to hold for good;
+    `of_self`: it asks the object whose method it is in, and there may be others.
     """
 
     kind: GuardKind = "none"
@@ -95,6 +97,7 @@ class Guard:
     only: bool = True
     counter: str = ""
     part_ceases: bool = False
+    of_self: bool = False
 
     @property
     def ceases(self) -> bool:
@@ -171,6 +174,10 @@ def guard(
     return Guard(kind, number, told, ast.unparse(test), file.path, line)
 
 
+def _is_receiver(file: File, node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and receiver_of(file, node) != ""
+
+
 def _of_function(mention: Mention) -> Guard:
     """Return the guard of a method that Python calls for what is not there: `__missing__`."""
     function = mention.file.function(mention.node)
@@ -218,7 +225,8 @@ class _Subject:
         found = guard(self.program, self.file, kind, limit, condition.test, line)
         several = isinstance(in_full(self.program, self.file, condition.test), ast.BoolOp)
         counter = self._counter(condition.test) if kind in ("below", "above") else ""
-        return replace(found, only=not several, counter=counter)
+        of_self = any(_is_receiver(self.file, each) for each in ast.walk(condition.test))
+        return replace(found, only=not several, counter=counter, of_self=of_self)
 
     def never_holds(self, condition: Condition) -> bool:
         """Say whether a condition that did not hold never will: nothing moves it there."""

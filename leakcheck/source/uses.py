@@ -47,7 +47,8 @@ class Use:
     `sure`: something is gone whenever its line runs; `detached`: what is left has no graph; `ran`:
     how often that line was seen to run, and `asked` the condition around it; `by_key`: it takes one
     entry, the one of a key that varies; `after`: all of it is asked for after a loop that ends;
-    `gathers`: and joined or saved; `barred`: it is behind a condition that never comes to hold.
+    `gathers`: and joined or saved; `barred`: it is behind a condition that never comes to hold;
+    `took`: it was seen to take something out of the very container that grows.
     """
 
     role: Role
@@ -64,6 +65,7 @@ class Use:
     after: bool = False
     gathers: bool = False
     barred: bool = False
+    took: bool = False
 
 
 def uses_of(

@@ -354,18 +354,23 @@ def test_only_what_is_cut_at_each_step_is_over_its_limit(guard, reach, code):
     assert outlook_of(case).reason.code == code
 
 
-@pytest.mark.parametrize(
-    ("n", "length", "ran", "code"),
-    [
-        (600, 106, 24, "fills-to-a-number"),  # it ran for another object of the class
-        (600, 700, 24, "taken-in-vain"),
-        (None, 106, 24, "fills-to-a-limit"),
-        (None, 106, 48, "taken-in-vain"),
-    ],
-)
-def test_what_is_cut_above_a_length_it_has_not_come_to_was_not_cut_in_vain(n, length, ran, code):
-    guard = Guard("above", n, "self.most", "len(self.rows) > self.most", "train.py", 6)
-    cut = use("take", guard, sure=True, ran=ran, asked=48)
-    case = Case((ADD, cut), length=length, course="rises")
+OF_SELF = Guard("above", None, "", "len(self.rows) > self.most", "train.py", 6, of_self=True)
+RAN_FOR = {
+    "another": (replace(OF_SELF, n=600), False, 24, "fills-to-a-number"),
+    "one that is longer": (replace(OF_SELF, n=90), False, 24, "taken-in-vain"),
+    "another, at an unknown length": (OF_SELF, False, 24, "fills-to-a-limit"),
+    "another, by a flag": (replace(OF_SELF, kind="flag"), False, 24, "emptied-elsewhere"),
+    "this one": (OF_SELF, True, 24, "taken-in-vain"),
+    "each": (OF_SELF, False, 48, "taken-in-vain"),
+    "whichever, by the step": (replace(EVERY, n=9), False, 24, "taken-in-vain"),
+}
+
+
+@pytest.mark.parametrize(("guard", "took", "ran", "code"), RAN_FOR.values(), ids=RAN_FOR)
+def test_what_an_object_does_behind_its_own_condition_says_nothing_of_another(
+    guard, took, ran, code
+):
+    cut = use("take", guard, sure=True, ran=ran, asked=48, took=took)
+    case = Case((ADD, cut), length=106, course="rises")
 
     assert outlook_of(case).reason.code == code

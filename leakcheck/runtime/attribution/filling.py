@@ -199,6 +199,8 @@ class Filling:
         inner = _ends_in(named[0], container)
         keyed = is_of(container, dict)
         uses = self._sources.uses_of(named[0], found.owners, length, inner=inner, keyed=keyed)
+        taken = self._sources.taken_from(container)
+        uses = tuple(replace(use, took=(use.path, use.line) in taken) for use in uses)
         for use in uses:
             if use.guard.kind in ("below", "above") and not _is_in_reach(use, container):
                 self._note_beyond(container, found, use.guard.n or 0)

@@ -127,7 +127,7 @@ class Inquest:
         roots = Roots(heap, tracer.called)
         self._follower = Follower(roots, self._grower_ids, places, growth.is_new)
         visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
-        self.sources = Sources(visits, tracer.stacks)
+        self.sources = Sources(visits, tracer.stacks, tracer.credits)
         gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
         self.filling = Filling(rates, growth.steps, self.sources, gained_bytes)
         self._most_passes = round(MOST_PASSES * min(1.0, LARGE_HEAP / max(1, len(heap))))
