@@ -51,8 +51,8 @@ ADVICE = {
     "reset-the-variable": "a context variable keeps its value until it is set back: keep the token "
     "that {name}.set() returns and call {name}.reset(token) after use",
     "look-outside": "look for what keeps it outside Python's view: a hook on a tensor whose "
-    "function reaches that tensor, a function registered with atexit or in C++, or a variable of "
-    "another thread",
+    "function reaches that tensor, a function registered with atexit or in C++, a branch of "
+    "itertools.tee that nobody reads, or a variable of another thread",
     "look-which-part": "no line and no holder was found: run `leakcheck isolate` on the program, "
     "which says whether data, the forward pass, backward or logging makes it",
     "compile-once": "torch.compile keeps what it makes of each new shape or number: compile once, "
