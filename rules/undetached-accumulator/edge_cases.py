@@ -160,3 +160,18 @@ class Summed(nn.Module):
             self.bare.data.add_(loss)
             self.bare.data += loss
             self.whole.add_(loss)  # leak: undetached-accumulator
+
+
+def add_to(total, value):
+    total.add_(value)
+
+
+def mean_by_helper(model, loader, optimizer):
+    total, detached = torch.zeros(1), torch.zeros(1)
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        add_to(total, loss)  # leak: undetached-accumulator
+        add_to(detached, loss.detach())
+    return total / len(loader), detached / len(loader)

@@ -172,3 +172,35 @@ class CurrentNode(SequenceNode):
 
     def begin(self, x):
         self.current = torch.zeros_like(x)
+
+
+def lerp(old, new, weight):
+    old.lerp_(new, weight)
+    return old
+
+
+def lerp_off(old, new, weight):
+    with torch.no_grad():
+        old.lerp_(new, weight)
+
+
+def lerp_detached(old, new, weight):
+    old.lerp_(new.detach(), weight)
+
+
+class ByHelper(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        for name in ("mean", "again", "off", "detached", "around"):
+            self.register_buffer(name, torch.zeros(dim))
+        self.project = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        x = self.project(x)
+        lerp(self.mean, x.mean(0), 0.1)  # leak: undetached-statistics
+        self.again = lerp(self.again, x.mean(0), 0.1)  # leak: undetached-statistics
+        lerp_off(self.off, x.mean(0), 0.1)
+        lerp_detached(self.detached, x.mean(0), 0.1)
+        with torch.no_grad():
+            lerp(self.around, x.mean(0), 0.1)
+        return x

@@ -336,7 +336,7 @@ def _tensor_method(
             flow.assign(receiver, DETACHED, None)
         return PLAIN if method in words("methods", "plain") else DETACHED
     if method in words("methods", "in_place_sums"):
-        return flow.sum_in_place(call, receiver, base, arguments)
+        return flow.sum_in_place(call, receiver, base, arguments.first.contents)
     if method in words("methods", "show"):
         return EMPTY
     if method in framework("backward", "wrappers") and arguments.all and not base.carries:

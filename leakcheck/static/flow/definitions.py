@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from leakcheck.static import syntax
-from leakcheck.static.flow.fillers import fill_arguments, note_fills
+from leakcheck.static.flow.fillers import fill_arguments, note_fills, sum_arguments
 from leakcheck.static.flow.records import Backward
 from leakcheck.static.flow.substitution import substitute
 from leakcheck.static.flow.values import EMPTY, NONE, UNKNOWN, Ids, Value, join_all
@@ -73,6 +73,7 @@ class Definition:
             return flow.seen(flow.made(unknown))
         note_fills(self, inner, flow, call, bound)
         fill_arguments(self, inner, flow, call, bound)
+        sum_arguments(self, inner, flow, call, bound)
         if inner.backwards:
             flow.backwards.append(Backward(call, EMPTY, flow.born))
         for name in inner.freed & bound.keys():

@@ -63,6 +63,31 @@ def fill_arguments(
             flow.assign(handed, replace(base, element=element), None)
 
 
+def sum_arguments(
+    definition: Definition, inner: Flow, flow: Flow, call: cst.Call, bound: dict[str, Value]
+) -> None:
+    """Let a tensor of the caller's take the graph of what a function adds to its parameter."""
+    for summed in inner.summed:
+        handed = definition.argument(call, summed.parameter)
+        if handed is None or not flow.path(handed):
+            continue
+        added = substitute(summed.added, bound, flow, id(call), frozenset()).contents
+        if not added.carries:
+            continue
+        base = flow.evaluate(handed)
+        if _takes_result(flow, call, handed):  # x = lerp(x, new): that is told where it is set
+            bound[summed.parameter] = flow.made(derive([base, added], flow.born))
+        else:
+            bound[summed.parameter] = flow.sum_in_place(call, handed, base, added)
+
+
+def _takes_result(flow: Flow, call: cst.Call, place: cst.BaseExpression) -> bool:
+    """Whether a place is given what the call returns."""
+    statement = flow.module.parent(call)
+    targets = statement.targets if isinstance(statement, cst.Assign) else ()
+    return any(flow.path(each.target) == flow.path(place) for each in targets)
+
+
 def _is_around(flow: Flow, inner: Flow) -> bool:
     """Whether a name of the one scope is what the other one fills."""
     if flow.module is not inner.module:

@@ -71,6 +71,14 @@ class Fill:
     loops: Ids
 
 
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """A parameter that a function adds to in place: `old.lerp_(new, weight)`."""
+
+    parameter: str
+    added: Value
+
+
 @dataclass(slots=True)
 class Frame:
     """One loop being walked."""

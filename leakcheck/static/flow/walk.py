@@ -25,7 +25,7 @@ from leakcheck.static.flow.assignments import (
 from leakcheck.static.flow.expressions import evaluate, operate
 from leakcheck.static.flow.gradient import decorated_mode, mode_of
 from leakcheck.static.flow.prospects import SETTING_UP
-from leakcheck.static.flow.records import Backward, Env, Feed, Fill, Frame, GrowingPlace
+from leakcheck.static.flow.records import Backward, Env, Feed, Fill, Frame, GrowingPlace, Summed
 from leakcheck.static.flow.refine import plain_when
 from leakcheck.static.flow.statements import execute
 from leakcheck.static.flow.values import (
@@ -85,6 +85,7 @@ class Flow:
         self.differentiations: list[Backward] = []
         self.feeds: list[Feed] = []
         self.fills: list[Fill] = []
+        self.summed: list[Summed] = []
         self.returned: list[Value] = []
         self.uses: dict[int, set[str]] = {}
         self.cuts: dict[int, set[Ids]] = {}  # growing places read without their graph, and where
@@ -353,13 +354,16 @@ class Flow:
         return extend_container(self, call, receiver, base, method, arguments)
 
     def sum_in_place(
-        self, call: cst.Call, receiver: cst.BaseExpression, base: Value, arguments: Arguments
+        self, call: cst.Call, receiver: cst.BaseExpression, base: Value, added: Value
     ) -> Value:
-        """Apply add_, mul_ ...: the place keeps its name and takes the operands' graph."""
+        """Apply add_, mul_ ...: the place keeps its name and takes the operand's graph."""
         receiver = in_place_receiver(receiver)
-        value = self.made(operate(self, cst.Add(), base, join(EMPTY, arguments.first.contents)))
-        if self.path(receiver) and arguments.first.contents.carries:
-            note_sum(self, call, receiver, base, value, arguments.first.contents, None)
+        value = self.made(operate(self, cst.Add(), base, join(EMPTY, added)))
+        place = self.path(receiver)
+        if place in self.given and place in base.parameters and self.gradient is not False:
+            self.summed.append(Summed(place, added))
+        if place and added.carries:
+            note_sum(self, call, receiver, base, value, added, None)
             self.assign(receiver, value, None)
         return value
 
