@@ -178,3 +178,39 @@ def tries_half(model, batch):
         if "out of memory" in str(error):
             return run(model, batch[:8])  # leak: retry-in-except
         raise
+
+
+class Decoder:
+    def decode(self, latents):
+        images = None
+        try:
+            for at in range(0, latents.shape[0], 4):
+                part = self.model.decode(latents[at : at + 4].to(self.device))
+                if images is None:
+                    images = torch.empty((latents.shape[0], *part.shape[1:]))
+                images[at : at + 4] = part
+        except torch.OutOfMemoryError:
+            images = self.decode_tiled(latents)  # leak: retry-in-except
+        return images
+
+    def decode_on_host(self, latents):
+        try:
+            images = self.model.decode(latents)
+        except torch.OutOfMemoryError:
+            images = self.decode_tiled(latents.cpu())
+        return images
+
+    def decode_later(self, latents):
+        failed = False
+        try:
+            images = self.model.decode(latents)
+        except torch.OutOfMemoryError:
+            failed = True
+        return self.decode_tiled(latents) if failed else images
+
+    def measure(self, latents):
+        try:
+            size = self.model.measure(latents)
+        except torch.OutOfMemoryError:
+            size = len(latents)
+        return size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ class RetryInExcept(Rule):
                 )
         for attempt in module.nodes(cst.Try):
             failed = _called_in(module, attempt.body)
+            wanted, known = _results(attempt.body), _names(attempt.body)
             function = module.function_of(attempt)
             for handler in attempt.handlers:
                 if not _of_memory(module, handler):
@@ -45,7 +47,9 @@ class RetryInExcept(Rule):
                         continue
                     if _goes_on_in_host(module, handler, node):
                         continue
-                    if _again(module, node, failed, function) and not _gives_up(module, node):
+                    again = _again(module, node, failed, function)
+                    again |= _instead(module, node, wanted, known)
+                    if again and not _gives_up(module, node):
                         yield self.hit(
                             node,
                             "the failed attempt's tensors are still held during this call",
@@ -202,6 +206,29 @@ def _again(
         return False
     own = function.name.value
     return called == own or (called == f"self.{own}" and shape.is_method(function))
+
+
+def _results(body: cst.CSTNode) -> set[str]:
+    """Name what the try block computes, whole or part by part: `images[at] = decoded`."""
+    assigned = (node for node in shape.own_nodes(body) if isinstance(node, cst.Assign))
+    targets = (each.target for node in assigned for each in node.targets)
+    named = (each.value if isinstance(each, cst.Subscript) else each for each in targets)
+    return {dotted(each) for each in named} - {""}
+
+
+def _names(body: cst.CSTNode) -> set[str]:
+    return {node.value for node in shape.own_nodes(body) if isinstance(node, cst.Name)}
+
+
+def _instead(module: Module, call: cst.Call, wanted: set[str], known: set[str]) -> bool:
+    """Whether another way to the same result is tried: `images = self.decode_tiled(latents)`."""
+    statement, called = module.parent(call), dotted(call.func)
+    targets = statement.targets if isinstance(statement, cst.Assign) else ()
+    if not any(dotted(each.target) in wanted for each in targets) or not called:
+        return False
+    light = called.rpartition(".")[2] in shape.api("light-calls") or hasattr(builtins, called)
+    plain = module.qualified(call.func).partition(".")[0] in _WITHOUT_TENSORS
+    return not (light or plain) and bool(_given(call) & known)
 
 
 def _given(call: cst.Call) -> set[str]:
