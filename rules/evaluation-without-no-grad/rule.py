@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from leakcheck.model import Evidence
 from leakcheck.source.words import Pattern
@@ -235,6 +235,7 @@ def _forward_pass(
     models |= only_asked
     for call in _looped(facts, index, function, only_asked):
         own = call.spelled.removesuffix(".forward") in models or call.method == "encode_prompt"
+        own |= _is_step_of(call, models) and callee(linked, call) is None
         own = own and not passes.is_off(call)
         found = passes.Pass(linked, call) if own else known.passed(linked, call)
         if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
@@ -303,10 +304,14 @@ def _in_eval_mode(
             continue
         used_behind = passes.needs_graph_behind(linked.facts, index, stretch.last)
         for call in calls:
-            if not stretch.repeats(call) and not (stretch.closed and stretch.is_own(call)):
-                continue
+            once = not stretch.repeats(call) and not (stretch.closed and stretch.is_own(call))
             found = known.passed(linked, call)
-            if found is None or found.call.fate == "dropped" or _is_told_itself(found, call):
+            if (
+                found is None
+                or (once and not found.looped)
+                or found.call.fate == "dropped"
+                or _is_told_itself(found, call)
+            ):
                 continue
             if not used_behind or looked.is_only_looked_at(module, call.at):
                 return call, found
@@ -357,6 +362,12 @@ def _models(switches: Iterable[Call]) -> set[str]:
         elif head and method in words("methods", "without_pass"):
             found.add(head)
     return found
+
+
+def _is_step_of(call: Call, models: Collection[str]) -> bool:
+    """Whether a call is a step of an evaluation by a model that is no part of this object's."""
+    model, _, method = call.spelled.rpartition(".")
+    return model in models and _STEP.match(method) is not None
 
 
 def _only_asked(linked: Linked, function: FunctionFacts) -> frozenset[str]:
