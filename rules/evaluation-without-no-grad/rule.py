@@ -365,7 +365,7 @@ def _models(switches: Iterable[Call]) -> set[str]:
 
 
 def _is_step_of(call: Call, models: Collection[str]) -> bool:
-    """Whether a call is a step of an evaluation by a model that is no part of this object's."""
+    """Whether a call is a step of an evaluation, asked of a model in evaluation mode."""
     model, _, method = call.spelled.rpartition(".")
     return model in models and _STEP.match(method) is not None
 

@@ -92,6 +92,9 @@ class Attributing(Stage):
         if self.episode.held.suspects:
             self.abandon()
             return Await(self.episode.held, self.episode)
+        if self._attribution is None:  # Ctrl-C came as the window opened, or as it ended
+            self.abandon()
+            return Await(NOTHING_FOUND, self.episode)
         return self._finish(step, at_end=True)
 
     def leave(self) -> None:
@@ -152,8 +155,13 @@ class Attributing(Stage):
     def _findings(self, step: int) -> WindowResult:
         loop, attribution, self._attribution = self._loop, self._attribution, None
         assert attribution is not None
-        with loop.watch.our_garbage():
-            findings = attribution.close().tolerating(loop.tolerance_bytes, loop.numbers_bytes)
+        try:
+            with loop.watch.our_garbage():
+                found = attribution.close()
+        except BaseException:  # Ctrl-C: the program may go on, and its lines are traced no more
+            attribution.abandon()
+            raise
+        findings = found.tolerating(loop.tolerance_bytes, loop.numbers_bytes)
         loop.watch.trace_lines(on=False)
         loop.watch.pay(attribution.spent_s)
         del attribution  # or what it knows of the heap is in the readings that follow

@@ -267,10 +267,10 @@ class Attribution:
         self._nearest_steps = min(_steps_apart(each, slow) for each in exact or growing)
         last_look = length - SPARE_STEPS if length > WINDOW_STEPS else 0
         traced_steps = 2 * rare.early if rare and rare.is_regular else 0
-        self._window = Window(rates, apart, last_look, traced_steps)
-        self._window.open()
         # an allocator's history of a thousand steps is too long
         self._devices = DeviceGrowth(() if rare else tuple(rates))
+        self._window = Window(rates, apart, last_look, traced_steps)
+        self._window.open()
 
     def step(self, step: int) -> bool:
         """Note a step boundary; True when the window has seen enough."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 
 import pytest
 
 from leakcheck import Sentinel
+from leakcheck.runtime.stages.attribution import Attribution
 
 torch = pytest.importorskip("torch")
 KEPT_BYTES = 128 << 10
@@ -100,3 +102,26 @@ def test_a_loop_without_a_graph_that_has_no_end_leaks_what_nothing_else_reads(ke
         verdict = sentinel.report().verdict
 
     assert verdict == ends
+
+
+@pytest.mark.parametrize("part", ["__init__", "step", "close"])
+def test_ctrl_c_in_a_window_leaves_what_was_known_before(monkeypatch, part):
+    def interrupted(*args, **known):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Attribution, part, interrupted)
+    kept, sentinel = [], Sentinel(steps=200)
+
+    def train():
+        with sentinel:
+            for _ in range(1500):
+                kept.append(torch.zeros(KEPT_BYTES // 4))
+                sentinel.step()
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
+
+    reason = sentinel.report().reason
+    assert reason is None or reason.code == "unconfirmed"
+    assert sys.gettrace() is None
