@@ -1,6 +1,6 @@
 """Every rule is a claim; here the claims that need no run are checked for every rule folder.
 
-1. each `# leak:` line of leaky.py is flagged, and no other; so in edge_cases.py
+1. each `# leak:` line of leaky.py is flagged, and no other; so in edge_cases*.py
 2. fixed.py is silent, also of every other rule that runs by default
 3. fixing leaky.py gives fixed.py, where the rule offers edits
 4. README.md has its headings
@@ -41,6 +41,7 @@ def each(folders: list[Path]) -> pytest.MarkDecorator:
 
 
 EACH = each(FOLDERS)
+EDGE_CASES = [path for folder in FOLDERS for path in sorted(folder.glob("edge_cases*.py"))]
 
 
 def marked_lines(source: str, slug: str) -> list[int]:
@@ -79,10 +80,9 @@ def test_no_rule_that_runs_by_default_flags_a_fixed_program():
     assert flagged == set()
 
 
-@each([folder for folder in FOLDERS if (folder / "edge_cases.py").exists()])
-def test_the_edge_cases_are_told_apart(folder):
-    path = folder / "edge_cases.py"
-    rule = registry.load_rule(folder)
+@pytest.mark.parametrize("path", EDGE_CASES, ids=[f"{p.parent.name}-{p.stem}" for p in EDGE_CASES])
+def test_the_edge_cases_are_told_apart(path):
+    rule = registry.load_rule(path.parent)
 
     assert flagged_lines(path, rule) == marked_lines(path.read_text(encoding="utf-8"), rule.slug)
 

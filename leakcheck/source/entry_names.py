@@ -8,68 +8,62 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from leakcheck.source.conditions import conditions
 from leakcheck.source.tree import File
 
 
 def is_another_entry(file: File, key: ast.expr, names: frozenset[str]) -> bool:
     """Say whether a key is only of names that are none of those on the way; False if unknown."""
-    asked = _constants(file, key)
+    asked = _texts(file, key)
     return bool(names) and bool(asked) and names.isdisjoint(asked)
 
 
-def _constants(file: File, key: ast.expr) -> frozenset[str]:
+def _texts(file: File, key: ast.expr) -> frozenset[str]:
     """Return the texts that a key may be, none where it may be anything.
 
     A variable is known where a condition compares it, or where a loop goes over written names.
     """
-    match key:
-        case ast.Constant(value=str(text)):
-            return frozenset({text})
-        case ast.Name(id=name):
-            known = (_texts(each) for each in _known_of(file, key, name))
-            return next((texts for texts in known if texts), frozenset())
-    return frozenset()
+    if not isinstance(key, ast.Name):
+        return _written([key])
+    known = (*_compared(file, key), *_gone_over(file, key))
+    return next(filter(None, map(_written, known)), frozenset())
 
 
-def _known_of(file: File, node: ast.expr, name: str) -> Iterator[list[ast.expr]]:
-    """Yield what a variable is one of at a place: inside `if name == x:` and `for name in (x, y):`.
-
-    Only up to the function: what its parameter was around it says nothing.
-    """
-    below: ast.AST = node
-    for above in file.around(node):
-        match above:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                return
-            case ast.If(test=test, body=body) if below in body:
-                yield from (given for part in _parts(test) if (given := _compared(part, name)))
-            case ast.For(
-                target=ast.Name(id=same), iter=ast.Tuple(elts=given) | ast.List(elts=given)
-            ):
-                if same == name and below in above.body:
-                    yield given
-        below = above
+def _compared(file: File, key: ast.Name) -> Iterator[list[ast.expr]]:
+    """Yield what conditions say that a variable is: `if name == x:`, `if name in (x, y):`."""
+    for condition in conditions(file, key):
+        test, holds = condition.test, condition.holds
+        parts = test.values if holds and _is_and(test) else [test]
+        for part in parts:
+            match part:
+                case ast.Compare(left=ast.Name(id=name), ops=[sign], comparators=[other]):
+                    equal, inside = (ast.Eq, ast.In) if holds else (ast.NotEq, ast.NotIn)
+                    if name == key.id and isinstance(sign, equal):
+                        yield [other]
+                    elif name == key.id and isinstance(sign, inside):
+                        yield _elements(other)
 
 
-def _parts(test: ast.expr) -> list[ast.expr]:
-    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+def _is_and(test: ast.expr) -> TypeGuard[ast.BoolOp]:
+    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
 
 
-def _compared(test: ast.expr, name: str) -> list[ast.expr]:
-    match test:
-        case ast.Compare(left=ast.Name(id=same), ops=[ast.Eq()], comparators=[one]):
-            return [one] if same == name else []
-        case ast.Compare(
-            left=ast.Name(id=same),
-            ops=[ast.In()],
-            comparators=[ast.Tuple(elts=given) | ast.List(elts=given) | ast.Set(elts=given)],
-        ):
-            return given if same == name else []
-    return []
+def _gone_over(file: File, key: ast.Name) -> Iterator[list[ast.expr]]:
+    """Yield what a loop around gives a variable: `for name in (x, y):`."""
+    for loop in file.loops(key):
+        match loop:
+            case ast.For(target=ast.Name(id=name), iter=over) if name == key.id:
+                yield _elements(over)
 
 
-def _texts(given: list[ast.expr]) -> frozenset[str]:
+def _elements(several: ast.expr) -> list[ast.expr]:
+    return several.elts if isinstance(several, (ast.Tuple, ast.List, ast.Set)) else []
+
+
+def _written(given: list[ast.expr]) -> frozenset[str]:
+    """Return texts, none if one of them is no text that is written there."""
     values = [getattr(each, "value", None) for each in given]
     texts = [each for each in values if isinstance(each, str)]
     return frozenset(texts) if len(texts) == len(given) else frozenset()

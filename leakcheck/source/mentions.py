@@ -137,16 +137,14 @@ def _elements(mention: Mention, names: frozenset[str]) -> Iterator[Mention]:
     inside = replace(mention.place, inner=False)
     match file.above.get(node):
         case ast.Subscript(value=held, slice=key) as item:
-            another = isinstance(key, ast.Slice) or is_another_entry(file, key, names)
-            if held is node and not another:
+            part = isinstance(key, ast.Slice)
+            if held is node and not (part or is_another_entry(file, key, names)):
                 yield Mention(file, item, inside)
         case ast.Attribute(attr=method) as asked if method in words("methods", "lookup"):
-            call = file.above.get(asked)
-            another = isinstance(call, ast.Call) and any(
-                is_another_entry(file, key, names) for key in call.args[:1]
-            )
-            if isinstance(call, ast.Call) and call.func is asked and not another:
-                yield Mention(file, call, inside)
+            match file.above.get(asked):
+                case ast.Call(func=func, args=[key, *_]) as call if func is asked:
+                    if not is_another_entry(file, key, names):
+                        yield Mention(file, call, inside)
 
 
 def _spread(program: ProgramTexts, mention: Mention) -> Iterator[Place]:

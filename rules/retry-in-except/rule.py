@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -167,14 +166,17 @@ def _called_in(module: Module, body: cst.CSTNode) -> dict[str, list[cst.Call]]:
     calls = (node for node in shape.own_nodes(body) if isinstance(node, cst.Call))
     found: dict[str, list[cst.Call]] = {}
     for call in calls:
-        if (
-            dotted(call.func)
-            and not (isinstance(call.func, cst.Attribute) and call.func.attr.value.endswith("_"))
-            and module.qualified(call.func).partition(".")[0] not in _WITHOUT_TENSORS
-            and dotted(call.func).rpartition(".")[2] not in shape.api("light-calls")
-        ):
+        if _has_frames(module, call):
             found.setdefault(dotted(call.func), []).append(call)
     return found
+
+
+def _has_frames(module: Module, call: cst.Call) -> bool:
+    called = dotted(call.func)
+    method = called.rpartition(".")[2]
+    in_place = isinstance(call.func, cst.Attribute) and method.endswith("_")
+    plain = module.qualified(call.func).partition(".")[0] in _WITHOUT_TENSORS
+    return bool(called) and not (in_place or plain or method in shape.api("light-calls"))
 
 
 _WITHOUT_TENSORS = sys.stdlib_module_names | {"torch"}
@@ -222,13 +224,10 @@ def _names(body: cst.CSTNode) -> set[str]:
 
 def _instead(module: Module, call: cst.Call, wanted: set[str], known: set[str]) -> bool:
     """Whether another way to the same result is tried: `images = self.decode_tiled(latents)`."""
-    statement, called = module.parent(call), dotted(call.func)
+    statement = module.parent(call)
     targets = statement.targets if isinstance(statement, cst.Assign) else ()
-    if not any(dotted(each.target) in wanted for each in targets) or not called:
-        return False
-    light = called.rpartition(".")[2] in shape.api("light-calls") or hasattr(builtins, called)
-    plain = module.qualified(call.func).partition(".")[0] in _WITHOUT_TENSORS
-    return not (light or plain) and bool(_given(call) & known)
+    same = any(dotted(each.target) in wanted for each in targets)
+    return same and _has_frames(module, call) and bool(_given(call) & known)
 
 
 def _given(call: cst.Call) -> set[str]:

@@ -31,6 +31,11 @@ class Credits:
         codes, told = self._codes_elsewhere, found.told
         return elsewhere.checked(lines, told.holder, codes, told.edges) if codes else lines
 
+    def taken_from(self, container: Any) -> frozenset[tuple[str, int]]:
+        """Return the lines, by shown path, that made a container shorter in all."""
+        changed = self._added_to(container).items()
+        return frozenset((frames.shown(at.path), at.line) for at, change in changed if change < 0)
+
     def compiles(self, lines: Counter[Site]) -> bool:
         """Say whether torch.compile made graphs, and in each of these lines, if any are known."""
         graphs = self._credited.get(GRAPHS, Counter())

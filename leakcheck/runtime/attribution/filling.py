@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from leakcheck.model import Holder, Notice, Reason, Suspect
+from leakcheck.runtime.attribution.credits import Credits
 from leakcheck.runtime.attribution.following import Retention, each_bytes, fits
 from leakcheck.runtime.attribution.keys import number_of_keys
 from leakcheck.runtime.attribution.loop_lengths import turns_until
@@ -38,6 +39,7 @@ class Filling:
         rates: Mapping[int, float],
         steps: int,
         sources: Sources,
+        credited: Credits,
         gained_bytes: float = 0.0,
     ) -> None:
         self.notices: list[Notice] = []
@@ -49,6 +51,7 @@ class Filling:
         self._told: set[int] = set()  # by id: they live on meanwhile
         self._recompiled = False  # what torch.compile made again was told
         self._rates, self._steps, self._sources = rates, steps, sources
+        self._credits = credited
         self._gained_bytes = gained_bytes
 
     def note(self, found: Retention, made: Mapping[int, int], per_step: float = 0.0) -> None:
@@ -199,7 +202,7 @@ class Filling:
         inner = _ends_in(named[0], container)
         keyed = is_of(container, dict)
         uses = self._sources.uses_of(named[0], found.owners, length, inner=inner, keyed=keyed)
-        taken = self._sources.taken_from(container)
+        taken = self._credits.taken_from(container)
         uses = tuple(replace(use, took=(use.path, use.line) in taken) for use in uses)
         for use in uses:
             if use.guard.kind in ("below", "above") and not _is_in_reach(use, container):

@@ -127,9 +127,9 @@ class Inquest:
         roots = Roots(heap, tracer.called)
         self._follower = Follower(roots, self._grower_ids, places, growth.is_new)
         visits = {(frames.shown(at), line): ran for (at, line), ran in tracer.visits.items()}
-        self.sources = Sources(visits, tracer.stacks, tracer.credits)
+        self.sources = Sources(visits, tracer.stacks)
         gained_bytes = max(growing.get(name, 0.0) for name in (HEAP, "host.rss"))
-        self.filling = Filling(rates, growth.steps, self.sources, gained_bytes)
+        self.filling = Filling(rates, growth.steps, self.sources, self._credits, gained_bytes)
         self._most_passes = round(MOST_PASSES * min(1.0, LARGE_HEAP / max(1, len(heap))))
 
     def find(self, marks: array[int]) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.machinery import PathFinder
-from types import MappingProxyType
 from typing import Any
 
 from leakcheck.model import Holder, Place, Suspect
@@ -22,7 +21,6 @@ from leakcheck.runtime.attribution import library
 from leakcheck.runtime.attribution.live_numbers import limit_of, number_of
 from leakcheck.runtime.attribution.names import is_inner, names_on_way
 from leakcheck.runtime.introspection import frames
-from leakcheck.runtime.introspection.frames import Site
 from leakcheck.runtime.introspection.kinds import (
     bases_of,
     defined_in,
@@ -38,24 +36,17 @@ from leakcheck.source.tree import name_of as name_in
 from leakcheck.source.uses import Use, uses_of, with_numbers
 from leakcheck.source.words import words
 
-NO_CHANGES: Mapping[str, Mapping[Site, int]] = MappingProxyType({})
 MOST_FILES = 32  # of the program's own, for what nobody calls: each has to be parsed
 
 
 class Sources:
     """The program's files, and how often each line ran while something grew, by shown path.
 
-    `stacks`: which calls were seen to lead to the lines that add; `changes`: by how much lines
-    changed the length of a container, by its id.
+    `stacks`: which calls were seen to lead to the lines that add.
     """
 
-    def __init__(
-        self,
-        visits: Mapping[tuple[str, int], int],
-        stacks: Stacks = NO_STACKS,
-        changes: Mapping[str, Mapping[Site, int]] = NO_CHANGES,
-    ) -> None:
-        self.visits, self._stacks, self._changes = visits, stacks, changes
+    def __init__(self, visits: Mapping[tuple[str, int], int], stacks: Stacks = NO_STACKS) -> None:
+        self.visits, self._stacks = visits, stacks
         self._extended: dict[frozenset[str], ProgramTexts] = {}
 
     def uses_of(
@@ -85,11 +76,6 @@ class Sources:
         found = uses_of(program, held, self.visits, self._stacks)
         numbered = with_numbers(found, lambda path, told: limit_of(told, path, owners))
         return tuple(_uncounted(use, owners, length) for use in numbered)
-
-    def taken_from(self, container: Any) -> frozenset[tuple[str, int]]:
-        """Return the lines that were seen to make a container shorter."""
-        changed = self._changes.get(str(id(container)), {}).items()
-        return frozenset((frames.shown(at.path), at.line) for at, change in changed if change < 0)
 
     def _added_at(self, suspect: Suspect) -> tuple[tuple[str, int], ...]:
         """Return the line that adds: the first that ran; where what grows was made is another."""
