@@ -117,3 +117,34 @@ class QuietSampler(DiffusionPipeline):
             noise = self.unet(latents, t).sample
             latents = self.scheduler.step(noise, t, latents).prev_sample
         return latents
+
+
+class Sampled:
+    """Each sample is computed anew; the loop around only finds the last one still bound."""
+
+    def __init__(self, model):
+        self.model = model
+        self.loss = nn.MSELoss()
+
+    def scores(self, loader, samples):
+        self.model.eval()
+        for x in loader:
+            total = 0.0
+            for _ in range(samples):
+                recon = self.model(x)
+                total += recon.detach().numpy()
+
+    def scores_of(self, loaders):
+        self.model.eval()
+        for loader in loaders:
+            for x, y in loader:
+                loss = self.loss(self.model(x), y)
+                print(loss)
+
+    def walked(self, loader, samples):
+        cell = nn.GRUCell(4, 8)
+        state = torch.zeros(1, 8)
+        self.model.eval()
+        for x in loader:
+            for _ in range(samples):
+                state = cell(x, state)  # leak: carried-state

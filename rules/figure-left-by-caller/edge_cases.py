@@ -72,3 +72,23 @@ class Callback:
 def main():
     fig, _ = draw_pair([1, 2])
     fig.savefig("values.png")
+
+
+def draw_on(values, fig=None):
+    if fig is None:
+        fig = plt.figure()
+    fig.gca().plot(values)
+    return fig
+
+
+def drawn_on_own(values, fig):
+    for value in values:
+        draw_on(value, fig)
+    draw_on(values, fig=fig)
+    fig.savefig("values.png")
+
+
+def drawn_on_new(values):
+    for value in values:
+        draw_on(value)  # leak: figure-left-by-caller
+    draw_on(values, fig=None)  # leak: figure-left-by-caller

@@ -42,7 +42,7 @@ class FigureLeftByCaller(Rule):
             if called is None:
                 continue
             home, index = called
-            position = figure_position(home.facts, index)
+            position = figure_position(home.facts, index, call)
             if position is None or not _left(linked.facts, call, position):
                 continue
             if call.loops or not runs_once(linked, call.function):

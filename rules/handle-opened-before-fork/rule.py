@@ -31,7 +31,7 @@ class HandleOpenedBeforeFork(Rule):
                 continue
             for method in datasets.setup_methods(module, owner):
                 for call in _opened(module, method):
-                    if _kept(module, method, call):
+                    if _kept(module, method, call) and not _read_at_once(module, owner, call):
                         yield self.hit(call, "workers inherit this open file, with its caches")
 
 
@@ -70,6 +70,19 @@ def _kept(module: Module, method: cst.FunctionDef, call: cst.Call) -> bool:
         for name in names
         for node in shape.own_nodes(method)
     )
+
+
+def _read_at_once(module: Module, owner: cst.ClassDef, call: cst.Call) -> bool:
+    """Whether the file is an attribute that only the set-up methods of the project ask."""
+    above = module.parent(call)
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    if not isinstance(target, cst.Attribute):
+        return False
+    setting_up = {each.name.value for each in datasets.setup_methods(module, owner)}
+    member = module.member_of(call)
+    uses = member.file.uses_of(target.attr.value, member) if member is not None else ()
+    methods = (facts.method_around(use.function) for facts, use in uses)
+    return all(method is not None and method.name in setting_up for method in methods)
 
 
 def _closed(method: cst.FunctionDef, name: str) -> bool:

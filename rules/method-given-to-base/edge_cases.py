@@ -34,6 +34,30 @@ class Kept(Keeping):
         return nn.Linear(width, width)
 
 
+class Projecting(nn.Module):
+    def __init__(self, project):
+        super().__init__()
+        self.project = project
+
+
+class Replaced(Projecting):
+    def __init__(self):
+        super().__init__(self.make)
+        self.project = nn.Linear(8, 8)  # what the base bound is let go
+
+    def make(self, width):
+        return nn.Linear(width, width)
+
+
+class ReplacedBefore(Projecting):
+    def __init__(self):
+        self.project = nn.Linear(8, 8)
+        super().__init__(self.make)  # leak: method-given-to-base
+
+    def make(self, width):
+        return nn.Linear(width, width)
+
+
 class OfNobodyKnows(torch.utils.data.Sampler):
     def __init__(self):
         super().__init__(self.draw)  # leak: method-given-to-base

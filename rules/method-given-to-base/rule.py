@@ -74,12 +74,24 @@ def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.A
     place = 1 + [*call.args].index(arg)
     names = [arg.keyword.value] if arg.keyword is not None else parameters[place : place + 1]
     given = [name for name in names if name in parameters]
-    return not given or any(_is_handed_on(facts, index, name) for name in given)
+    anew = _bound_behind(module, member, call) if member is not None else set()
+    return not given or any(_is_handed_on(facts, index, name, anew) for name in given)
 
 
-def _is_handed_on(facts: FileFacts, function: int, parameter: str) -> bool:
-    """Whether a function binds, keeps or gives away a parameter: more than to call it."""
-    values = [use.value for use in facts.uses if use.function == function]
+def _bound_behind(module: Module, member: Member, call: cst.Call) -> set[str]:
+    """Name what the constructor itself binds on self, behind the base's."""
+    own, line = member.facts.methods.get("__init__"), module.location(call).line
+    binds = (use for use in member.binds() if use.function == own and not use.guarded)
+    return {use.name for use in binds if use.at.line > line}
+
+
+def _is_handed_on(facts: FileFacts, function: int, parameter: str, anew: set[str]) -> bool:
+    """Whether a function binds, keeps or gives away a parameter: more than to call it.
+
+    `anew`: attributes that get another value after that.
+    """
+    uses = (use for use in facts.uses if use.function == function)
+    values = [use.value for use in uses if use.role != "bind" or use.name not in anew]
     values += [each.value for each in facts.bindings if each.function == function]
     values += [each.value for call in facts.calls_in(function) for each in call.arguments]
     return any(

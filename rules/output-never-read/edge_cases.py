@@ -18,6 +18,8 @@ class Attention(nn.Module):
         self.sizes = scores.shape
         self.detached = scores.detach()
         self.mask = mask  # the caller has it, too
+        self.rows, self.columns = mask  # and the whole of these
+        self.left, self.right = scores.chunk(2)  # leak: output-never-read
         self.mean = scores.mean(0)  # a buffer: its name is a string
         self.released = scores
         if self.debug:

@@ -45,7 +45,8 @@ def _is_left(linked: Linked, member: Member, use: AttributeEffect) -> bool:
     if use.role != "bind" or use.holder != "self" or use.guarded or use.value is None:
         return False
     parameters = linked.facts.functions[use.function].parameters
-    given = use.value.kind == "name" and use.value.text in parameters  # the caller has it, too
+    named = use.value.kind in ("name", "item")
+    given = named and use.value.text in parameters  # the caller has it, or the whole, too
     if given or use.value.kind in ("constant", "empty") or linked.spelled_as_string(use.name):
         return False
     return all(other.role == "bind" for _, other in linked.uses_of(use.name, member))

@@ -19,6 +19,25 @@ class Lock:
         os.close(self.only)
 
 
+class WithinACall:
+    def __call__(self, path):
+        self.file = os.open(path, os.O_RDWR)
+        try:
+            return os.read(self.file, 1)
+        finally:
+            os.close(self.file)
+
+    def acquire(self, path):
+        self.other = os.open(path, os.O_RDWR)  # leak: overwritten-while-open
+        try:
+            return os.read(self.other, 1)
+        finally:
+            os.fsync(self.other)
+
+    def close(self):
+        os.close(self.other)
+
+
 class Below(filelock.BaseFileLock):
     """The base calls `_acquire` while nothing is held, and `_release` before it does so again."""
 

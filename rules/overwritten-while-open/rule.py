@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
-from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts, FunctionFacts
-from leakcheck.static.facts.resources import kept_open, openers
+from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts, FunctionFacts
+from leakcheck.static.facts.resources import enders, kept_open, openers
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 
@@ -35,7 +35,7 @@ class OverwrittenWhileOpen(Rule):
                 continue
             if _is_for_base(linked, method) or _is_run_by_thread(facts, method):
                 continue
-            if not use.guarded and not _looked_at(facts, use):
+            if not use.guarded and not _looked_at(facts, use) and not _ends_here(facts, use):
                 yield self.hit(
                     use.at, f"`self.{use.name}` may still be open here", confidence="medium"
                 )
@@ -60,6 +60,22 @@ def _opens(facts: FileFacts, use: AttributeEffect) -> bool:
     return (
         use.role == "bind" and use.holder == "self" and bool(kept_open(facts, use, "owned", "ends"))
     )
+
+
+def _ends_here(facts: FileFacts, use: AttributeEffect) -> bool:
+    """Whether the same function ends it on every way out: `finally: self.session.close()`."""
+    name = f"self.{use.name}"
+    ends = enders(kept_open(facts, use, "owned", "ends"))
+    last = (c for c in facts.calls_in(use.function) if c.handled == "finally" and c.at > use.at)
+    return any(
+        call.method in ends if call.spelled == f"{name}.{call.method}" else _closes(call, name)
+        for call in last
+    )
+
+
+def _closes(call: Call, name: str) -> bool:
+    """`os.close(self.file)`."""
+    return call.method == "close" and any(given.value.text == name for given in call.arguments)
 
 
 def _looked_at(facts: FileFacts, use: AttributeEffect) -> bool:

@@ -2,11 +2,13 @@
 
 import sys
 import multiprocessing
+import sqlite3
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 
+import matplotlib.pyplot as plt
 from torch.utils.tensorboard import SummaryWriter
 
 
@@ -250,3 +252,44 @@ class FlushesAnothers:
 
     def close(self):
         self.log.flush()
+
+
+class Component:
+    def destroy(self):
+        for name in list(self.__dict__):
+            delattr(self, name)
+
+
+class Linker(Component):
+    def load(self, path):
+        self.connection = sqlite3.connect(path)  # goes with its attribute
+        self.timer = multiprocessing.Process(target=print)  # leak: resource-left-by-owner
+        self.timer.start()
+
+
+class Forgetful:
+    def destroy(self):
+        delattr(self, "path")
+
+    def load(self, path):
+        self.path = path
+        self.connection = sqlite3.connect(path)  # leak: resource-left-by-owner
+
+
+class Renderer:
+    def draw(self, image):
+        self.figure = plt.figure()
+        self.figure.gca().imshow(image)
+
+    def close(self):
+        plt.ioff()
+        plt.close()
+
+
+class OtherRenderer:
+    def draw(self, image):
+        self.figure = plt.figure()  # leak: resource-left-by-owner
+        self.figure.gca().imshow(image)
+
+    def close(self):
+        plt.ioff()

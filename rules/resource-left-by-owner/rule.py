@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from leakcheck.model import Evidence
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import AttributeEffect, Call, Expr, FileFacts
-from leakcheck.static.facts.resources import enders, kept_open, openers
+from leakcheck.static.facts.resources import enders, ends_figures, kept_open, openers
 from leakcheck.static.facts.runs import is_made_per_call
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -37,7 +37,7 @@ class ResourceLeftByOwner(Rule):
                 closing = [name for name in ending if not _only_pauses(member, name, use)]
                 if not made or not (closing or made in api("writers")):
                     continue
-                if _is_told_to_stop(member, use):
+                if _is_told_to_stop(member, use) or _goes_with_all(module.facts, member, made):
                     continue
                 if all(_forgotten(member, name, made) for name in _names_of(member, use)):
                     told = f"`{closing[0]}` leaves `self.{use.name}` open" if closing else ""
@@ -90,6 +90,32 @@ def _closing(linked: Linked, member: Member) -> list[str]:
 
 
 _ENDS_IT_ALL = ("finalize", "teardown")  # whatever they are given: loggers are told a status
+
+
+def _goes_with_all(linked: Linked, member: Member, made: str) -> bool:
+    """Whether a closing method drops every attribute, or closes whichever figure is current.
+
+    `delattr(self, name)` for each name: with it goes all that CPython ends with its last reference.
+    """
+    closing = [
+        (each.file.facts, index)
+        for each in linked.lineage(member)
+        for name, index in each.facts.methods.items()
+        if name in api("teardowns")
+    ]
+    if not enders(made):  # a figure
+        return any(ends_figures(facts, index) for facts, index in closing)
+    if not enders(made).isdisjoint(_OF_WORKERS):
+        return False
+    return any(_deletes_each(call) for facts, index in closing for call in facts.calls_in(index))
+
+
+_OF_WORKERS = ("join", "cancel", "shutdown", "terminate")  # which go on without a reference
+
+
+def _deletes_each(call: Call) -> bool:
+    name = call.argument("name", 1) if call.spelled == "delattr" else None
+    return name is not None and name.kind != "constant"
 
 
 def _only_pauses(member: Member, name: str, use: AttributeEffect) -> bool:

@@ -1,6 +1,7 @@
 """Near misses are unmarked."""
 
 import asyncio
+import multiprocessing
 import queue
 import threading
 from threading import Thread
@@ -269,3 +270,29 @@ class FillsWithoutLimit:
     def fill(self, loader):
         for batch in loader:
             self.queue.put(batch)
+
+
+class Killed:
+    def start(self):
+        self.process = multiprocessing.Process(target=self.spin)
+        self.process.start()
+
+    def spin(self):
+        while True:
+            self.poll()
+
+    def close(self):
+        self.process.terminate()
+
+
+class Waited:
+    def start(self):
+        self.waited = multiprocessing.Process(target=self.spin)  # leak: thread-without-end
+        self.waited.start()
+
+    def spin(self):
+        while True:
+            self.poll()
+
+    def close(self):
+        self.waited.join()

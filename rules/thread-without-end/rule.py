@@ -35,7 +35,7 @@ class ThreadWithoutEnd(Rule):
             method = linked.facts.method_around(call.function)
             if method is None or not (method.owner or method.yields):
                 continue
-            if _ends_with_its_loop(linked.facts, call):
+            if _ends_with_its_loop(linked.facts, call) or _is_killed(linked, call):
                 continue
             loop = _loop(linked, call, method)
             if loop is None:
@@ -53,6 +53,13 @@ def _can_be_closed(linked: Linked, method: FunctionFacts) -> bool:
     owner = linked.class_called(method.owner)
     members = linked.lineage(owner) if owner is not None else []
     return any(name in api("teardowns") for each in members for name in each.facts.methods)
+
+
+def _is_killed(linked: Linked, call: Call) -> bool:
+    """Whether somebody ends the process that an attribute is bound to, whatever it does."""
+    kept = call.bound.startswith("self.")
+    uses = linked.uses(call.bound.removeprefix("self.")) if kept else ()
+    return any(use.how in ("terminate", "kill") for _, use in uses)
 
 
 def _loop(linked: Linked, call: Call, method: FunctionFacts) -> FunctionFacts | None:

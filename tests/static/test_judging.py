@@ -39,6 +39,32 @@ for name, p in model.named_parameters():
 """,
     ),
     Program(
+        "a sum that is named for what was counted is of numbers, whatever else the model returns",
+        None,
+        """
+counted_acc = 0
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in loader:
+    loss, share = model(x, y)
+    loss.backward()
+    optimizer.step()
+    counted_acc += share
+""",
+    ),
+    Program(
+        "a sum of what the model returns beside its loss keeps the graph",
+        "accumulator",
+        """
+total = 0
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in loader:
+    loss, share = model(x, y)
+    loss.backward()
+    optimizer.step()
+    total += share
+""",
+    ),
+    Program(
         "an object keeps inputs that nothing made, and no graph with them",
         None,
         """

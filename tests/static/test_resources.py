@@ -92,8 +92,19 @@ def test_a_function_is_found_by_its_name_and_a_method_through_self():
     ],
 )
 def test_a_function_hands_out_the_figure_that_it_makes_and_leaves_open(body, position):
-    facts = linked(f"import matplotlib.pyplot as plt\ndef f():\n  {body}\n").facts
-    assert figure_position(facts, 0) == position
+    facts = linked(f"import matplotlib.pyplot as plt\ndef f():\n  {body}\nf()\n").facts
+    assert figure_position(facts, 0, facts.calls[-1]) == position
+
+
+@pytest.mark.parametrize(
+    ("call", "position"),
+    [("f()", 0), ("f(None)", 0), ("f(mine)", None), ("f(fig=mine)", None), ("f(title=name)", 0)],
+)
+def test_a_function_makes_no_figure_when_it_is_given_one(call, position):
+    body = "if fig is None:\n    fig = plt.figure()\n  return fig"
+    source = f"import matplotlib.pyplot as plt\ndef f(fig=None, title=''):\n  {body}\n{call}\n"
+    facts = linked(source).facts
+    assert figure_position(facts, 0, facts.calls[-1]) == position
 
 
 def opened(body, decorator=""):

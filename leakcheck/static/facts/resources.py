@@ -6,7 +6,7 @@ is taken to be looked after.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -191,8 +191,11 @@ def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
     return call.fate == "bound" and "." not in call.bound and not ended and escapes
 
 
-def figure_position(facts: FileFacts, function: int) -> int | None:
-    """Return where in its result a function hands out a figure it made: 0 also for the whole."""
+def figure_position(facts: FileFacts, function: int, asked: Call) -> int | None:
+    """Return where in its result a function hands out a figure it made: 0 also for the whole.
+
+    `asked`: the call of it, which may give it a figure to draw on: `if fig is None: fig = ...`.
+    """
     calls = facts.calls_in(function)
     if ends_figures(facts, function):
         return None
@@ -200,12 +203,21 @@ def figure_position(facts: FileFacts, function: int) -> int | None:
         name = call.unpacked[0] if call.unpacked else call.bound
         if call.qualified not in _named("figures") or call.argument("num") or not name:
             continue
+        if _is_given(facts.functions[function].parameters, name, asked):
+            continue
         for value in facts.functions[function].returns:
             if value.kind == "name" and value.text == name:
                 return 0
             if name in value.plain:
                 return value.plain.index(name)
     return None
+
+
+def _is_given(parameters: Sequence[str], name: str, call: Call) -> bool:
+    """Whether a call gives a parameter of a function, or of a method of self, some value."""
+    own = parameters[call.spelled.startswith("self.") :]
+    value = call.argument(name, own.index(name)) if name in own else None
+    return value is not None and value != Expr("constant", "None")
 
 
 _FIGURE_ENDS = frozenset(

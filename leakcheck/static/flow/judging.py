@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from leakcheck.source.words import says
+from leakcheck.source.words import ends_in, says
 from leakcheck.static import syntax
 from leakcheck.static.facts import passes
 from leakcheck.static.flow.attributes import (
@@ -62,6 +62,10 @@ class Judged:
     def is_collected(self) -> bool:
         """A container takes in one value after another."""
         return self.growth.how == "collect"
+
+    def is_counted(self) -> bool:
+        """Its name says that it sums what was counted: `total_acc`, `num_correct`."""
+        return ends_in(self.growth.target.rpartition(".")[2], "counted")
 
     def grows_by_itself(self) -> bool:
         """No loss or output is added: the place itself requires a gradient."""
@@ -356,6 +360,7 @@ IN_LOOP = (
     Row("evaluation", Judged.is_collected, Judged.evaluates),
     Row(None, Judged.is_collected),
     # what a sum keeps
+    Row(None, Judged.is_counted, no(Judged.grows_by_itself)),
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_used),
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_another_slot_each_turn),
     Row(None, Judged.is_sure, Judged.grows_by_itself, Judged.is_called_without_gradient),

@@ -208,7 +208,7 @@ def _in_every_turn(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
     for above in flow.module.ancestors(growth.node):
         if above is frame.node:
             return True
-        if isinstance(above, (cst.If, cst.Try, cst.TryStar, cst.Match)):
+        if isinstance(above, (cst.If, cst.Try, cst.TryStar, cst.Match, cst.For, cst.While)):
             return False
     return False
 
@@ -218,12 +218,22 @@ def _read_before_set(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
     for node in syntax.walk(frame.node):
         if node is growth.node:
             inner = syntax.walk(getattr(node, "value", node))
-            return any(flow.path(part) == growth.target for part in inner)
-        if isinstance(node, (cst.Name, cst.Attribute)) and flow.path(node) == growth.target:
+            return any(_is_place(flow, part, growth.target) for part in inner)
+        if _is_place(flow, node, growth.target):
             above = flow.module.parent(node)
             if not isinstance(above, cst.AssignTarget):
                 return True
     return False
+
+
+def _is_place(flow: Flow, node: cst.CSTNode, path: str) -> bool:
+    """Whether a node names a place; the name of an attribute or of an argument does not."""
+    if not isinstance(node, (cst.Name, cst.Attribute)) or flow.path(node) != path:
+        return False
+    match flow.module.parent(node):
+        case cst.Attribute(attr=name) | cst.Arg(keyword=name):
+            return name is not node
+    return True
 
 
 def _with(flow: Flow, node: cst.With) -> None:

@@ -8,11 +8,12 @@ restored; one is loaded after the other; it is only looked into; the model is at
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import libcst as cst
 
 from leakcheck.source.words import Pattern
-from leakcheck.static.facts.model import MODULE, Call, FileFacts
+from leakcheck.static.facts.model import MODULE, Call, Expr, FileFacts
 from leakcheck.static.facts.passes import needs_graph
 from leakcheck.static.module import Module
 
@@ -42,26 +43,35 @@ def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     made = function is not None and function.name.value == "__init__"
     if (_OF_TRAINING if made else _FROM_DEVICE).search(near):
         return True
+    saved_from = _saved_from(module)
+    if saved_from == "host":
+        return False
     facts, at = module.facts.facts, module.location(load)
     here = [c for c in facts.calls if (c.at.line, c.at.column) == (at.line, at.column - 1)]
     live = any(_is_for_live_model(facts, call) for call in here)
     if live and not made:  # what a constructor loads is most often published
         return True
-    return _saves_from_device(module) and (
-        live or not any(_makes_its_model(facts, c) for c in here)
-    )
+    return saved_from == "device" and (live or not any(_makes_its_model(facts, c) for c in here))
 
 
-def _saves_from_device(module: Module) -> bool:
-    """Whether the file saves checkpoints, and not from the host: `state.cpu()` beside the save.
+def _saved_from(module: Module) -> Literal["device", "host", ""]:
+    """Where the file saves checkpoints from, if it does.
 
-    Where a function trains as well, that may be of anything.
+    `state.cpu()` beside each save is the host; where the function trains as well, that may be of
+    anything.
     """
     facts = module.facts.facts
     places = {call.function for call in facts.calls if _saves(call)}
-    moving = {call.function for call in facts.calls_by_name.get("cpu", ())} - {MODULE}
+    moving = {call.function for call in facts.calls if _moves_to_host(call)} - {MODULE}
     from_host = {at for at in places & moving if not needs_graph(facts, at)}
-    return places != from_host
+    if not places:
+        return ""
+    return "host" if places == from_host else "device"
+
+
+def _moves_to_host(call: Call) -> bool:
+    place = call.argument("device", 0) if call.method == "to" else None
+    return call.method == "cpu" or place == Expr("constant", "'cpu'")
 
 
 def _saves(call: Call) -> bool:

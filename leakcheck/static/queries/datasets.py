@@ -23,11 +23,18 @@ class Kept:
 
 
 def is_dataset(module: Module, owner: cst.ClassDef) -> bool:
-    """Tell whether a class has a Dataset base, or no base and both dunders of one."""
+    """Tell whether a class has a Dataset base, or no base and both dunders of one.
+
+    What is asked for keys as well, or given entries, is a mapping, which no loader reads.
+    """
     if shape.has_base(module, owner, "dataset-classes"):
         return True
     methods = module.methods(owner)
-    return "__getitem__" in methods and "__len__" in methods and not owner.bases
+    mapping = not _OF_MAPPINGS.isdisjoint(methods)
+    return "__getitem__" in methods and "__len__" in methods and not owner.bases and not mapping
+
+
+_OF_MAPPINGS = frozenset(["__contains__", "__setitem__", "keys"])
 
 
 def setup_methods(module: Module, owner: cst.ClassDef) -> list[cst.FunctionDef]:
