@@ -161,6 +161,8 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         bytes_per_step = None
     elif not narrow and suspect.kind == "tensor" and suspect.bytes_per_step:
         bytes_per_step = _weighed(suspect, objects_per_step)
+    elif suspect.kind == "tensor" and suspect.is_extended and suspect.bytes_per_step:
+        bytes_per_step = suspect.bytes_per_step  # a library may keep room for one as large beside
     elif suspect.kind == "tensor" and bytes_per_step and _counts_blocks(suspect):
         bytes_per_step += _blocks_beside(course) * BLOCK_BYTES
     if suspect.kind == "object":  # small ones are not in the heap's count

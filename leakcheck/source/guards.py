@@ -297,8 +297,9 @@ class _Subject:
             new = sign is ast.NotIn and not self._keeps(right)
             return ("new" if new else "other"), None
         if isinstance(right, ast.Constant) and right.value is None:
-            nothing = "missing" if self._is_place(left) else "new"
-            return (nothing if sign in (ast.Is, ast.Eq) else "other"), None  # type: ignore[return-value]
+            if self._is_place(left):  # that it is there holds for good
+                return ("missing" if sign in (ast.Is, ast.Eq) else "none"), None
+            return ("new" if sign in (ast.Is, ast.Eq) else "other"), None
         if self._is_length(right, at) or not self._measures(left, at):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         if self._measures(left, at) and not goes_down(self.file, left):

@@ -77,7 +77,10 @@ class _Left:
                 return self._together(parts)
             case ast.Dict(keys=keys, values=values):
                 return self._together(values) if None in keys else "all"
-            case ast.IfExp(body=one, orelse=other):
+            case ast.IfExp(test=test, body=one, orelse=other):
+                missing = _is_missing(test, self._kept)
+                if missing is not None:  # the first value: there was nothing to leave out
+                    return self.of(other if missing else one)
                 return _either(self.of(each) for each in (one, other))
             case ast.BoolOp(values=parts):
                 return _either(self.of(each) for each in parts if reads(each, self._kept))
@@ -218,6 +221,20 @@ def _is_same(node: ast.AST, kept: ast.expr) -> bool:
     if type(node) is not type(kept):
         return False
     return name_of(node) == name_of(kept) if name_of(kept) else same(node, kept)
+
+
+def _is_missing(test: ast.expr, kept: ast.expr) -> bool | None:
+    """Say whether a condition holds where there is nothing yet, or where there is; else None."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            asked = _is_missing(inner, kept)
+            return None if asked is None else not asked
+        case ast.Compare(left=one, ops=[sign], comparators=[ast.Constant(value=None)]):
+            if _is_same(one, kept) and isinstance(sign, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
+                return isinstance(sign, (ast.Is, ast.Eq))
+        case ast.expr() if _is_same(test, kept):
+            return False
+    return None
 
 
 def _is_of_none(part: ast.Slice) -> bool:

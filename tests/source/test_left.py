@@ -22,6 +22,13 @@ def newest(kept, new):
     [
         ("self.keys = torch.cat([self.keys, key])", True),
         ("self.keys = torch.cat([self.keys, key])[-100:]", False),
+        ("self.keys = key if self.keys is None else torch.cat([self.keys, key])", True),
+        ("self.keys = torch.cat([self.keys, key]) if self.keys is not None else key", True),
+        ("self.keys = key if not self.keys else torch.cat([self.keys, key])", True),
+        ("self.keys = torch.cat([self.keys, key]) if self.keys else key", True),
+        ("self.keys = key if full else torch.cat([self.keys, key])", False),
+        ("self.keys = key if self.keys is not None else torch.cat([self.keys, key])", False),
+        ("self.keys = key if self.other is None else torch.cat([self.keys, key])", False),
         ("rows[name] = torch.cat([rows[name], key])", True),
         ("rows[name] = torch.cat([one, key])", False),
         ("kept = np.append(kept, new)", True),

@@ -141,11 +141,11 @@ class Excuses:
     def note_slower(self, held: Sequence[Suspect], rates: Mapping[str, float]) -> None:
         """Note who holds what did not go on as fast as at first, and how fast that was."""
         if holders := _holders(held):
-            self._slower[holders] = rates
+            self._slower[holders] = _own_rates(held) or rates
 
     def slowing(self, suspects: Sequence[Suspect], rates: Mapping[str, float]) -> Reason | None:
         """Say that what had slowed gains less again; None if it does not. It is asked once."""
-        holders = _holders(suspects)
+        holders, rates = _holders(suspects), _own_rates(suspects) or rates
         known = self._slower.get(holders, {})
         shares = [rate / known[name] for name, rate in rates.items() if known.get(name, 0) > 0]
         if not shares or max(shares) >= SLOWER:
@@ -217,6 +217,16 @@ class Excuses:
 
 def _holders(suspects: Sequence[Suspect]) -> str:
     return ", ".join(str(one.holder) for one in suspects if one.holder)
+
+
+def _own_rates(suspects: Sequence[Suspect]) -> dict[str, float]:
+    """Return how fast these grow by their own sizes, empty unless each of them was read.
+
+    The heap may slow where they do not: a library keeps room for the largest that it was given.
+    """
+    sizes = {str(one.holder): one.bytes_per_step for one in suspects if one.is_extended}
+    known = {holder: size for holder, size in sizes.items() if size}
+    return known if len(known) == len(suspects) else {}
 
 
 def stopped(resources: Iterable[str], seen: str = "") -> Notice:

@@ -150,6 +150,17 @@ def test_what_goes_on_as_fast_or_never_slowed_is_not_filled_by_key():
     assert excuses.slowing((), {"tensors": 0.1}) is None
 
 
+def test_what_gains_as_much_by_its_own_size_has_not_slowed_though_the_heap_has():
+    even, less = (replace(TABLE, objects_per_step=None, bytes_per_step=b) for b in (8192.0, 4096.0))
+    excuses = Excuses()
+    excuses.note_slower((even,), {"host.heap": 16384.0})
+
+    assert excuses.slowing((even,), {"host.heap": 8192.0}) is None
+    assert excuses.slowing((less,), {"host.heap": 8192.0}) == Reason.of(
+        "slows", holders="global `table`"
+    )
+
+
 def test_what_has_no_limit_is_not_waited_for():
     assert Excuses().limit(None, {}, 100, graph=False) == 0
 
