@@ -88,7 +88,11 @@ class Calls:
                 self._adds.setdefault(path, set()).add(line)
             lines = [each for at in lines for each in self._leading_to(*at)]
         for at, callers in stacks.items():
-            self._note_around_loop(at, [(path, line) for path, line, _ in callers])
+            leading = [(path, line) for path, line, _ in callers]
+            self._note_around_loop(at, leading)
+            if self._is_called_by_others(*at):
+                for path, line in leading:
+                    self._adds.setdefault(path, set()).add(line)
 
     def _note_around_loop(self, at: tuple[str, int], callers: list[tuple[str, int]]) -> None:
         """Note which of the calls that were seen lead to a loop: those behind the first in one.
@@ -101,6 +105,14 @@ class Calls:
         for called, caller in pairwise((at, *callers)):
             if called in self._around_loop or self._is_in_loop(*called):
                 self._around_loop.add(caller)
+
+    def _is_called_by_others(self, path: str, line: int) -> bool:
+        """Say whether what adds was handed on, as a hook, so that its name is called nowhere."""
+        file = self._program.file(path)
+        node = file.innermost_at(line)
+        function = file.function(node) if node is not None else None
+        calls = self.callers(file, function) if function is not None else []
+        return bool(calls) and not any(_is_called(f, call) for f, call in calls)
 
     def _is_in_loop(self, path: str, line: int) -> bool:
         file = self._program.file(path)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from leakcheck.source.owners import Makers, makers_of_variable
 from leakcheck.source.places import Held, Place, place_at
-from leakcheck.source.tree import File, ProgramTexts, name_of
+from leakcheck.source.tree import FUNCTIONS, File, ProgramTexts, name_of
 from leakcheck.source.words import words
 
 
@@ -38,7 +38,20 @@ def _own(program: ProgramTexts, held: Held) -> Iterator[Place]:
         place = Place("attribute", held.name, classes=held.classes, homes=held.homes)
         yield replace(place, makers=makers_of_owner(program, held))
     elif held.kind != "unknown":
-        yield from _variables(program, held, held.name, held.function)
+        of_cell = held.kind == "closure"
+        for place in _variables(program, held, held.name, held.function):
+            yield from _outside(program.file(place.path), place) if of_cell else (place,)
+
+
+def _outside(file: File, place: Place) -> Iterator[Place]:
+    """Yield the variable of the function around that one with a closure's cell has part in.
+
+    What another function of the same cell does to it, is done to it.
+    """
+    inner = next((f for f in file.at(place.line) if isinstance(f, FUNCTIONS)), None)
+    around = [each for each in file.around(inner) if isinstance(each, FUNCTIONS)] if inner else []
+    scopes = [each for each in around if place.name in file.bound(each)[0]]
+    yield replace(place, line=scopes[0].lineno) if scopes else place
 
 
 def makers_of_owner(program: ProgramTexts, held: Held) -> Makers:

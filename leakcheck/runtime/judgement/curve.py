@@ -62,6 +62,11 @@ class LengthCurve:
         return self._greatest
 
     @property
+    def was_read(self) -> bool:
+        """Whether its length was read, and each time it was asked for."""
+        return self._first is not None and not self._lost
+
+    @property
     def newest(self) -> int:
         """The length that was read last."""
         return self._newest

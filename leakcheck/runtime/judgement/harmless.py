@@ -25,6 +25,7 @@ RESTS_BELOW = 0.5  # of a rate: garbage that waits grows beside a buffer that re
 RESTS = 3 / 2  # times the longest up to the last third: a rest that is in proportion to the run
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
+AS_MUCH_AS_BEFORE = 0.98  # of its own rate: keys that come by chance hit that seldom
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 _OF_NUMBERS = re.compile(r" of (float|int|bool)$")
 AS_MUCH = 1.05  # the garbage of the newest step is in no reading yet, and first steps make less
@@ -113,6 +114,7 @@ class Excuses:
         self.tolerated: Mapping[str, float] = {}  # rates beside it
         self.tolerated_per_step = 0.0  # bytes, by all that is tolerated
         self._slower: dict[str, Mapping[str, float]] = {}  # rates by holder, before it slowed
+        self._own_rates: dict[str, Mapping[str, float]] = {}  # of these by their own lengths
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
         """Let `resources` grow until the step `until`."""
@@ -141,11 +143,15 @@ class Excuses:
     def note_slower(self, held: Sequence[Suspect], rates: Mapping[str, float]) -> None:
         """Note who holds what did not go on as fast as at first, and how fast that was."""
         if holders := _holders(held):
-            self._slower[holders] = _own_rates(held) or rates
+            self._slower[holders] = rates
+            self._own_rates[holders] = _own_rates(held)
 
     def slowing(self, suspects: Sequence[Suspect], rates: Mapping[str, float]) -> Reason | None:
         """Say that what had slowed gains less again; None if it does not. It is asked once."""
-        holders, rates = _holders(suspects), _own_rates(suspects) or rates
+        holders = _holders(suspects)
+        own, now = self._own_rates.get(holders, {}), _own_rates(suspects)
+        if own and all(now.get(name, 0.0) >= AS_MUCH_AS_BEFORE * own[name] for name in own):
+            return None
         known = self._slower.get(holders, {})
         shares = [rate / known[name] for name, rate in rates.items() if known.get(name, 0) > 0]
         if not shares or max(shares) >= SLOWER:
@@ -220,13 +226,14 @@ def _holders(suspects: Sequence[Suspect]) -> str:
 
 
 def _own_rates(suspects: Sequence[Suspect]) -> dict[str, float]:
-    """Return how fast these grow by their own sizes, empty unless each of them was read.
+    """Return how fast these grow by their own lengths or sizes, empty unless each was read.
 
-    The heap may slow where they do not: a library keeps room for the largest that it was given.
+    What comes and goes beside them, or a library that keeps room for the largest that it was
+    given, may gain less where they do not.
     """
-    sizes = {str(one.holder): one.bytes_per_step for one in suspects if one.is_extended}
-    known = {holder: size for holder, size in sizes.items() if size}
-    return known if len(known) == len(suspects) else {}
+    rates = {str(one.holder): one.objects_per_step or one.bytes_per_step for one in suspects}
+    known = {holder: rate for holder, rate in rates.items() if rate}
+    return known if len(known) == len(rates) else {}
 
 
 def stopped(resources: Iterable[str], seen: str = "") -> Notice:

@@ -22,6 +22,7 @@ from leakcheck.runtime.judgement.trend import (
     Floor,
     Line,
     fit,
+    floor_rise,
     grows,
     level_of_look,
     rises_throughout,
@@ -323,13 +324,16 @@ def still_climbing(sources: Iterable[Series], smallest_bytes_per_step: float) ->
                 goes_on = slower > 0 and faster <= HALVES_AGREE_WITHIN * slower
                 climbs = goes_on and line.p <= SURE and line.total >= LEAST_RISEN
                 climbs = climbs and _newest_rate(reading) >= STILL_GROWS_FROM * line.per_step
+                rose = floor_rise(reading.steps, reading.values)
+                climbs = rose >= LEAST_RISEN or (climbs and line.deepest_drop == 0)
                 # an image an epoch is kept on purpose: bytes tell whether it matters
                 climbs = climbs and (resource != "tensors" or line.per_step >= LEAST_TENSORS)
             elif is_in_use(resource):
                 climbs = slower > smallest_bytes_per_step and line.p <= SURE_OF_BYTES
+                climbs = climbs and line.deepest_drop == 0
             else:
                 continue
-            if climbs and line.deepest_drop == 0:
+            if climbs:
                 found.append(reading)
     return found
 

@@ -30,6 +30,7 @@ FALSE_ALARM_RATE = 1e-2
 HALVES_AGREE_WITHIN = 3.0
 ALL_OF = 0.8  # a rise, that its jumps must make, for nothing else to have grown
 LARGEST_DROP = 0.5
+QUARTERS = 4  # of a run, in each of which what is emptied with an epoch was emptied
 PARTS = 8  # of a run, that what loses memory slowly rises in
 EVEN_WITHIN = 0.1
 FEWEST_FALLS = 2  # by more than a step gains: a collection may be one
@@ -146,6 +147,24 @@ def rises_throughout(steps: Sequence[int], values: Sequence[float]) -> bool:
     levels = [max(v for s, v in zip(steps, values, strict=True) if s <= end) for end in ends]
     rose = all(now > past for past, now in pairwise([values[0], *levels]))
     return rose and all(now >= past for past, now in pairwise(values))
+
+
+def floor_rise(steps: Sequence[int], values: Sequence[float]) -> float:
+    """Return by how much the lowest values rose, evenly from quarter to quarter; 0 if they did not.
+
+    Nor if nothing was ever given back, or as much at once: what stays beside what comes and goes
+    is told from that only when it is more.
+    """
+    span = (steps[-1] - steps[0]) / QUARTERS
+    parts: list[list[float]] = [[] for _ in range(QUARTERS)]
+    for step, value in zip(steps, values, strict=True):
+        parts[min(QUARTERS - 1, int((step - steps[0]) / span))].append(value)
+    if not all(parts):
+        return 0.0
+    lows = [min(part) for part in parts]
+    rises = [now - past for past, now in pairwise(lows)]
+    evenly = min(rises) > 0 and max(rises) <= HALVES_AGREE_WITHIN * min(rises)
+    return lows[-1] - lows[0] if evenly and 0 < _deepest_drop(values) < sum(rises) else 0.0
 
 
 def usual_gain(steps: Sequence[int], values: Sequence[float]) -> float:

@@ -81,7 +81,8 @@ class EstablishedGrowth:
     def as_before(self, emptied_from: Mapping[Holder, int]) -> list[Holder]:
         """Return who holds about no more than that from which it was emptied before."""
         most = {holder: outlook.PASSED * length for holder, length in emptied_from.items()}
-        return [h for h, one in self._curves.items() if one.newest <= most.get(h, 0)]
+        known = ((h, one) for h, one in self._curves.items() if h in most and one.was_read)
+        return [h for h, one in known if one.newest <= most[h]]
 
     @property
     def full(self) -> list[Holder]:
@@ -139,13 +140,23 @@ class EstablishedGrowth:
         """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
         left = self.found.prospects.without(holders)
         goes_on = left.leaks and not self.is_little_without(holders)
-        if goes_on and holders:
+        return self._leave_out(holders) if goes_on and holders else goes_on
+
+    def waits_on_without(self, holders: Collection[Holder]) -> bool:
+        """Leave out what these hold, if the length of another rose all the while; say whether."""
+        rest = (one for holder, one in self._curves.items() if holder not in holders)
+        rose = any(one.rose_evenly(patience.EVEN_STEPS) for one in rest)
+        return rose and not self.is_little_without(holders) and self._leave_out(holders)
+
+    def _leave_out(self, holders: Collection[Holder]) -> bool:
+        if holders:
+            left = self.found.prospects.without(holders)
             suspects, out = self._parted(holders)
             beside_bytes = gained_bytes(out) + (self.found.beside_bytes or 0.0)
             found = replace(self.found, prospects=left, suspects=suspects)
             self.found = replace(found, beside_bytes=beside_bytes)
             self._curves = {h: one for h, one in self._curves.items() if h not in holders}
-        return goes_on
+        return True
 
     def is_little_without(self, holders: Collection[Holder]) -> bool:
         """Say whether what others hold are plain objects, and so few that they are tolerated."""

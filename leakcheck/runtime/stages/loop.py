@@ -20,6 +20,7 @@ from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
+from leakcheck.runtime.judgement.trend import floor_rise
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
@@ -52,6 +53,8 @@ class LoopCourse:
         self.suspects: tuple[Suspect, ...] = ()  # that were last waited for,
         self.waiting_since_step = step  # from this step on
         self.garbage = frozenset[str]()  # counters that rose by garbage that waits for a collection
+        self._stayed = frozenset[str]()  # that a collection in the run left higher than at first
+        self._looked_for_what_stays = False
         self.acquitted: set[str] = set()  # resources whose holder was found to be emptied, or full
         self.emptied_from: dict[Holder, int] = {}  # how long containers had been before that
         self.by_phase = False  # readings are compared from turn to turn of a loop around the steps
@@ -122,7 +125,22 @@ class LoopCourse:
         exact = rising.intersection(COUNTED_EXACTLY)
         left = self.watch.count_without_garbage(step) if exact else {}
         lowest = {name: min(slow.column(name)[1]) for name in exact}
-        self.garbage = frozenset(name for name in exact & left.keys() if left[name] <= lowest[name])
+        gone = {name for name in exact & left.keys() if left[name] <= lowest[name]}
+        self.garbage = frozenset(gone - self._stayed)
+
+    def find_what_stays(self, step: int) -> None:
+        """Note, once, what a collection leaves of what rose beside what comes and goes.
+
+        At the end of a run all is gone, and so nothing tells garbage from what was kept.
+        """
+        climbing = judge.still_climbing([self.watch.slow], self.tolerance_bytes)
+        rose = [one for one in climbing if floor_rise(one.steps, one.values)]
+        if not rose or self._looked_for_what_stays:
+            return
+        self._looked_for_what_stays = True
+        left = self.watch.count_without_garbage(step)
+        lowest = {one.resource: min(one.values) for one in rose}
+        self._stayed = frozenset(name for name, low in lowest.items() if left.get(name, 0) > low)
 
     def went_on(self) -> tuple[str, ...]:
         """Return the counters that rose to the end, though what held them was emptied or full."""

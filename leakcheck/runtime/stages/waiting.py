@@ -93,7 +93,8 @@ class Waiting(GrowthStage):
 
     def _without(self, holders: Collection[Holder], seen: str, step: int) -> Move | None:
         """Go on without these; if no leak is left, what grew is over, as was `seen`."""
-        if not holders or self._growth.goes_on_without(holders):
+        growth = self._growth
+        if not holders or growth.goes_on_without(holders) or growth.waits_on_without(holders):
             return None
         return self._gone(step, self._stopped(seen))
 

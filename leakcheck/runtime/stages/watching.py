@@ -53,6 +53,7 @@ class Watching(Stage):
             loop.checkpoint(step, sparing=not last)
             if move := self._look(step):
                 return move
+            loop.find_what_stays(step)
         return self._saw_enough(step)
 
     def _affordable(self, step: int) -> bool:

@@ -134,9 +134,10 @@ def test_what_slowed_and_gains_less_again_is_filled_by_key():
     told = Reason.of("slows", holders="global `table`")
     assert excuses.has_slowed((TABLE,))
     assert not excuses.has_slowed((QUEUE,))
-    assert excuses.slowing((TABLE,), {"tensors": 0.3}) == told
-    assert excuses.slowing((TABLE,), {"tensors": 0.28}) is None  # as fast as when it was asked last
-    assert excuses.slowing((TABLE,), {"tensors": 0.1}) == told
+    slower = (replace(TABLE, objects_per_step=0.3),)
+    assert excuses.slowing(slower, {"tensors": 0.3}) == told
+    assert excuses.slowing(slower, {"tensors": 0.28}) is None  # as fast as when it was asked last
+    assert excuses.slowing(slower, {"tensors": 0.1}) == told
 
 
 def test_what_goes_on_as_fast_or_never_slowed_is_not_filled_by_key():

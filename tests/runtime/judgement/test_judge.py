@@ -113,6 +113,14 @@ def test_those_that_stopped_fell_or_jumped_are_not(change):
     assert still_climbing([counted(RARE | change)], 1024.0) == []
 
 
+def test_those_that_stay_beside_what_each_epoch_gives_back_are():
+    beside = counted({step: step + 2 * (step % 100) for step in range(0, 1000, 30)})
+    alone = counted({step: 2 * (step % 100) for step in range(0, 1000, 30)})
+
+    assert [one.resource for one in still_climbing([beside], 1024.0)] == ["tensors"]
+    assert still_climbing([alone], 1024.0) == []
+
+
 def test_a_count_that_stopped_before_the_last_looks_climbs_no_more():
     climbed = {step: step for step in range(0, 1650, 50)}
 

@@ -12,6 +12,7 @@ from leakcheck.runtime.judgement.trend import (
     Floor,
     even_rate,
     fit,
+    floor_rise,
     grows,
     jumps_apart,
     level_of_look,
@@ -81,6 +82,24 @@ def test_a_sawtooth_is_not_a_leak():
 
 def test_a_sawtooth_on_a_climb_is_a_leak():
     assert grown([step % 50 + 3.0 * step for step in range(1000)])
+
+
+def test_the_lowest_values_rise_beside_what_each_epoch_gives_back():
+    assert floor_rise(range(1000), [step % 100 * 3.0 + step for step in range(1000)]) == 800.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [float(step % 250) for step in range(1000)],  # all is given back
+        [float(step) for step in range(1000)],  # nothing is: that is judged by its line
+        [step % 100 * 30.0 + step for step in range(1000)],  # more than the floor rose
+        [step % 100 * 3.0 + min(step, 400) for step in range(1000)],  # it was full
+        [step % 100 * 3.0 + (step > 400) * 900 for step in range(1000)],  # one jump
+    ],
+)
+def test_they_do_not_where_nothing_stays_or_it_may_be_of_what_goes(values):
+    assert floor_rise(range(1000), values) == 0.0
 
 
 def test_growth_below_the_floor_is_not_reported():
