@@ -62,10 +62,15 @@ class EstablishedGrowth:
         """Whether a line may yet take a graph that nobody means to keep."""
         return step - self.release.since_step < self.found.prospects.graph_wait_steps
 
-    def measure(self, step: int) -> None:
-        """Read the length of each container that something may take from."""
+    def measure(self, step: int, *, at_end: bool) -> None:
+        """Read the length of each container that something may take from.
+
+        At the end the function whose local led there may have returned: what is known stays so.
+        """
         for holder, curve in self._curves.items():
-            curve.read(step, self.found.way_by_holder[holder].length())
+            length = self.found.way_by_holder[holder].length()
+            if length is not None or not at_end:
+                curve.read(step, length)
 
     @property
     def emptied_from(self) -> dict[Holder, int]:

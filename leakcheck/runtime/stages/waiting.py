@@ -72,9 +72,9 @@ class Waiting(GrowthStage):
         self._loop.tell(*told, step=step)
         return Settle(self._growth)
 
-    def _emptied(self, step: int) -> Move | None:
+    def _emptied(self, step: int, *, at_end: bool = False) -> Move | None:
         """Read how long the containers are, and acquit what was emptied."""
-        self._growth.measure(step)
+        self._growth.measure(step, at_end=at_end)
         emptied_from = self._growth.emptied_from
         self._loop.emptied_from |= emptied_from
         return self._without(emptied_from, EMPTIED, step)
@@ -159,7 +159,7 @@ class Waiting(GrowthStage):
         loop, growth = self._loop, self._growth
         growth.settle_dispute()
         as_before = growth.as_before(loop.emptied_from)
-        if ended := self._emptied(step) or self._without(as_before, AS_BEFORE, step):
+        if ended := self._emptied(step, at_end=True) or self._without(as_before, AS_BEFORE, step):
             return ended
         if taken := self._taken_out(step):
             return taken
