@@ -53,3 +53,23 @@ class ReadLater:
 
 def rebuild(reader):
     reader.model = reader.build()
+
+
+def of_paths(model, optimizer, path, make_loader, epochs):
+    shards = torch.load(path)  # a list of files
+    loader = make_loader(shards)
+    for _ in range(epochs):
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+
+
+def of_weights(model, optimizer, path, loader, epochs):
+    state = torch.load(path)  # leak: checkpoint-kept
+    model.load_state_dict(state)
+    for _ in range(epochs):
+        for x in loader:
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()

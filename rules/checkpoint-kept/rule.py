@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from leakcheck.source.words import Pattern
 from leakcheck.static import shape
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
+from leakcheck.static.facts.runs import making_methods
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
@@ -31,6 +33,7 @@ class CheckpointKept(Rule):
             scope = module.function_of(call) or module.tree
             if (
                 name
+                and _is_of_state(scope, name)
                 and _trains_after(module, scope, call)
                 and not _dropped(module, scope, name, call)
             ):
@@ -43,7 +46,7 @@ class CheckpointKept(Rule):
 
 def _left_on_self(linked: Linked, member: Member) -> Iterator[Call]:
     """Yield what a constructor loads into an attribute that is read until it is done, and kept."""
-    facts, making = linked.facts, _making(linked, member)
+    facts, making = linked.facts, making_methods(member)
     for call in facts.calls_by_name.get("load", ()):
         own = call.qualified == "torch.load" and call.bound.startswith("self.")
         if not own or call.function not in making:
@@ -58,22 +61,25 @@ def _left_on_self(linked: Linked, member: Member) -> Iterator[Call]:
             yield call
 
 
-def _making(linked: Linked, member: Member) -> set[int]:
-    """Return the constructor of a class and the methods that nobody calls but those."""
-    making = {index for name, index in member.facts.methods.items() if name == "__init__"}
-    for name, index in member.facts.methods.items() if making else ():
-        calls = list(linked.calls_of(name))
-        if calls and all(
-            facts is linked.facts and call.spelled == f"self.{name}" and call.function in making
-            for facts, call in calls
-        ):
-            making.add(index)
-    return making
-
-
 def _loads(use: AttributeEffect) -> bool:
     """Whether an attribute is given a checkpoint: where it gets another value, it is let go of."""
     return use.value is not None and use.value.text == "torch.load"
+
+
+def _is_of_state(scope: cst.CSTNode, name: str) -> bool:
+    """Whether a state is restored of it, or an entry is asked for: it is no list of paths."""
+    for node in shape.own_nodes(scope):
+        match node:
+            case cst.Call() if _RESTORES.match(shape.last_name(node)):
+                if any(shape.mentions(arg.value, name) for arg in node.args):
+                    return True
+            case cst.Subscript(value=inner) | cst.Attribute(value=inner):
+                if shape.mentions(inner, name):
+                    return True
+    return False
+
+
+_RESTORES = Pattern(r"_*(<renews>)(_|$)")
 
 
 def _trains_after(module: Module, scope: cst.CSTNode, call: cst.Call) -> bool:

@@ -51,3 +51,17 @@ class EpochsThatChoose:
                     learn(loss)
                 losses.append(loss.item())
         return losses
+
+
+class Serializable:
+    def attributes(self, kind):
+        return getattr(self, f"_{kind}", [])  # an attribute: by its default it is no method
+
+
+class Restored(Serializable):
+    def test_epoch(self, xs, ys):
+        self.model.eval()
+        scores = []
+        for x, y in zip(xs, ys):
+            scores.append(self.loss(self.model(x), y).item())  # leak: evaluation-without-no-grad
+        return scores

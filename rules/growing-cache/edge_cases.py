@@ -1,5 +1,7 @@
 """Near misses are unmarked."""
 
+import re
+
 import torch
 
 _TABLES = {}
@@ -201,3 +203,20 @@ class Rehearsal:
         if picture not in self.rehearsed:
             self.rehearsed[picture] = torch.cat((picture.x, x))  # leak: growing-cache
         return self.rehearsed[picture]
+
+
+_compiled = {}
+
+
+def converted(key):
+    def match(found, text):
+        regex = _compiled.get(text)
+        if regex is None:
+            regex = re.compile(text)
+            _compiled[text] = regex
+        found.extend(int(x) if re.match("[0-9]+", x) else x for x in re.match(regex, key).groups())
+
+    parts = []
+    match(parts, r"conv_in(.*)")  # the few of the source; `re.match` is another
+    match(parts, r"conv_out(.*)")
+    return parts

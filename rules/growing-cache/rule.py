@@ -10,6 +10,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.facts.keys import one_of_many, only_constants
 from leakcheck.static.facts.model import AttributeEffect
+from leakcheck.static.facts.targets import is_of_python
 from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth, memos
@@ -98,6 +99,7 @@ def _is_asked_in_loop(module: Module, function: str) -> bool:
     return any(
         call.loops and any(given.value.kind != "constant" for given in call.arguments)
         for _, call in module.facts.calls_of(function)
+        if not is_of_python(call)
     )
 
 

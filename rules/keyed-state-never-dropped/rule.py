@@ -12,7 +12,7 @@ from leakcheck.static.facts.link import Member
 from leakcheck.static.facts.model import AttributeEffect, Expr, FileFacts
 from leakcheck.static.facts.nodes import dotted
 from leakcheck.static.facts.numbers import is_number, names_number
-from leakcheck.static.facts.runs import is_made_per_call
+from leakcheck.static.facts.runs import is_made_per_call, making_methods
 from leakcheck.static.facts.text import is_text
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
@@ -49,10 +49,10 @@ class KeyedStateNeverDropped(Rule):
 
 def _filled(member: Member) -> Iterator[tuple[str, AttributeEffect]]:
     """Yield the attributes that methods fill under keys, and where first."""
-    facts = member.file.facts
+    facts, making = member.file.facts, making_methods(member)
     seen: set[str] = set()
     for use in (*facts.uses, *facts.local_uses):
-        if use.role != "slot" or use.how == "+=" or use.key is None:
+        if use.role != "slot" or use.how == "+=" or use.key is None or use.function in making:
             continue
         if is_number(facts, use.value, use.function) or names_number(use.name):
             continue

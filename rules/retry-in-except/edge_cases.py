@@ -214,3 +214,20 @@ class Decoder:
         except torch.OutOfMemoryError:
             size = len(latents)
         return size
+
+
+def logged(model, batches, log_memory):
+    try:
+        for batch in batches:
+            model(batch)
+            log_memory()
+    except torch.cuda.OutOfMemoryError:
+        log_memory()  # for nobody's use, and the error goes on
+        raise
+
+
+def asked_again(model, batches):
+    try:
+        return [model(batch) for batch in batches]
+    except torch.cuda.OutOfMemoryError:
+        return [model(batch) for batch in batches]  # leak: retry-in-except

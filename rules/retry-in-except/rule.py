@@ -183,13 +183,14 @@ _WITHOUT_TENSORS = sys.stdlib_module_names | {"torch"}
 
 
 def _gives_up(module: Module, call: cst.Call) -> bool:
-    """Whether a call, whose result nobody takes, is followed by the end of the loop."""
+    """Whether a call, whose result nobody takes, is followed by a break or an error."""
     line = module.parent(module.parent(call) or call)
     block = module.parent(line) if line is not None else None
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock):
         return False
     last = block.body[-1]
-    ends = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Break)
+    end = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    ends = isinstance(end, (cst.Break, cst.Raise))
     return ends and isinstance(module.parent(call), cst.Expr)
 
 

@@ -100,3 +100,12 @@ def stacked_at_once(buffer):
     del buffer
     gc.collect()
     return part
+
+
+def sent_in_chunks(message, size):
+    data = message.SerializeToString()
+    for start in range(0, len(data), size):
+        chunk = data[start : start + size]  # of bytes a copy
+        yield chunk
+    del data
+    gc.collect()

@@ -10,6 +10,7 @@ from leakcheck.static.facts.nodes import span
 from leakcheck.static.module import Module
 from leakcheck.static.queries import aliases
 from leakcheck.static.rule import Hit, Rule
+from leakcheck.static.shape import api
 from leakcheck.static.syntax import outline, outline_nodes
 
 
@@ -64,6 +65,9 @@ def _views(facts: FileFacts, deleted: AttributeEffect, call: Call) -> Iterator[B
     here = [bound for bound in facts.bindings if bound.function == deleted.function]
     if any(bound.name == deleted.name and bound.value.kind == "empty" for bound in here):
         return  # a slice of a list has its entries, which may be anything
+    made = [bound.value for bound in here if bound.name == deleted.name]
+    if made and all(each.text.rpartition(".")[2] in api("gives-bytes") for each in made):
+        return  # and one of bytes or text is a copy
     gone = {
         use.name
         for use in facts.local_uses

@@ -220,6 +220,24 @@ def write_and_close(path, values):
     made.close()
 
 
+def results_of_a_process(work):
+    manager = multiprocessing.Manager()  # ends with its last proxy
+    results = manager.list()
+    process = multiprocessing.Process(target=work, args=(results,))
+    process.start()
+    process.join()
+    return results[0]
+
+
+def proxy_of_a_process(work):
+    manager = multiprocessing.Manager()  # leak: workers-never-ended
+    results = manager.list()
+    process = multiprocessing.Process(target=work, args=(results,))
+    process.start()
+    process.join()
+    return results
+
+
 if __name__ == "__main__":
     fit(work, "runs")
     ThreadPoolExecutor(2).submit(work, 1)

@@ -51,8 +51,9 @@ def device_of(tensor: Any) -> str:
 
 
 def element_bytes_of(tensor: Any) -> int:
-    """Return the size of one element of a tensor."""
-    return _asked(tensor, "element_size", int, 0)
+    """Return the size of one element of a tensor, of a sparse one with its place: 64-bit each."""
+    indices = _asked(tensor, "sparse_dim", int, 0) if _is_sparse(tensor) else 0
+    return _asked(tensor, "element_size", int, 0) + 8 * indices
 
 
 def storage_bytes_of(tensor: Any) -> int:

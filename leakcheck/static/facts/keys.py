@@ -8,7 +8,7 @@ from __future__ import annotations
 from leakcheck.source.words import Pattern
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.facts.model import Call, Expr, FileFacts, FunctionFacts
-from leakcheck.static.facts.targets import top_functions
+from leakcheck.static.facts.targets import is_of_python, top_functions
 
 # words for one request, object or input among arbitrarily many
 _MANY = Pattern(r"(^|_)(<unique>|(<many>)(_?id|_idx|_index|_key)?)$")
@@ -53,7 +53,7 @@ def only_constants(file: Linked, function: int, key: Expr) -> bool:
         part.partition(".")[0] for value in made or [key] for part in (value.text, *value.names)
     }
     asked = parts - {"", "self"}
-    calls = list(file.calls_of(own.name))
+    calls = [each for each in file.calls_of(own.name) if not is_of_python(each[1])]
     known = bool(asked and calls) and asked.issubset(own.parameters)
     return known and all(_gives_constants(*each, own, asked) for each in calls)
 

@@ -402,14 +402,20 @@ def _is_handed_on(facts: FileFacts, name: str) -> bool:
 
 
 def _is_chosen(file: Linked, function: FunctionFacts) -> bool:
-    """Whether its class chooses methods by computed names: `getattr(self, f"{mode}_step")`."""
+    """Whether its class chooses methods by computed names: `getattr(self, f"{mode}_step")`.
+
+    Not attributes, as `getattr(self, f"_{kind}", [])` does by its default.
+    """
     owner = file.facts.class_named(function.owner)
     for member in file.lineage(Member(file, owner)) if owner is not None else ():
         methods = set(member.facts.methods.values())
         for call in member.file.facts.calls_by_name.get("getattr", ()):
-            holder, name, *_ = *(each.value for each in call.arguments), _NOTHING, _NOTHING
+            given = (each.value for each in call.arguments)
+            holder, name, default, *_ = *given, _NOTHING, _NOTHING, _NOTHING
             own = call.function in methods and holder == Expr("name", "self")
-            if own and name.kind not in ("constant", "name", "empty"):
+            of_data = default != _NOTHING and default.kind in ("empty", "constant")
+            of_data = of_data and default != Expr("constant", "None")
+            if own and name.kind not in ("constant", "name", "empty") and not of_data:
                 return True
     return False
 

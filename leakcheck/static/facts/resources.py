@@ -187,7 +187,8 @@ def _proxy_escapes(facts: FileFacts, call: Call) -> bool:
     ended = any(_on(other, call.bound) and other.method == "shutdown" for other in facts.calls)
     leaving = [*facts.functions[call.function].returns]
     leaving += [u.value for u in facts.uses if u.function == call.function and u.value]
-    escapes = any(set(made) & {value.text, *value.plain} for value in leaving)  # not a `proxy[0]`
+    whole = (value for value in leaving if value.kind != "item")  # not a `proxy[0]`
+    escapes = any(set(made) & {value.text, *value.plain} for value in whole)
     return call.fate == "bound" and "." not in call.bound and not ended and escapes
 
 

@@ -206,3 +206,17 @@ def _comes_and_goes(file: Linked, facts: FileFacts, call: Call) -> bool:
     if sets_up(facts, call.function) or call.bound.startswith("self."):
         return False
     return call.loops > 0 or call.fate == "chained"
+
+
+def making_methods(member: Member) -> set[int]:
+    """Return the constructor of a class and the methods that nobody calls but those."""
+    linked = member.file
+    making = {index for name, index in member.facts.methods.items() if name == "__init__"}
+    for name, index in member.facts.methods.items() if making else ():
+        calls = list(linked.calls_of(name))
+        if calls and all(
+            facts is linked.facts and call.spelled == f"self.{name}" and call.function in making
+            for facts, call in calls
+        ):
+            making.add(index)
+    return making

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import Call, FileFacts, FunctionFacts
 
@@ -33,6 +35,11 @@ def callee(file: Linked, call: Call) -> tuple[Linked, int] | None:
     if not dot:
         return next(iter(plain_functions(file, name, call.function)), None)
     return file.own_method(call) if head == "self" else None
+
+
+def is_of_python(call: Call) -> bool:
+    """Tell whether a call is of Python's own library: a `re.match` is no `match` of the project."""
+    return call.qualified.partition(".")[0] in sys.stdlib_module_names
 
 
 def may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) -> bool:
