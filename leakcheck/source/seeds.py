@@ -49,8 +49,9 @@ def _outside(file: File, place: Place) -> Iterator[Place]:
     What another function of the same cell does to it, is done to it.
     """
     inner = next((f for f in file.at(place.line) if isinstance(f, FUNCTIONS)), None)
-    around = [each for each in file.around(inner) if isinstance(each, FUNCTIONS)] if inner else []
-    scopes = [each for each in around if place.name in file.bound(each)[0]]
+    around = [inner, *file.around(inner)] if inner is not None else []
+    functions = (each for each in around if isinstance(each, FUNCTIONS))
+    scopes = [each for each in functions if place.name in file.bound(each)[0]]
     yield replace(place, line=scopes[0].lineno) if scopes else place
 
 

@@ -353,6 +353,58 @@ def test_a_part_may_be_set_back_by_another_name(statement, roles):
     assert [use.role for use in found if use.role not in ("read", "add")] == roles
 
 
+CLOSURES = """
+def make_log(out):
+    {made} = []
+    def log(x):
+        kept.append(x)  # adds
+    def flush():
+        {emptied}.clear()
+    return log, flush
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "emptied", "takes"),
+    [("kept", "kept", True), ("kept", "out", False), ("kept = other", "other", False)],
+)
+def test_what_another_function_does_to_a_closure_s_cell_is_done_to_it(made, emptied, takes):
+    program = program_of(CLOSURES.format(made=made, emptied=emptied))
+
+    for function in ("log", "make_log"):
+        found = uses(program, f"closure: kept in {function}()")
+        assert any(use.role == "take" for use in found) == takes
+
+
+HOOKED = """
+def track(model):
+    kept = []
+    def hook(module, x):
+        kept.append(x)  # adds
+    model.register_forward_hook(hook)
+    class Report:
+        def on_evaluate(self):
+            kept.clear()
+    return Report()
+reports = [track(model)]
+for epoch in epochs:
+    for x in xs:
+        model(x)
+    for report in reports:
+        report.on_evaluate()
+"""
+
+
+def test_the_loop_around_what_was_seen_to_call_a_hook_is_the_one_that_turns():
+    program = program_of(HOOKED)
+    kept = held(program, "closure: kept in hook()")
+    seen = {("train.py", 5): (("train.py", 14, "__call__"),)}
+
+    found = uses_of(program, kept, {("train.py", 5): 9, ("train.py", 14): 9}, seen)
+
+    assert [use.reach for use in found if use.role == "take"] == ["when a loop turns"]
+
+
 def test_of_many_lists_another_may_be_what_is_taken_from():
     text = "for x in xs:\n    kept[x].append(x)  # adds\n    kept[x].pop(0)\n    kept.popitem()\n"
     found = uses(program_of(text), "kept", inner=True)
