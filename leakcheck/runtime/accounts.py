@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from itertools import pairwise
 
 from leakcheck.model import COUNTERS, Kind, Reason, Suspect
 from leakcheck.runtime.attribution import probes
@@ -30,6 +31,7 @@ KINDS_OF_DEVICES: dict[str, Kind] = {
 MOST_OFF = 1.5  # times, that a window's rates may be off from the measured one
 LEAST_WEIGHED = 0.5  # of what blocks and heap gained, for an object's own weight to be the rate
 MANY_BLOCKS = 100  # a step: an arena of 1 MiB lasts for a few hundred steps
+MOST_GONE = 0.1  # at once, of what a count rose by, for its rate to be that of what stays
 SELDOM, LARGE_BYTES = 0.25, 4096  # objects a step; of each, for the heap to be theirs alone
 WIDE = 0.5  # of a rate, for its interval to say little
 LEAST_BLOCKS = 1.0  # a step, to be the program's own: readings of ours leave up to 0.6 behind
@@ -152,7 +154,8 @@ def _with_rest(suspects: tuple[Suspect, ...], in_use: float | None) -> tuple[Sus
 def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Suspect:
     """Give the only suspect the rates of the whole run: they are exacter than the window's."""
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
-    objects_per_step = rates.get(counter, suspect.objects_per_step)
+    seen = suspect.objects_per_step
+    objects_per_step = seen if seen and _fell(course, counter) else rates.get(counter, seen)
     bytes_per_step, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
     if suspect.kind == "shared-memory":
         shared = read_known(course.loop.watch.slow, BYTES)
@@ -183,6 +186,13 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
             factor = seldom / suspect.bytes_per_step
             objects_per_step, bytes_per_step = (suspect.objects_per_step or 0.0) * factor, seldom
     return replace(suspect, objects_per_step=objects_per_step, bytes_per_step=bytes_per_step)
+
+
+def _fell(course: Course, counter: str) -> bool:
+    """Say whether a count came down: then others came and went, and it is off by as many."""
+    _, values = course.loop.watch.slow.column(counter)
+    falls = (past - now for past, now in pairwise(values))
+    return bool(values) and max(falls, default=0) > MOST_GONE * (values[-1] - values[0])
 
 
 def _arenas(course: Course, blocks: float, rates: dict[str, float]) -> float | None:

@@ -3,7 +3,6 @@
 # kind = "tensor"
 # holder = "closure cell `rows` of log()"
 # per_step = 1
-# unit = "tensors"
 
 import torch
 

@@ -3,7 +3,6 @@
 # kind = "tensor"
 # holder = "attribute `Confidence.shares`"
 # per_step = 1
-# unit = "tensors"
 
 import torch
 
