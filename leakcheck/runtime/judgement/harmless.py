@@ -117,8 +117,13 @@ class Excuses:
         self._own_rates: dict[str, Mapping[str, float]] = {}  # of these by their own lengths
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
-        """Let `resources` grow until the step `until`, or for as long as they may already."""
-        self._until |= {name: max(until, self._until.get(name, 0)) for name in resources}
+        """Let `resources` grow until the step `until`, or for as long as they may already.
+
+        What may grow without an end gives way to an end, and is judged anew after that.
+        """
+        for name in resources:
+            known = self._until.get(name, 0)
+            self._until[name] = max(until, known) if known < inf else until
 
     def limit(
         self, told: Reason | None, rates: Mapping[str, float], step: int, *, graph: bool

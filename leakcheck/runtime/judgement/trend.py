@@ -155,7 +155,9 @@ def floor_rise(steps: Sequence[int], values: Sequence[float]) -> float:
     Nor if nothing was ever given back, or as much at once: what stays beside what comes and goes
     is told from that only when it is more.
     """
-    span = (steps[-1] - steps[0]) / QUARTERS
+    span = (steps[-1] - steps[0]) / QUARTERS if steps else 0.0
+    if not span:
+        return 0.0
     parts: list[list[float]] = [[] for _ in range(QUARTERS)]
     for step, value in zip(steps, values, strict=True):
         parts[min(QUARTERS - 1, int((step - steps[0]) / span))].append(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -160,6 +161,18 @@ def test_what_gains_as_much_by_its_own_size_has_not_slowed_though_the_heap_has()
     assert excuses.slowing((less,), {"host.heap": 8192.0}) == Reason.of(
         "slows", holders="global `table`"
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ended_at"), [(900, 200, 900), (200, 900, 900), (inf, 200, 200)]
+)
+def test_of_two_ends_the_later_one_counts_and_none_gives_way_to_one(first, second, ended_at):
+    excuses = Excuses()
+    excuses.add(["tensors"], first)
+    excuses.add(["tensors"], second)
+
+    assert excuses.ended_before(ended_at - 1) == 0
+    assert excuses.ended_before(ended_at) == ended_at
 
 
 def test_what_has_no_limit_is_not_waited_for():

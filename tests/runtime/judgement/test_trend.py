@@ -102,6 +102,10 @@ def test_they_do_not_where_nothing_stays_or_it_may_be_of_what_goes(values):
     assert floor_rise(range(1000), values) == 0.0
 
 
+def test_they_do_not_where_nothing_was_read():
+    assert floor_rise([], []) == floor_rise([10], [3.0]) == 0.0
+
+
 def test_growth_below_the_floor_is_not_reported():
     values = [2.0 * step for step in range(1000)]
 
