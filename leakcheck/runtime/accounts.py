@@ -155,7 +155,8 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
     """Give the only suspect the rates of the whole run: they are exacter than the window's."""
     counter = COUNTERS.get(suspect.kind, suspect.kind)  # threads are counted as "threads"
     seen = suspect.objects_per_step
-    objects_per_step = seen if seen and _fell(course, counter) else rates.get(counter, seen)
+    often = suspect.kind == "tensor" and (seen or 0.0) > SELDOM
+    objects_per_step = seen if often and _fell(course, counter) else rates.get(counter, seen)
     bytes_per_step, narrow = _bytes_per_step(course, with_blocks=_counts_blocks(suspect))
     if suspect.kind == "shared-memory":
         shared = read_known(course.loop.watch.slow, BYTES)

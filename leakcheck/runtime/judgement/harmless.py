@@ -110,6 +110,7 @@ class Excuses:
     def __init__(self) -> None:
         self.limited: Limited | None = None
         self._until: dict[str, float] = {}
+        self._fills_until: dict[str, float] = {}
         self._tolerated_bytes = 0
         self.tolerated: Mapping[str, float] = {}  # rates beside it
         self.tolerated_per_step = 0.0  # bytes, by all that is tolerated
@@ -117,13 +118,13 @@ class Excuses:
         self._own_rates: dict[str, Mapping[str, float]] = {}  # of these by their own lengths
 
     def add(self, resources: Iterable[str], until: float = inf) -> None:
-        """Let `resources` grow until the step `until`, or for as long as they may already.
+        """Let `resources` grow until the step `until`."""
+        self._until |= dict.fromkeys(resources, until)
 
-        What may grow without an end gives way to an end, and is judged anew after that.
-        """
+    def note_filling(self, resources: Iterable[str], until: float) -> None:
+        """Note that something in `resources` fills up by the step `until`, beside what else is."""
         for name in resources:
-            known = self._until.get(name, 0)
-            self._until[name] = max(until, known) if known < inf else until
+            self._fills_until[name] = max(until, self._fills_until.get(name, 0))
 
     def limit(
         self, told: Reason | None, rates: Mapping[str, float], step: int, *, graph: bool
@@ -216,7 +217,13 @@ class Excuses:
     def still_climbing(self, sources: Iterable[Series], tolerance_bytes: int) -> list[Reading]:
         """Return what climbs at the end, not regularly, and has no excuse."""
         climbing = self.without(still_climbing(sources, tolerance_bytes))
+        climbing = [one for one in climbing if not self._may_be_filling(one)]
         return climbing if climbing and excuse(climbing, tolerance_bytes) is None else []
+
+    def _may_be_filling(self, reading: Reading) -> bool:
+        """Say whether what stays of what comes and goes may be what fills up."""
+        fills = self._fills_until.get(reading.resource, 0) > reading.steps[-1]
+        return fills and reading.line.deepest_drop > 0
 
     def ended_before(self, step: int) -> int:
         """End the excuses that are over at `step`; returns when the last of them was, else 0."""

@@ -126,6 +126,8 @@ class Attributing(Stage):
             return attribute(self.grown, self.episode, LONGER_WINDOW_STEPS)
         loop.memory = findings.memory
         loop.tell(*findings.notices, step=step)
+        full = step + findings.full_in_steps * outlook.FILLS_WITHIN
+        loop.excuses.note_filling((one.resource for one in self.episode.grown), full)
         grown = self._of_program(findings)
         if len(grown) < len(self.episode.grown):
             loop.excuses.add((BLOCKS,))
@@ -140,7 +142,6 @@ class Attributing(Stage):
                 findings.rates_of_logs,
                 per_step=findings.tolerated_bytes,
             )
-            full = step + findings.full_in_steps * outlook.FILLS_WITHIN
             return self._excused(step, full)
         if not at_end and (move := self._look_again(findings)):
             return move

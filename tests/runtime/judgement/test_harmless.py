@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 import pytest
 from hypothesis import given
@@ -163,16 +162,15 @@ def test_what_gains_as_much_by_its_own_size_has_not_slowed_though_the_heap_has()
     )
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "ended_at"), [(900, 200, 900), (200, 900, 900), (inf, 200, 200)]
-)
-def test_of_two_ends_the_later_one_counts_and_none_gives_way_to_one(first, second, ended_at):
+@pytest.mark.parametrize(("full_at", "in_doubt"), [(5000, []), (500, ["tensors"])])
+def test_what_stays_of_what_comes_and_goes_may_be_what_fills_up(full_at, in_doubt):
+    series = Series(64)
+    for step in range(0, 1000, 30):
+        series.append(step, 0.0, {"tensors": step + 2 * (step % 100)})
     excuses = Excuses()
-    excuses.add(["tensors"], first)
-    excuses.add(["tensors"], second)
+    excuses.note_filling(["tensors"], full_at)
 
-    assert excuses.ended_before(ended_at - 1) == 0
-    assert excuses.ended_before(ended_at) == ended_at
+    assert [one.resource for one in excuses.still_climbing([series], 1024)] == in_doubt
 
 
 def test_what_has_no_limit_is_not_waited_for():
