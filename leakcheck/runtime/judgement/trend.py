@@ -31,9 +31,10 @@ HALVES_AGREE_WITHIN = 3.0
 ALL_OF = 0.8  # a rise, that its jumps must make, for nothing else to have grown
 LARGEST_DROP = 0.5
 QUARTERS = 4  # of a run, in each of which what is emptied with an epoch was emptied
+ABOUT = 0.1  # of a fall: peaks of what is emptied now and then differ by less
 PARTS = 8  # of a run, that what loses memory slowly rises in
 EVEN_WITHIN = 0.1
-FEWEST_FALLS = 2  # by more than a step gains: a collection may be one
+FEWEST_FALLS = 2  # by more than a step gains, or from a level: a collection may be one
 EVEN_SHARE = 0.8
 Z_95 = 1.96
 EXACT_RANKS_UP_TO = 10  # below it the normal approximation of Kendall's S is poor
@@ -167,6 +168,14 @@ def floor_rise(steps: Sequence[int], values: Sequence[float]) -> float:
     rises = [now - past for past, now in pairwise(lows)]
     evenly = min(rises) > 0 and max(rises) <= HALVES_AGREE_WITHIN * min(rises)
     return lows[-1] - lows[0] if evenly and 0 < _deepest_drop(values) < sum(rises) else 0.0
+
+
+def stood_as_high(before: Sequence[float], level: float) -> bool:
+    """Say whether values came down again and again from about a level, to a tenth of a fall."""
+    fall = _deepest_drop(before) if before else 0.0
+    high = [value >= level - ABOUT * fall for value in before]
+    came_down = sum(past and not now for past, now in pairwise(high))
+    return fall > 0 and came_down >= FEWEST_FALLS
 
 
 def usual_gain(steps: Sequence[int], values: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from leakcheck.runtime.judgement.release import Waits
 from leakcheck.runtime.judgement.rounds import Rounds
 from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
-from leakcheck.runtime.judgement.trend import floor_rise
+from leakcheck.runtime.judgement.trend import floor_rise, stood_as_high
 from leakcheck.runtime.judgement.vigil import Vigil
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
@@ -111,11 +111,20 @@ class LoopCourse:
 
     def in_doubt(self, found: list[Reading], *, sure: bool = False) -> list[Reading]:
         """Return what would count as growth if the run ended now; `sure`: more than one look."""
-        found = self.looks.in_doubt(found)
+        found = [one for one in self.looks.in_doubt(found) if not self._stood_as_high(one)]
         seen = self.span.seen(self.watch.quick.last_step)
         waits = not sure and is_garbage(found, self.watch.garbage, seen)
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
+
+    def _stood_as_high(self, reading: Reading) -> bool:
+        """Say whether it came down again and again before from as high as it stands now."""
+        for series in self.watch.sources:
+            steps, values = series.column(reading.resource)
+            before = [v for step, v in zip(steps, values, strict=True) if step < reading.steps[0]]
+            if stood_as_high(before, reading.values[-1]):
+                return True
+        return False
 
     def find_garbage(self, step: int) -> None:
         """Note which counters are no higher than they ever were, once garbage is collected."""

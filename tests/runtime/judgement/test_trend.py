@@ -19,6 +19,7 @@ from leakcheck.runtime.judgement.trend import (
     rank_p,
     settled_after,
     stair_rates,
+    stood_as_high,
     usual_gain,
 )
 
@@ -100,6 +101,21 @@ def test_the_lowest_values_rise_beside_what_each_epoch_gives_back():
 )
 def test_they_do_not_where_nothing_stays_or_it_may_be_of_what_goes(values):
     assert floor_rise(range(1000), values) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("before", "level", "stood"),
+    [
+        ([step % 100 for step in range(250)], 90, True),
+        ([step % 100 for step in range(250)], 105, True),  # peaks differ
+        ([step % 100 for step in range(250)], 120, False),  # it was never so high
+        ([step % 100 for step in range(150)], 90, False),  # it came down once
+        ([*range(250)], 90, False),  # never
+        ([], 90, False),
+    ],
+)
+def test_what_came_down_again_and_again_stood_as_high(before, level, stood):
+    assert stood_as_high(before, level) is stood
 
 
 def test_they_do_not_where_nothing_was_read():
