@@ -90,9 +90,9 @@ class Calls:
         for at, callers in stacks.items():
             leading = [(path, line) for path, line, _ in callers]
             self._note_around_loop(at, leading)
-            if self._is_called_by_others(*at):
-                for path, line in leading:
-                    self._adds.setdefault(path, set()).add(line)
+            looped = [each for each in leading if self._is_in_loop(*each)]
+            for path, line in looped if self._is_called_by_others(*at) else ():
+                self._adds.setdefault(path, set()).add(line)
 
     def _note_around_loop(self, at: tuple[str, int], callers: list[tuple[str, int]]) -> None:
         """Note which of the calls that were seen lead to a loop: those behind the first in one.
