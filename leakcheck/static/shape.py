@@ -61,6 +61,12 @@ def own_nodes(function: cst.CSTNode) -> Iterator[cst.CSTNode]:
             stack += reversed(children(node))
 
 
+def last_statement(block: cst.CSTNode | None) -> cst.BaseSmallStatement | None:
+    """Return the statement that a block ends with, None if that is an `if`, a loop or the like."""
+    line = block.body[-1] if isinstance(block, cst.IndentedBlock) and block.body else None
+    return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else None
+
+
 def last_name(node: cst.CSTNode) -> str:
     """Return the last word of a name, attribute or called name: "append" for `self.x.append(1)`."""
     match node:

@@ -100,13 +100,6 @@ def _released(module: Module, node: cst.CSTNode) -> str:
     return ""
 
 
-def _leaves(block: cst.CSTNode) -> bool:
-    """Whether a block ends with a return or an error."""
-    last = block.body[-1] if isinstance(block, cst.IndentedBlock) and block.body else None
-    ends = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    return isinstance(ends, (cst.Return, cst.Raise))
-
-
 def _elsewhere(module: Module, node: cst.CSTNode, call: cst.CSTNode) -> bool:
     """Whether the call does not follow the yield, but stands in the other branch of an if.
 
@@ -116,7 +109,8 @@ def _elsewhere(module: Module, node: cst.CSTNode, call: cst.CSTNode) -> bool:
     around = [id(above) for above in inside]
     for above in module.ancestors(call):
         if id(above) in around:
-            return any(map(_leaves, inside[: around.index(id(above))]))
+            ends = map(shape.last_statement, inside[: around.index(id(above))])
+            return any(isinstance(each, (cst.Return, cst.Raise)) for each in ends)
         if isinstance(above, cst.Else):
             return True
     return False

@@ -185,12 +185,8 @@ _WITHOUT_TENSORS = sys.stdlib_module_names | {"torch"}
 def _gives_up(module: Module, call: cst.Call) -> bool:
     """Whether a call, whose result nobody takes, is followed by a break or an error."""
     line = module.parent(module.parent(call) or call)
-    block = module.parent(line) if line is not None else None
-    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(block, cst.IndentedBlock):
-        return False
-    last = block.body[-1]
-    end = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    ends = isinstance(end, (cst.Break, cst.Raise))
+    end = shape.last_statement(module.parent(line) if line is not None else None)
+    ends = isinstance(line, cst.SimpleStatementLine) and isinstance(end, (cst.Break, cst.Raise))
     return ends and isinstance(module.parent(call), cst.Expr)
 
 

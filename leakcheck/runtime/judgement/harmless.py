@@ -25,7 +25,9 @@ RESTS_BELOW = 0.5  # of a rate: garbage that waits grows beside a buffer that re
 RESTS = 3 / 2  # times the longest up to the last third: a rest that is in proportion to the run
 LEAST_LATE_STEPS = 100
 AS_FAST = 1.25  # times a rate that was measured, for what goes on alike
-AS_MUCH_AS_BEFORE = 0.98  # of its own rate: keys that come by chance hit that seldom
+# of its own rate: what is added at each step gains just as much, and of 24 steps in which new keys
+# come at 0.9, then 0.6 of the steps, one in a hundred does by chance
+AS_MUCH_AS_BEFORE = 0.98
 SLOWER = 0.85  # of a rate; words of a language come at 0.7 of it when twice as many were read
 _OF_NUMBERS = re.compile(r" of (float|int|bool)$")
 AS_MUCH = 1.05  # the garbage of the newest step is in no reading yet, and first steps make less

@@ -145,23 +145,26 @@ class EstablishedGrowth:
         """Leave out what these hold, if another is a leak whatever becomes of it; say whether."""
         left = self.found.prospects.without(holders)
         goes_on = left.leaks and not self.is_little_without(holders)
-        return self._leave_out(holders) if goes_on and holders else goes_on
+        if goes_on and holders:
+            self._leave_out(holders)
+        return goes_on
 
     def waits_on_without(self, holders: Collection[Holder]) -> bool:
         """Leave out what these hold, if the length of another rose all the while; say whether."""
         rest = (one for holder, one in self._curves.items() if holder not in holders)
         rose = any(one.rose_evenly(patience.EVEN_STEPS) for one in rest)
-        return rose and not self.is_little_without(holders) and self._leave_out(holders)
+        waits_on = rose and not self.is_little_without(holders)
+        if waits_on:
+            self._leave_out(holders)
+        return waits_on
 
-    def _leave_out(self, holders: Collection[Holder]) -> bool:
-        if holders:
-            left = self.found.prospects.without(holders)
-            suspects, out = self._parted(holders)
-            beside_bytes = gained_bytes(out) + (self.found.beside_bytes or 0.0)
-            found = replace(self.found, prospects=left, suspects=suspects)
-            self.found = replace(found, beside_bytes=beside_bytes)
-            self._curves = {h: one for h, one in self._curves.items() if h not in holders}
-        return True
+    def _leave_out(self, holders: Collection[Holder]) -> None:
+        left = self.found.prospects.without(holders)
+        suspects, out = self._parted(holders)
+        beside_bytes = gained_bytes(out) + (self.found.beside_bytes or 0.0)
+        found = replace(self.found, prospects=left, suspects=suspects)
+        self.found = replace(found, beside_bytes=beside_bytes)
+        self._curves = {h: one for h, one in self._curves.items() if h not in holders}
 
     def is_little_without(self, holders: Collection[Holder]) -> bool:
         """Say whether what others hold are plain objects, and so few that they are tolerated."""

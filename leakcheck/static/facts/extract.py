@@ -340,10 +340,8 @@ class _Walk:
                 how = "+=" if augmented else "[]"
                 self._place(holder, "take" if cuts else "slot", how, value, self._expr(key))
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                named = value.kind == "name"
-                part = Expr("item", value.text, (value.text,)) if named else Expr("other")
                 for each in targets:
-                    self._target(each, part)
+                    self._target(each, value.part)
             case ast.Starred(value=inner):
                 self._target(inner, Expr("other"))
 

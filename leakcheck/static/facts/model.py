@@ -47,6 +47,11 @@ class Expr(msgspec.Struct, frozen=True, gc=False):
     names: tuple[str, ...] = ()  # of a lambda, a partial and anything computed
     plain: tuple[str, ...] = ()  # the dotted names that stand as they are in a display
 
+    @property
+    def part(self) -> Expr:
+        """What each of several names is given that this is unpacked into: an item of a name."""
+        return Expr("item", self.text, (self.text,)) if self.kind == "name" else Expr("other")
+
 
 class Argument(msgspec.Struct, frozen=True, gc=False):
     """One argument of a call; `keyword` is empty for a positional one, "*" or "**" for a spread."""
