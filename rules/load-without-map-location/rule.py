@@ -41,7 +41,8 @@ class LoadWithoutMapLocation(Rule):
             found = restored or _is_named_checkpoint(module, call)
             if evidence or (found and not _is_of_light(module, call)):
                 shown = evidence or weighs(module, call, restored=restored)
-                brief = is_test(module.facts.path) or not shown
+                at_once = _restorer(module, call) is not None
+                brief = is_test(module.facts.path) or at_once or not shown
                 yield self.hit(
                     call,
                     "the checkpoint is made on the device it was saved from",
@@ -151,11 +152,9 @@ _SETTINGS = re.compile(r"param_group|(^|_)rng(_|$)")
 def _restores(module: Module, call: cst.Call) -> bool:
     if _is_weights(module.parent(call)):
         return True
-    for above in module.ancestors(call):
-        if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
-            return not _is_light(above) and not module.qualified(above.func)
-        if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-            break
+    restorer = _restorer(module, call)
+    if restorer is not None:
+        return not _is_light(restorer) and not module.qualified(restorer.func)
     function = module.function_of(call)
     nodes = list(shape.own_nodes(function or module.tree))
     names = _derived(nodes, call)
@@ -169,6 +168,16 @@ def _restores(module: Module, call: cst.Call) -> bool:
         and any(isinstance(n, cst.Name) and n.value in names for a in node.args for n in walk(a))
         for node in nodes
     )
+
+
+def _restorer(module: Module, call: cst.Call) -> cst.Call | None:
+    """Return the call of load_state_dict that it is an argument of: it is let go as that ends."""
+    for above in module.ancestors(call):
+        if isinstance(above, cst.Call) and shape.last_name(above) == "load_state_dict":
+            return above
+        if isinstance(above, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            break
+    return None
 
 
 _RESTORES = ("load_state_dict", "load_state")

@@ -98,7 +98,8 @@ TWINS = {
     class Detector:
         def __init__(self, path):
             self.model = Net().cuda()
-            self.model.load_state_dict(torch.load(path)["params_ema"])
+            weights = torch.load(path)["params_ema"]
+            self.model.load_state_dict(weights)
         def save(self, path):
             LINE
 """,
@@ -1259,7 +1260,8 @@ LINE
 
     def load(path):
         model = Net()
-        model.load_state_dict(torch.load(path))
+        state = torch.load(path)
+        model.load_state_dict(state)
         LINE
 """,
         "return model",
@@ -1273,7 +1275,8 @@ LINE
     def load(path):
         model = Net()
         LINE
-        model.load_state_dict(torch.load(path))
+        state = torch.load(path)
+        model.load_state_dict(state)
         return model.cuda()
 """,
         "model.eval()",
@@ -1286,7 +1289,8 @@ LINE
 
     class Runner:
         def LINE(self, path):
-            self.model.load_state_dict(torch.load(path))
+            state = torch.load(path)
+            self.model.load_state_dict(state)
 """,
         "__init__",
         "resume",
@@ -1316,7 +1320,8 @@ LINE
     class Model:
         def LINE(self, path):
             self.head = torch.nn.Linear(768, 2)
-            self.head.load_state_dict(torch.load(path))
+            state = torch.load(path)
+            self.head.load_state_dict(state)
 
         def save(self, path):
             torch.save(self.head.state_dict(), path)
@@ -1334,6 +1339,22 @@ LINE
 """,
         'model.load_state_dict(torch.load("before.pt"))',
         'state = torch.load("before.pt"); model.load_state_dict(state)',
+    ),
+    "a checkpoint that is let go of as the statement ends": Twins(
+        "LK403",
+        """
+    import torch
+
+    def train(model, batches, optimizer, path):
+        model.cuda()
+        LINE
+        optimizer.zero_grad()
+        for batch in batches:
+            model(batch).backward()
+            optimizer.step()
+""",
+        'model.load_state_dict(torch.load(path)["model"])',
+        "state = torch.load(path); model.load_state_dict(state)",
     ),
     "outputs that may be a list of arrays": Twins(
         "LK401",
@@ -1486,7 +1507,8 @@ def test_low_confidence_is_told_to_who_asks_for_the_rule(tmp_path, layers, told)
 
 @pytest.mark.parametrize(("path", "said"), [("tests/test_model.py", "low"), ("model.py", "medium")])
 def test_a_checkpoint_in_a_test_was_saved_by_it(path, said):
-    body = "torch.save(model.state_dict(), f)\n    model.load_state_dict(torch.load(f))"
+    body = "torch.save(model.state_dict(), f)\n    state = torch.load(f)"
+    body += "\n    model.load_state_dict(state)"
     source = f"import torch\n\ndef test(model, f):\n    {body}\n"
     (rule,) = (each for each in registry.builtin_rules() if each.code == "LK403")
 

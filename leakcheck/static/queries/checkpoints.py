@@ -29,16 +29,14 @@ _MAKES = Pattern(r"(__init__|__new__|_*(<hands_out>)(_\w+)?)$")
 def weighs(module: Module, load: cst.Call, *, restored: bool) -> bool:
     """Tell whether it is shown that what a `torch.load` makes lies on a device beside a model.
 
-    `restored`: a model is given it. What a script gives a model at once is gone at once. What
-    others make an object of, as that is made, may be of the CPU, and goes with it if not.
+    `restored`: a model is given it. What others make an object of, as that is made, may be of the
+    CPU, and goes with it if not.
     """
     function = module.function_of(load)
     if not restored and function is not None and _MAKES.match(function.name.value):
         return _FROM_DEVICE.search(module.code(function)) is not None
     if not restored or module.loop_of(load) is not None:
         return True
-    if function is None and not isinstance(module.parent(load), cst.Assign):
-        return False
     near = module.code(function) if function is not None else module.source
     made = function is not None and function.name.value == "__init__"
     if (_OF_TRAINING if made else _FROM_DEVICE).search(near):
