@@ -40,6 +40,7 @@ class MethodGivenToBase(Rule):
         """Look at the arguments of each call of a base constructor."""
         if "torch" not in module.source:
             return
+        told: set[tuple[str, str]] = set()
         for call in module.calls:
             match call.func:
                 case cst.Attribute(
@@ -47,13 +48,20 @@ class MethodGivenToBase(Rule):
                 ):
                     given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
                     member = module.member_of(call) if given else None
-                    if any(_may_store(module, member, call, arg) for arg in given):
-                        shown = member is None or _matters(member)
-                        yield self.hit(
-                            call,
-                            "if the base class stores it, the object holds itself",
-                            confidence="medium" if shown else "low",
-                        )
+                    base = _constructor(member) if member is not None else None
+                    storing = (base.file.path, base.facts.name) if base is not None else None
+                    if storing in told or not any(
+                        _may_store(module, member, base, call, arg) for arg in given
+                    ):
+                        continue
+                    shown = member is None or _matters(member)
+                    if storing is not None and shown:
+                        told.add(storing)  # one constructor that stores it, whoever gives it
+                    yield self.hit(
+                        call,
+                        "if the base class stores it, the object holds itself",
+                        confidence="medium" if shown else "low",
+                    )
 
 
 def _matters(member: Member) -> bool:
@@ -62,10 +70,16 @@ def _matters(member: Member) -> bool:
     return heavy and (is_made_again(member) or not is_made_once(member))
 
 
-def _may_store(module: Module, member: Member | None, call: cst.Call, arg: cst.Arg) -> bool:
+def _constructor(member: Member) -> Member | None:
+    """Return the nearest base of the project that has a constructor."""
+    bases = member.file.lineage(member)[1:]
+    return next((each for each in bases if "__init__" in each.facts.methods), None)
+
+
+def _may_store(
+    module: Module, member: Member | None, base: Member | None, call: cst.Call, arg: cst.Arg
+) -> bool:
     """Whether the base may keep an argument: not where its constructor is known only to call it."""
-    bases = member.file.lineage(member)[1:] if member is not None else []
-    base = next((each for each in bases if "__init__" in each.facts.methods), None)
     if base is None:
         foreign = member.file.foreign_bases(member) if member is not None else set()
         return foreign.isdisjoint(shape.api("loaders"))  # of which one lives as long as the run
