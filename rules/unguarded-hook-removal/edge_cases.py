@@ -98,3 +98,27 @@ class SwappedUnlessMissing:
     def remove(self):
         for handle in self.handles:
             handle.remove()
+
+
+def features(model, batch):
+    found = {}
+
+    def keep(module, args, output):
+        found[type(module).__name__] = output
+
+    handle = model.register_forward_hook(keep)  # leak: unguarded-hook-removal
+    model(batch)
+    handle.remove()
+    return found
+
+
+def stopped(model, batch):
+    def stop(module, args):
+        raise StopIteration
+
+    handle = model.register_forward_pre_hook(stop)  # leak: unguarded-hook-removal
+    try:
+        model(batch)
+    except StopIteration:
+        pass
+    handle.remove()

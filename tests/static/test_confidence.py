@@ -1356,6 +1356,45 @@ LINE
         'model.load_state_dict(torch.load(path)["model"])',
         "state = torch.load(path); model.load_state_dict(state)",
     ),
+    "hooks that only look": Twins(
+        "LK207",
+        """
+    def summary(model, batch):
+        found = {}
+
+        def measure(module, args, output):
+            first = output[0] if isinstance(output, tuple) else output
+            found[type(module).__name__] = LINE
+
+        handle = model.register_forward_hook(measure)
+        model(batch)
+        handle.remove()
+        return found
+""",
+        "[*first.shape, int(first.numel())]",
+        "first",
+    ),
+    "hooks that a helper adds, and that only count": Twins(
+        "LK207",
+        """
+    def counting(model):
+        def count(module, args):
+            LINE
+        return count
+
+    def add(model):
+        count = counting(model)
+        return [layer.register_forward_pre_hook(count) for layer in model.modules()]
+
+    def run(model, batch):
+        handles = add(model)
+        model(batch)
+        for handle in handles:
+            handle.remove()
+""",
+        "module.calls += 1",
+        "raise StopIteration",
+    ),
     "outputs that may be a list of arrays": Twins(
         "LK401",
         """

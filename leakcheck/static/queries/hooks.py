@@ -5,6 +5,7 @@ Only method names such as `register_forward_hook` are looked for: nothing else i
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import libcst as cst
 from leakcheck.static import shape
 from leakcheck.static.module import Module
 from leakcheck.static.queries import growth
-from leakcheck.static.syntax import argument, dotted, parameters, walk
+from leakcheck.static.syntax import argument, children, dotted, parameters, walk
 
 _NO_TENSOR = frozenset(["shape", "dtype", "device", "ndim"])
 Hook = cst.FunctionDef | cst.Lambda
@@ -203,7 +204,12 @@ def hook_functions(module: Module, group: str = "module-hooks") -> list[Hook]:
 
 def functions_behind(module: Module, call: cst.Call) -> Iterator[Hook]:
     """Yield the functions that a registration puts on something, as far as they are here."""
-    yield from _functions_behind(module, hook_argument(call))
+    hook = hook_argument(call)
+    function = module.function_of(call)
+    if isinstance(hook, cst.Name) and function is not None:
+        given = (shape.given(node, hook.value) for node in shape.own_nodes(function))
+        hook = next((each for each in given if isinstance(each, cst.Call)), hook)
+    yield from _functions_behind(module, hook)
 
 
 def _functions_behind(module: Module, hook: cst.BaseExpression) -> Iterator[Hook]:
@@ -240,6 +246,52 @@ def stores(module: Module, hook: Hook) -> Iterator[Store]:
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name("append"))) if node.args:
                 if _is_tensor(node.args[0].value, kept):
                     yield Store(node, holder, shape.last_name(holder), True)
+
+
+def only_looks(module: Module, hook: Hook) -> bool:
+    """Tell whether a hook changes nothing and keeps no tensor: it counts, names or measures.
+
+    It raises nothing, returns nothing, and hands no tensor on but to what Python has built in.
+    """
+    if isinstance(hook, cst.Lambda):
+        return False
+    kept = _tensor_names(hook)
+    for node in shape.own_nodes(hook):
+        match node:
+            case cst.Raise() | cst.Yield() | cst.Return(value=cst.BaseExpression()):
+                return False
+            case cst.Assign(value=value) | cst.AugAssign(value=value) if _has_tensor(value, kept):
+                targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
+                if not targets or not all(map(_is_of_names, targets)):
+                    return False
+            case cst.Call(func=cst.Name(value=name)) if hasattr(builtins, name):
+                continue
+            case cst.Call() if any(_has_tensor(arg.value, kept) for arg in node.args):
+                return False
+    return True
+
+
+def _is_of_names(target: cst.BaseExpression) -> bool:
+    """Whether only local names are bound."""
+    if isinstance(target, cst.Tuple):
+        return all(_is_of_names(element.value) for element in target.elements)
+    return isinstance(target, cst.Name)
+
+
+def _has_tensor(value: cst.CSTNode, kept: set[str]) -> bool:
+    """Whether a tensor is a part of a value, and not only asked for its shape or a number."""
+    match value:
+        case cst.Name(value=name):
+            return name in kept
+        case cst.Call() if shape.last_name(value) in shape.api("gives-a-number"):
+            return False
+        case cst.Attribute(value=inner, attr=cst.Name(value=name)):
+            return name not in _NO_TENSOR and _has_tensor(inner, kept)
+        case cst.Comparison() | cst.FormattedString():
+            return False
+        case cst.Arg(value=inner):
+            return _has_tensor(inner, kept)
+    return any(_has_tensor(child, kept) for child in children(value))
 
 
 def _tensor_names(hook: Hook) -> set[str]:
