@@ -173,3 +173,26 @@ def into_the_bare_data(loader, best):
         criterion(out, y).backward()
         best.data[0][1] += out[0] - best.data[0][1]
     print(best)
+
+
+class Agent:
+    def __init__(self, env, learner):
+        self.env = env
+        self.learner = learner
+        self.policy = torch.nn.Linear(8, 2)
+        self.seen = []
+        self.parts = []
+
+    def act(self, steps, optimizer):
+        rewards = []
+        for _ in range(steps):
+            action = self.policy(self.env.observe())
+            observation, reward, done, info = self.env.step(action)  # a world, and no layer
+            self.seen.append((observation, info["price"]))
+            rewards.append(reward)
+            loss = self.learner.make_loss(action, reward)
+            self.parts.append(loss)  # leak: undetached-collection
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return rewards

@@ -342,15 +342,16 @@ def _tensor_method(
     if method in framework("backward", "wrappers") and arguments.all and not base.carries:
         return arguments.first  # scaler.scale(loss)
     if base.carries or (base.graph == UNKNOWN and (base.parameters or base.entries)):
-        result = derive([base, *_operands(method, arguments)], flow.born)
+        result = derive([base, *_operands(method, arguments, base)], flow.born)
         if result.graph == UNKNOWN:
-            result = replace(result, origins=result.origins | {id(call)})
+            graph = LIKELY if _makes_loss(flow, method, arguments) else UNKNOWN
+            result = replace(result, graph=graph, origins=result.origins | {id(call)})
         result = flow.seen(flow.made(result))
         if method in words("methods", "values_and_indices") and arguments.all:
             return Value(NONE, "tuple", items=((0, result), (1, DETACHED)))
         return result
     if base.graph == NONE and base.kind == "tensor":
-        return flow.made(derive([base, *_operands(method, arguments)], flow.born))
+        return flow.made(derive([base, *_operands(method, arguments, base)], flow.born))
     if base.graph == UNKNOWN and base.origins and method in words("methods", "reshape"):
         return flow.seen(replace(base, kind="unknown", items=(), element=None, born=flow.born))
     if base.graph == UNKNOWN and not arguments.all and base.origins:
@@ -358,9 +359,14 @@ def _tensor_method(
     return opaque(flow, call, arguments, method, base)
 
 
-def _operands(method: str, arguments: Arguments) -> list[Value]:
-    """Return the arguments whose graph is in what a tensor's method gives back."""
-    taken = () if method in words("methods", "by_example") else arguments.positional
+def _operands(method: str, arguments: Arguments, base: Value) -> list[Value]:
+    """Return the arguments whose graph is in what a tensor's method gives back.
+
+    Of what is not known to be a tensor, `self.env.step(action)`, only those of a tensor's methods.
+    """
+    known = base.carries or base.kind == "tensor" or method in words("methods", "of_two")
+    by_example = method in words("methods", "by_example")
+    taken = arguments.positional if known and not by_example else ()
     return [value for value in taken if value.carries]
 
 
@@ -383,6 +389,11 @@ def _shown(flow: Flow, value: Value) -> bool:
     )
 
 
+def _makes_loss(flow: Flow, name: str, arguments: Arguments) -> bool:
+    """Whether a call is named for a loss, and is given what has a graph."""
+    return bool(name and says(name, "loss")) and any(_shown(flow, v) for v in arguments.all)
+
+
 def _guess(name: str, arguments: Arguments) -> Value:
     """Return what the result of `criterion(guess, target)` comes from; EMPTY for other calls."""
     given = arguments.positional
@@ -400,9 +411,7 @@ def opaque(
         return flow.made(derive(arguments.all, flow.born))
     if flow.passes_on(call) and (made := derive(arguments.all, flow.born)).graph == LIKELY:
         return flow.made(made)  # a layer that the module was given
-    graph = UNKNOWN
-    if name and says(name, "loss") and any(_shown(flow, v) for v in arguments.all):
-        graph = LIKELY
+    graph = LIKELY if _makes_loss(flow, name, arguments) else UNKNOWN
     guess = _guess(name, arguments)
     value = Value(
         graph,
