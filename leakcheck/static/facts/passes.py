@@ -21,7 +21,13 @@ from leakcheck.static.facts.model import (
     FunctionFacts,
 )
 from leakcheck.static.facts.resources import within
-from leakcheck.static.facts.targets import callee, may_mean, plain_functions, top_functions
+from leakcheck.static.facts.targets import (
+    callee,
+    is_of_python,
+    may_mean,
+    plain_functions,
+    top_functions,
+)
 from leakcheck.static.torch_api import is_hook_without_grad
 
 DEEPEST_PASS = 4  # a model that is called through more functions than this is not found
@@ -268,6 +274,7 @@ class Passes:
         """Start with nothing known."""
         self._inside: dict[tuple[str, int], Pass | None] = {}
         self._excused: dict[tuple[str, int], bool] = {}
+        self._off: dict[tuple[str, int], bool] = {}
         self._asking: dict[tuple[str, int, int], bool] = {}
 
     def passed(self, file: Linked, call: Call, depth: int = 0) -> Pass | None:
@@ -353,6 +360,34 @@ class Passes:
             if switches(facts, call.function) or self.is_excused(home, call.function):
                 return True
         return False
+
+    def only_runs_off(self, file: Linked, index: int, depth: int = 0) -> bool:
+        """Tell whether all that call a function in the project do so with gradients off."""
+        key = (file.path, index)
+        if key not in self._off:
+            self._off[key] = False  # while it is called by itself
+            function = file.facts.functions[index]
+            calls = [
+                (facts, call)
+                for facts, call in file.calls_of(function.name)
+                if not is_of_python(call) and may_mean(file.of(facts), call, file, function)
+            ]
+            handed = any(
+                _is_handed_on(facts, function.name) for facts in file.everywhere(function.name)
+            )
+            self._off[key] = (
+                bool(calls) and not handed and all(self._is_off(file, *c, depth) for c in calls)
+            )
+        return self._off[key]
+
+    def _is_off(self, file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:
+        caller = facts.function(call.function)
+        if is_off(call) or caller is None:
+            return is_off(call)
+        if switches(facts, call.function) or is_called_by_framework(caller):
+            return True
+        deeper = depth < DEEPEST_CALLER
+        return deeper and self.only_runs_off(file.of(facts), call.function, depth + 1)
 
     def _called_by(self, file: Linked, index: int, depth: int) -> bool:
         function = file.facts.functions[index]

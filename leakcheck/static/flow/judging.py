@@ -220,11 +220,9 @@ class Judged:
         return self.flow.owner is not None and differentiated(self.flow.owner, self.attribute)
 
     def is_called_without_gradient(self) -> bool:
-        """A caller switches autograd off."""
+        """A caller in the file switches autograd off, or every one in the project does."""
         scope = self.flow.scope
-        if isinstance(scope, cst.Module):
-            return False
-        return called_without_gradient(self.flow.module, scope)
+        return not isinstance(scope, cst.Module) and _runs_off(self.flow.module, scope)
 
     def is_for_training(self) -> bool:
         """Backward is called here, or by a caller on what the method returns."""
@@ -314,10 +312,18 @@ class Judged:
 
 def _is_excused(module: Module, scope: cst.FunctionDef) -> bool:
     """Whether a function is called with gradients off in its file, or by calling its object."""
-    if called_without_gradient(module, scope):
+    if _runs_off(module, scope):
         return True
     index = module.index_of(scope)
     return index is not None and passes.Passes().is_entered_off(module.facts, index)
+
+
+def _runs_off(module: Module, scope: cst.FunctionDef) -> bool:
+    """Whether a caller in the file has gradients off, or all in the project have."""
+    if called_without_gradient(module, scope):
+        return True
+    index = module.index_of(scope)
+    return index is not None and passes.Passes().only_runs_off(module.facts, index)
 
 
 Question = Callable[[Judged], bool]
