@@ -305,3 +305,33 @@ def test_what_an_inherited_method_keeps_is_told_at_the_call():
     assert [(f.rule, f.context.strip()) for f in findings] == [
         ("undetached-meter", "losses.add(loss)")
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [("predict(model, held_out)", []), ("model(held_out)", ["best[better] = errors[better]"])],
+)
+def test_what_a_loss_gets_from_one_caller_is_not_what_it_gets_from_another(given, lines):
+    source = """
+    import torch
+    def squared(output, target):
+        return (output - target).square().mean()
+    def metric(output, target, name):
+        return squared(output, target).sqrt() if name == "rms" else (output != target).float()
+    @torch.no_grad()
+    def predict(model, data):
+        return model(data)
+    def fit(data, held_out):
+        model = torch.nn.Linear(3, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 1.0)
+        best = torch.full((3,), 1.0)
+        for epoch in range(100):
+            for x, y in data:
+                squared(model(x), y).backward()
+                optimizer.step()
+            errors = metric(GIVEN, torch.zeros(3), "rms")
+            better = errors < best
+            best[better] = errors[better]
+        return best
+    """
+    assert flagged(source.replace("GIVEN", given)) == lines

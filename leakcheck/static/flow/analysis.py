@@ -240,10 +240,11 @@ class Analysis:
         for parameter in syntax.parameters(function):
             name = parameter.name.value
             graph = LIKELY if inputs else UNKNOWN
-            graph = SURE if id(parameter) in self.evident else graph
+            shown = id(parameter) in self.evident
+            graph = SURE if shown else graph
             origin = frozenset({id(parameter)})
             named = frozenset({name})
-            value = Value(graph, origins=origin, parameters=named, inputs=named)
+            value = Value(graph, origins=origin, parameters=named, inputs=named, lent=shown)
             annotation = parameter.annotation.annotation if parameter.annotation else None
             if annotation is not None:
                 value = self._annotated(annotation, value)

@@ -18,9 +18,9 @@ def substitute(
     given = [bound[name].contents for name in value.parameters if name in bound]
     made = derive(given, flow.born) if given else Value(NONE, born=flow.born)
     stale = derive([bound[n] for n in value.inputs if n in bound], flow.born).stale
-    graph = value.graph
-    if value.parameters and graph < SURE:
-        graph = made.graph if given else UNKNOWN
+    graph, lent = value.graph, False
+    if value.parameters and (graph < SURE or value.lent):
+        graph, lent = made.graph if given else UNKNOWN, made.lent
     plain = value.kind in ("module", "loss", "class", "function")
     if plain or value.floats or (value.kind == "object" and not value.contents.parameters):
         return value if not value.items else replace(value, born=flow.born)
@@ -29,7 +29,7 @@ def substitute(
         graph=graph,
         kind=value.kind,
         origins=made.origins | {origin} if graph != NONE else frozenset(),
-        parameters=made.parameters if graph < SURE else frozenset(),
+        parameters=made.parameters if graph < SURE or lent else frozenset(),
         entries=made.entries,
         born=flow.born,
         stale=made.stale | stale,
@@ -37,6 +37,7 @@ def substitute(
         sinks=made.sinks | sinks,
         ref=value.ref,
         leaf=value.leaf,
+        lent=lent,
         items=tuple(
             (k, substitute(v, bound, flow, flow.analysis.slot(origin, f"{k!r}"), sinks, depth + 1))
             for k, v in value.items

@@ -50,6 +50,7 @@ class Value:
     function: Definition | None = field(default=None, compare=False)  # of the kind "function"
     leaf: bool = False  # requires grad by request, not by computation
     floats: bool = False  # certainly a plain Python number
+    lent: bool = False  # sure only by what another caller gives the function's parameters
 
     @property
     def carries(self) -> bool:
@@ -125,6 +126,7 @@ def join(one: Value, other: Value) -> Value:
         ref=ref,
         function=first.function or second.function,
         leaf=first.leaf and (second.leaf or second.graph < first.graph),
+        lent=first.lent and (second.lent or second.graph < first.graph),
         floats=one.floats and other.floats,
     )
 
@@ -155,6 +157,7 @@ def derive(values: Iterable[Value], born: Ids) -> Value:
         born=born,
         stale=_NO_IDS.union(*(value.stale for value in operands)),
         sinks=_NO_IDS.union(*(value.sinks for value in operands)),
+        lent=all(value.lent for value in operands if value.graph == graph),
     )
 
 

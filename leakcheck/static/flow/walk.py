@@ -223,7 +223,7 @@ class Flow:
         if value.graph == SURE or self.gradient is False:
             return value
         known = value.origins & self.analysis.evident
-        return replace(value, graph=SURE) if known else value
+        return replace(value, graph=SURE, lent=bool(value.parameters)) if known else value
 
     def backward(self, value: Value, call: cst.Call) -> None:
         """Take note that backward is called on a value."""
