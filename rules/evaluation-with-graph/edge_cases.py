@@ -81,3 +81,29 @@ class Listening(Callback):
         for batch in self.data_loader:
             outputs.append(model(batch))  # a trainer calls this with gradients off
         return torch.cat(outputs)
+
+
+def spoken(sentence, words):
+    said = {}
+    for word in words:
+        said[word] = sentence.split().count(word)
+    return said["yes"], said["no"]
+
+
+def scored(output, target):
+    return output.sum(), (output - target).abs().sum()
+
+
+def evaluate_words(model, loader):
+    model.eval()
+    counts = {"yes": 0.0, "no": 0.0}
+    sums = {"all": 0.0, "off": 0.0}
+    for x, y in loader:
+        output = model(x)
+        yes, no = spoken(output[0], y)
+        counts["yes"] += yes
+        counts["no"] += no
+        everything, off = scored(output, y)
+        sums["all"] += everything  # leak: evaluation-with-graph
+        sums["off"] += off  # leak: evaluation-with-graph
+    return counts, sums

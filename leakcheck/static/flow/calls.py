@@ -335,6 +335,8 @@ def _tensor_method(
         if method == "detach_":
             flow.assign(receiver, DETACHED, None)
         return PLAIN if method in words("methods", "plain") else DETACHED
+    if method in words("methods", "of_text"):
+        return PLAIN
     if method in words("methods", "in_place_sums"):
         return flow.sum_in_place(call, receiver, base, arguments.first.contents)
     if method in words("methods", "show"):
