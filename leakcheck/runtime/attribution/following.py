@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -218,12 +218,15 @@ def each_bytes(container: Any) -> float:
     return 1.0 if of_buffer else weighed(container)[1].in_bytes
 
 
-def weighed(container: Any) -> tuple[list[Any], Weight]:
-    """Return the newest elements of a container, and what one of them and its place weigh."""
+def weighed(container: Any, others: Iterable[int] = ()) -> tuple[list[Any], Weight]:
+    """Return the newest elements of a container, and what one of them and its place weigh.
+
+    `others`: the ids of containers whose elements are weighed there.
+    """
     elements = objects.newest(container, NEWEST)
     length = max(1, objects.length_of(container))
     of_each = len(elements) / min(NEWEST, length)  # of a dictionary the key and the value
     pairs = len(elements) > min(NEWEST, length)
-    one = weigh_each(elements, group=2 if pairs else 1)
+    one = weigh_each(elements, group=2 if pairs else 1, apart=(id(container), *others))
     in_bytes = one.in_bytes * of_each + own_bytes(container) / length
     return elements, Weight(in_bytes, one.blocks * of_each)

@@ -358,7 +358,7 @@ class Inquest:
         found.lines = found.lines or self._credits.of(grower.container, found)
         if found.own_limit is None:
             found.own_limit = self.filling.limit_of(grower.container, found)
-        elements, each = weighed(grower.container)
+        elements, each = weighed(grower.container, self._grower_ids)
         if found.own_limit is not None and not found.outside:
             found.bounded, found.limit = grower.container, found.own_limit
             self.filling.note(found, self._made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median_low
@@ -62,24 +62,26 @@ class Weight:
     blocks: float = 0.0
 
 
-def weigh_each(things: Sequence[Any], group: int = 1) -> Weight:
+def weigh_each(things: Sequence[Any], group: int = 1, apart: Iterable[int] = ()) -> Weight:
     """Weigh things with their parts and the storages of tensors, as many as the budget allows.
 
     Types, modules and frames are shared and weigh nothing, as do the code and the globals of a
     function, but for globals that no module has. What the first of several has more than the others
     is taken to be shared by all: tasks refer to their loop. `group`: how many of the things belong
-    together, as a key and its value.
+    together, as a key and its value. `apart`: the ids of what weighs by itself, as the table of hooks
+    to which the closure of each of them leads back.
     """
-    seen: set[int] = set()
+    seen = set(apart)
+    most = len(seen) + MOST_OBJECTS
     storages: set[int] = set()
     groups: list[Weight] = []
     for start in range(0, len(things), group):
-        if groups and len(seen) >= MOST_OBJECTS:
+        if groups and len(seen) >= most:
             break
         sizes: list[int] = []
         blocks, left = 0, 0
         for thing in things[start : start + group]:
-            parts = _Parts(thing, seen)
+            parts = _Parts(thing, seen, most + MOST_OBJECTS)
             for part in parts:
                 sizes.append(own_bytes(part, storages))
                 length = LENGTHS.get(type(part))
@@ -102,13 +104,13 @@ def _mean(weights: list[Weight]) -> Weight:
 class _Parts:
     """A thing and what it refers to, but for what was seen before; `left` is what was too much."""
 
-    def __init__(self, thing: Any, seen: set[int]) -> None:
+    def __init__(self, thing: Any, seen: set[int], most: int = 2 * MOST_OBJECTS) -> None:
         self.left: list[Any] = [thing]
-        self._seen = seen
+        self._seen, self._most = seen, most
 
     def __iter__(self) -> Iterator[Any]:
-        stack, seen = self.left, self._seen
-        while stack and len(seen) < 2 * MOST_OBJECTS:
+        stack, seen, most = self.left, self._seen, self._most
+        while stack and len(seen) < most:
             part = stack.pop()
             if id(part) in seen or issubclass(type(part), _SHARED):
                 continue

@@ -106,3 +106,18 @@ def test_an_object_is_not_asked_for_its_size_by_a_method_of_the_programs():
             raise RuntimeError
 
     assert own_bytes(Odd()) == own_bytes(Plain())
+
+
+def test_what_leads_back_to_the_table_that_it_is_in_weighs_itself_alone():
+    def made(row):
+        kept = [float(i) + row for i in range(100)]
+        return lambda: (tables, kept)
+
+    tables = [[], []]
+    for row in range(400):
+        tables[row % 2].append(made(row))
+    alone = weigh_each([[float(i) for i in range(100)]])
+
+    each = weigh_each(tables[0][-8:], apart=map(id, (tables, *tables)))
+
+    assert each.in_bytes == pytest.approx(alone.in_bytes, abs=400)  # the function and its cells
