@@ -22,6 +22,7 @@ from leakcheck.static.facts.model import (
 )
 from leakcheck.static.facts.resources import within
 from leakcheck.static.facts.targets import (
+    are_related,
     callee,
     is_of_python,
     may_mean,
@@ -515,13 +516,15 @@ def _knows(file: Linked, member: Member) -> bool:
 
 
 def _methods(file: Linked, call: Call) -> Iterator[tuple[Linked, int]]:
-    if file.class_around(call) is None:
+    around = file.class_around(call)
+    if around is None:
         return
     own = file.own_method(call)
     if own is not None and not _raises_only(own[0].facts.functions[own[1]]):
         yield own
         return
-    for other in file.definers(call.method) if _ASKS.match(call.method) else ():
+    for other in file.definers(call.method):
         index = other.facts.methods[call.method]
-        if not _raises_only(other.file.facts.functions[index]):
+        meant = _ASKS.match(call.method) or (own is not None and are_related(other, around))
+        if meant and not _raises_only(other.file.facts.functions[index]):
             yield other.file, index
