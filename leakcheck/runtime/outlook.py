@@ -107,8 +107,10 @@ class Case:
 
     def _may(self, cut: Use) -> bool:
         """Say whether a cut above n may be what holds: not one elsewhere that asks for more."""
-        passed = self.length is not None and self.length > PASSED * (cut.guard.n or self.length)
-        return cut.guard.only or cut.reach == "each step" or not passed
+        return cut.guard.only or cut.reach == "each step" or not self._passed(cut)
+
+    def _passed(self, use: Use) -> bool:
+        return self.length is not None and self.length > PASSED * (use.guard.n or self.length)
 
     @property
     def most(self) -> int | None:
@@ -141,7 +143,17 @@ class Case:
         took nothing from this one: then it ran for another object of the class.
         """
         again = use.role in RELIEVES and use.sure and use.ran >= FEWEST_RUNS
-        return again and not self._ran_for_another(use)
+        return self._is_ring_beside(use) or (again and not self._ran_for_another(use))
+
+    def _is_ring_beside(self, use: Use) -> bool:
+        """Say whether a place of what is full gets another value now and then, and it is not held.
+
+        `if len(kept) < n or random() > 0.5: kept.append(x)`, and else `kept[i] = x`.
+        """
+        stated = use.guard.kind in ("below", "above")
+        full = use.role == "ring" and stated and self._passed(use)
+        held = bool(self.adds) and all(map(_is_below, self.adds))
+        return full and not held and use.ran >= FEWEST_RUNS
 
     def _ran_for_another(self, use: Use) -> bool:
         """Say whether a condition on the object let it run, and this one has not come to that."""

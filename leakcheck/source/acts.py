@@ -250,7 +250,11 @@ def _item(program: ProgramTexts, held: Held, mention: Mention, item: ast.Subscri
     if part:
         return _given(program, mention, values[0]) if values else Act("add")
     turns = _turns(program, file, key)
-    if turns.kind != "none" or _is_position(held, file, item) or _is_instead(held, file, item):
+    if (
+        turns.kind != "none"
+        or _is_position(program, held, file, item)
+        or _is_instead(held, file, item)
+    ):
         return Act("ring", False, turns)
     if not mention.place.inner or not values:
         return Act("add")
@@ -266,13 +270,13 @@ def _is_of_another(held: Held, mention: Mention, key: ast.expr) -> bool:
     return mention.whole and is_another_entry(mention.file, key, held.names)
 
 
-def _is_position(held: Held, file: File, item: ast.Subscript) -> bool:
+def _is_position(program: ProgramTexts, held: Held, file: File, item: ast.Subscript) -> bool:
     """Say whether a key is a place that may come again: no attribute that only counts up.
 
     Of a dictionary an attribute of the object that has it, too: `self.state[request.id]` is none.
     """
     key = item.slice
-    if not isinstance(key, ast.Attribute) or only_counts(file, key):
+    if not isinstance(key, ast.Attribute) or only_counts(file, key, program):
         return False
     return not held.keyed or same(root_of(key), root_of(item.value))
 

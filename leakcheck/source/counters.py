@@ -25,18 +25,45 @@ def counts(file: File, counter: ast.expr, function: Function | None = None) -> b
     return False
 
 
-def only_counts(file: File, counter: ast.expr) -> bool:
-    """Say whether an attribute goes up for ever: but for a constructor, nothing else sets it."""
-    named = file.named(counter.attr) if isinstance(counter, ast.Attribute) else []
+def only_counts(file: File, counter: ast.expr, program: ProgramTexts | None = None) -> bool:
+    """Say whether an attribute goes up for ever: but for a constructor, nothing else sets it.
+
+    Nor does a number that it is given before the loop that counts. `program`: whose other files may
+    set it, too.
+    """
+    if not isinstance(counter, ast.Attribute):
+        return False
+    if program is not None:
+        found = program.attribute_stores(counter.attr)
+    else:
+        own = (each for each in file.named(counter.attr) if isinstance(each, ast.Attribute))
+        found = [(file, each) for each in own if isinstance(each.ctx, ast.Store)]
     stores = [
-        each
-        for each in named
-        if isinstance(each, ast.Attribute)
-        and isinstance(each.ctx, ast.Store)
-        and _is_of_kin(file, each, counter)
-        and not _is_in_constructor(file, each)
+        (there, each)
+        for there, each in found
+        if _is_of_kin(there, each, file, counter) and not _is_in_constructor(there, each)
     ]
-    return bool(stores) and all(_goes_up(file.above[each], each) for each in stores)
+    later = [one for one in stores if not (program and _begins(program, *one, stores))]
+    return bool(later) and all(_goes_up(there.above[each], each) for there, each in later)
+
+
+def _begins(
+    program: ProgramTexts,
+    file: File,
+    store: ast.Attribute,
+    stores: list[tuple[File, ast.Attribute]],
+) -> bool:
+    """Say whether a store sets a number to count from, before the loop that counts: `self.n = 0`.
+
+    It comes again only as that function is called again, which no loop does.
+    """
+    function = file.function(store)
+    inside = [each for there, each in stores if there is file and file.function(each) is function]
+    if file.loops(store) or not any(map(file.loops, inside)) or function is None:
+        return False
+    callers = program.files(f"{function.name}(")
+    again = any(there.loops(call) for there in callers for call in there.calls(function.name))
+    return not again and any(map(_is_a_number, file.given(store)))
 
 
 def goes_down(file: File, counter: ast.expr) -> bool:
@@ -95,11 +122,11 @@ def turn_of(file: File, counter: ast.expr) -> ast.expr | None:
     return None
 
 
-def _is_of_kin(file: File, one: ast.expr, other: ast.expr) -> bool:
+def _is_of_kin(there: File, one: ast.expr, file: File, other: ast.expr) -> bool:
     """Say whether two attributes of `self` may be one object's; of any other object they may."""
     if not (_is_of_self(one) and _is_of_self(other)):
         return True
-    kinds = [file.owner(file.function(each)) for each in (one, other)]
+    kinds = [there.owner(there.function(one)), file.owner(file.function(other))]
     names = [{kind.name, *map(name_of, kind.bases)} for kind in kinds if kind is not None]
     return len(names) < len(kinds) or not names[0].isdisjoint(names[1])
 

@@ -120,6 +120,31 @@ class Store(Base):
     assert {use.role for use in uses(program, "Store.rows")} == roles
 
 
+BEGUN = {
+    "trainer.run()": "add",
+    "for epoch in range(9):\n    trainer.run()": "ring",  # the next epoch comes to the same places
+}
+
+
+@pytest.mark.parametrize(("call", "role"), BEGUN.items())
+def test_a_place_that_counts_from_a_number_set_before_the_loop_comes_once(call, role):
+    program = program_of(
+        "def note(trainer, loss):\n    trainer.losses[trainer.step] = loss\n",
+        f"""
+class Trainer:
+    def run(self):
+        self.step = 0
+        while True:
+            note(self, work())
+            self.step += 1
+
+{call}
+""",
+    )
+
+    assert {use.role for use in uses(program, "Trainer.losses")} == {role}
+
+
 @pytest.mark.parametrize(("keyed", "role"), [(True, "add"), (False, "ring")])
 def test_of_a_dictionary_another_object_s_attribute_is_a_new_key(keyed, role):
     program = program_of("""

@@ -68,8 +68,8 @@ def weigh_each(things: Sequence[Any], group: int = 1, apart: Iterable[int] = ())
     Types, modules and frames are shared and weigh nothing, as do the code and the globals of a
     function, but for globals that no module has. What the first of several has more than the others
     is taken to be shared by all: tasks refer to their loop. `group`: how many of the things belong
-    together, as a key and its value. `apart`: the ids of what weighs by itself, as the table of hooks
-    to which the closure of each of them leads back.
+    together, as a key and its value. `apart`: the ids of what weighs by itself, as the table of
+    hooks to which the closure of each of them leads back.
     """
     seen = set(apart)
     most = len(seen) + MOST_OBJECTS

@@ -7,7 +7,6 @@ from itertools import takewhile
 from types import CodeType, FrameType
 
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.introspection import frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +17,15 @@ class CallsAround:
     loops: frozenset[int] = frozenset()
 
     def are_left(self, frame: FrameType | None) -> bool:
-        """Say whether a place is outside of all of them but functions of the program's own.
+        """Say whether a place is outside of all of them but functions whose loops are seen.
 
-        A trainer of a library that still runs may go on with its steps, and so may a loop.
+        A trainer elsewhere that still runs may go on with its steps, and so may a loop.
         """
         now = calls_around(frame)
         pairs = zip(self.functions, now.functions, strict=False)
         shared = [one for one, _ in takewhile(lambda pair: pair[0] is pair[1], pairs)]
         inside = shared[-1].co_filename if shared else ""
-        return self.loops.isdisjoint(now.loops) and (not inside or frames.is_own(inside))
+        return self.loops.isdisjoint(now.loops) and (not inside or inside in ticks.files)
 
 
 def calls_around(frame: FrameType | None) -> CallsAround:

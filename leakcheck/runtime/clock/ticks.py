@@ -51,6 +51,7 @@ class Loop:
 
 
 loops: list[Loop] = []
+files: set[str] = set()  # whose loops tick
 rewrites: list[Callable[[ast.Module, str], None]] = []  # other changes to the user's files, first
 names: dict[str, object] = {}  # that such a change makes use of
 edited: dict[str, str] = {}  # real path -> the text to load in place of what is in the file
@@ -146,6 +147,7 @@ def compiles(called: ast.expr) -> bool:
 def compile_with_ticks(source: bytes | str, path: str) -> CodeType:
     """Compile `source`, each loop of it ticking; SyntaxError as compile() raises it."""
     tree = ast.parse(_as_edited(source, path), path)
+    files.add(path)
     for rewrite in rewrites:
         rewrite(tree, path)
     code: CodeType = compile(_Ticking(path).visit(tree), path, "exec", dont_inherit=True)
