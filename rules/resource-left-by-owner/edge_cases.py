@@ -293,3 +293,35 @@ class OtherRenderer:
 
     def close(self):
         plt.ioff()
+
+
+class ClosedInTurn:
+    def __init__(self, path):
+        self.first = sqlite3.connect(path)
+        self.second = sqlite3.connect(path)
+
+    def close(self):
+        for connection in (self.first, self.second):
+            connection.close()
+
+
+class ClosedInTurnButOne:
+    def __init__(self, path):
+        self.first = sqlite3.connect(path)
+        self.second = sqlite3.connect(path)  # leak: resource-left-by-owner
+
+    def close(self):
+        for connection in (self.first, None):
+            if connection is not None:
+                connection.close()
+
+
+class ClosedByItsMethod:
+    def __init__(self, path, safely):
+        self.connection = sqlite3.connect(path)
+        self.other = sqlite3.connect(path)  # leak: resource-left-by-owner
+        self.safely = safely
+
+    def close(self):
+        self.safely(self.connection.close)
+        self.safely(self.other.commit)

@@ -192,7 +192,7 @@ class _Walk:
         """Walk a loop over something."""
         self._visit(node.iter)
         self._enter_loop(node)
-        self._target(node.target, Expr("other"))
+        self._target(node.target, Expr("other", plain=standing(node.iter)))
         self._all(node.body)
         self._leave_loop()
         self._all(node.orelse)

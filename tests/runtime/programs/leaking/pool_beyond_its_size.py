@@ -18,7 +18,7 @@ class Pool:
     def swap(self, output):
         self.seen += 1
         if len(self.kept) < self.most or self.seen % 2 == 0:
-            self.kept.append(output)
+            self.kept.append(output)  # leak
             return output
         old = self.kept[self.seen % self.most]
         self.kept[self.seen % self.most] = output
