@@ -206,7 +206,7 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
     if _is_finalized(linked.facts, name):
         return False
     releases = enders(made) | {*api("closing-methods")}
-    if any(_is_released(each.file.facts, name, releases) for each in linked.lineage(member)):
+    if any(_is_released(each, name, releases) for each in linked.lineage(member)):
         return False
     for facts, use in linked.uses_of(name, member):
         if use.how == "returned" and _is_property(facts, use):
@@ -223,20 +223,21 @@ def _forgotten(member: Member, name: str, made: str) -> bool:
     return not linked.spelled_as_string(name)
 
 
-def _is_released(facts: FileFacts, name: str, releases: frozenset[str]) -> bool:
-    """Whether it ends by another name, or by its method that is handed on.
+def _is_released(member: Member, name: str, releases: frozenset[str]) -> bool:
+    """Whether a method ends it by another name, or hands on its method that does.
 
     `for each in (self.a, self.b): each.close()`, and `self._safely(self.a.close)`.
     """
-    handed = {f"self.{name}.{method}" for method in releases}
-    if any(given.value.text in handed for call in facts.calls for given in call.arguments):
+    facts, handed = member.file.facts, {f"self.{name}.{method}" for method in releases}
+    calls = [call for index, _ in member.methods() for call in facts.calls_in(index)]
+    if any(given.value.text in handed for call in calls for given in call.arguments):
         return True
     turned = {(b.function, b.name) for b in facts.bindings if f"self.{name}" in b.value.plain}
     return any(
         call.method in releases
         and call.receiver is not None
         and (call.function, call.receiver.text) in turned
-        for call in facts.calls
+        for call in calls
     )
 
 
