@@ -122,3 +122,25 @@ def stopped(model, batch):
     except StopIteration:
         pass
     handle.remove()
+
+
+def last_output(model, batch):
+    last = None
+
+    def keep(module, args, output):
+        nonlocal last
+        last = output
+
+    handle = model.register_forward_hook(keep)  # leak: unguarded-hook-removal
+    model(batch)
+    handle.remove()
+    return last
+
+
+def marked(model, batch):
+    def mark(module, args, output):
+        setattr(module, "seen", output)
+
+    handle = model.register_forward_hook(mark)  # leak: unguarded-hook-removal
+    model(batch)
+    handle.remove()

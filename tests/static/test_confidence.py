@@ -1374,6 +1374,24 @@ LINE
         "[*first.shape, int(first.numel())]",
         "first",
     ),
+    "hooks that note a number in a name around them": Twins(
+        "LK207",
+        """
+    def largest(model, batch):
+        most = 0
+
+        def note(module, args, output):
+            nonlocal most
+            most = LINE
+
+        handle = model.register_forward_hook(note)
+        model(batch)
+        handle.remove()
+        return most
+""",
+        "max(most, output.numel())",
+        "output",
+    ),
     "hooks that a helper adds, and that only count": Twins(
         "LK207",
         """

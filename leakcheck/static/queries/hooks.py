@@ -239,12 +239,12 @@ def stores(module: Module, hook: Hook) -> Iterator[Store]:
     kept = _tensor_names(hook)
     for node in shape.own_nodes(hook):
         match node:
-            case cst.Assign(value=value) if _is_tensor(value, kept):
+            case cst.Assign(value=value) if _has_tensor(value, kept):
                 for target in node.targets:
                     if isinstance(target.target, cst.Attribute):
                         yield Store(node, target.target, target.target.attr.value, False)
             case cst.Call(func=cst.Attribute(value=holder, attr=cst.Name("append"))) if node.args:
-                if _is_tensor(node.args[0].value, kept):
+                if _has_tensor(node.args[0].value, kept):
                     yield Store(node, holder, shape.last_name(holder), True)
 
 
@@ -260,11 +260,15 @@ def only_looks(module: Module, hook: Hook) -> bool:
         match node:
             case cst.Raise() | cst.Yield() | cst.Return(value=cst.BaseExpression()):
                 return False
+            case cst.Nonlocal() | cst.Global() if kept & {each.name.value for each in node.names}:
+                return False
             case cst.Assign(value=value) | cst.AugAssign(value=value) if _has_tensor(value, kept):
                 targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
                 if not targets or not all(map(_is_of_names, targets)):
                     return False
-            case cst.Call(func=cst.Name(value=name)) if hasattr(builtins, name):
+            case cst.Call(func=cst.Name(value=name)) if name != "setattr" and hasattr(
+                builtins, name
+            ):
                 continue
             case cst.Call() if any(_has_tensor(arg.value, kept) for arg in node.args):
                 return False
@@ -298,21 +302,9 @@ def _tensor_names(hook: Hook) -> set[str]:
     names = shape.parameter_names(hook)
     kept = set(names[1:]) if len(names) > 1 else set(names)
     for node in shape.own_nodes(hook):
-        if isinstance(node, cst.Assign) and _is_tensor(node.value, kept):
+        if isinstance(node, cst.Assign) and _has_tensor(node.value, kept):
             kept |= {n for t in node.targets for n in shape.target_names(t.target)}
     return kept
-
-
-def _is_tensor(value: cst.BaseExpression, kept: set[str]) -> bool:
-    if isinstance(value, cst.Call) and shape.last_name(value) in shape.api("gives-a-number"):
-        return False
-    if isinstance(value, cst.Attribute) and value.attr.value in _NO_TENSOR:
-        return False
-    if isinstance(value, cst.Call) and dotted(value.func) in ("tuple", "list") and value.args:
-        return _is_tensor(value.args[0].value, kept)
-    if isinstance(value, (cst.Comparison, cst.FormattedString)):
-        return False
-    return any(isinstance(n, cst.Name) and n.value in kept for n in walk(value))
 
 
 def dropped_only_by_backward(module: Module, word: str) -> bool:
