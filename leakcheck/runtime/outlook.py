@@ -146,7 +146,7 @@ class Case:
         return self._is_ring_beside(use) or (again and not self._ran_for_another(use))
 
     def _is_ring_beside(self, use: Use) -> bool:
-        """Say whether a place of what is full gets another value now and then, and it is not held.
+        """Say whether it is longer than the ring that runs now and then, and goes on beside it.
 
         `if len(kept) < n or random() > 0.5: kept.append(x)`, and else `kept[i] = x`.
         """

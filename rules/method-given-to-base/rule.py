@@ -41,27 +41,31 @@ class MethodGivenToBase(Rule):
         if "torch" not in module.source:
             return
         told: set[tuple[str, str]] = set()
-        for call in module.calls:
-            match call.func:
-                case cst.Attribute(
-                    value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")
-                ):
-                    given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
-                    member = module.member_of(call) if given else None
-                    base = _constructor(member) if member is not None else None
-                    storing = (base.file.path, base.facts.name) if base is not None else None
-                    if storing in told or not any(
-                        _may_store(module, member, base, call, arg) for arg in given
-                    ):
-                        continue
-                    shown = member is None or _matters(member)
-                    if storing is not None and shown:
-                        told.add(storing)  # one constructor that stores it, whoever gives it
-                    yield self.hit(
-                        call,
-                        "if the base class stores it, the object holds itself",
-                        confidence="medium" if shown else "low",
-                    )
+        for call in filter(_calls_base, module.calls):
+            given = [arg for arg in call.args if hooks.holds_self(module, arg.value, call)]
+            member = module.member_of(call) if given else None
+            base = _constructor(member) if member is not None else None
+            storing = (base.file.path, base.facts.name) if base is not None else None
+            stored = any(_may_store(module, member, base, call, arg) for arg in given)
+            if storing in told or not stored:
+                continue
+            shown = member is None or _matters(member)
+            if storing is not None and shown:
+                told.add(storing)  # one constructor that stores it, whoever gives it
+            yield self.hit(
+                call,
+                "if the base class stores it, the object holds itself",
+                confidence="medium" if shown else "low",
+            )
+
+
+def _calls_base(call: cst.Call) -> bool:
+    match call.func:
+        case cst.Attribute(
+            value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")
+        ):
+            return True
+    return False
 
 
 def _matters(member: Member) -> bool:

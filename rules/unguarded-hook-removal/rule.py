@@ -49,7 +49,7 @@ class UnguardedHookRemoval(Rule):
 
 def _only_look(module: Module, added: cst.CSTNode) -> bool:
     """Whether the hooks that stay are known, and neither keep a tensor nor change a pass."""
-    named = _own(added.func if isinstance(added, cst.Call) else _value(added))
+    named = _adder(added)
     found = []
     for call in hooks.registrations(module):
         function = module.function_of(call)
@@ -61,8 +61,12 @@ def _only_look(module: Module, added: cst.CSTNode) -> bool:
     return bool(found) and all(hooks.only_looks(module, each) for each in found)
 
 
-def _value(added: cst.CSTNode) -> cst.BaseExpression:
-    return added.value if isinstance(added, cst.Arg) else cst.Name("self")
+def _adder(added: cst.CSTNode) -> str:
+    """Name the function that adds the hooks, called here or handed on to be; empty for others."""
+    match added:
+        case cst.Call(func=name) | cst.Arg(value=name):
+            return _own(name)
+    return ""
 
 
 def _ends_with_it(module: Module, function: cst.FunctionDef) -> bool:

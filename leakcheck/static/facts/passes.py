@@ -25,6 +25,7 @@ from leakcheck.static.facts.targets import (
     are_related,
     callee,
     is_of_python,
+    known_calls,
     may_mean,
     plain_functions,
     top_functions,
@@ -367,18 +368,9 @@ class Passes:
         key = (file.path, index)
         if key not in self._off:
             self._off[key] = False  # while it is called by itself
-            function = file.facts.functions[index]
-            calls = [
-                (facts, call)
-                for facts, call in file.calls_of(function.name)
-                if not is_of_python(call) and may_mean(file.of(facts), call, file, function)
-            ]
-            handed = any(
-                _is_handed_on(facts, function.name) for facts in file.everywhere(function.name)
-            )
-            self._off[key] = (
-                bool(calls) and not handed and all(self._is_off(file, *c, depth) for c in calls)
-            )
+            found = known_calls(file, file.facts.functions[index])
+            calls = [each for each in found if not is_of_python(each[1])]
+            self._off[key] = bool(calls) and all(self._is_off(file, *c, depth) for c in calls)
         return self._off[key]
 
     def _is_off(self, file: Linked, facts: FileFacts, call: Call, depth: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from leakcheck.static.facts.link import Linked, Member, sets_up
 from leakcheck.static.facts.model import MODULE, Call, FileFacts, FunctionFacts
 from leakcheck.static.facts.passes import is_differentiated
-from leakcheck.static.facts.targets import may_mean
+from leakcheck.static.facts.targets import known_calls, may_mean
 
 
 def runs_once(file: Linked, index: int, depth: int = 0) -> bool:
@@ -47,7 +47,7 @@ def _is_entry(facts: FileFacts, function: FunctionFacts) -> bool:
 
 def runs_in_set_up(file: Linked, index: int) -> bool:
     """Tell whether a method is called only where objects are made or told what to be."""
-    calls = _calls(file, file.facts.functions[index])
+    calls = known_calls(file, file.facts.functions[index])
     within = [sets_up(facts, call.function) for facts, call in calls if call.function != MODULE]
     return bool(calls) and len(within) == len(calls) and all(within)
 
@@ -60,26 +60,14 @@ def fails_the_program(file: Linked, index: int, depth: int = 0) -> bool:
     function = file.facts.functions[index]
     if function.owner or depth == _DEEPEST_MAKER:
         return False
-    calls = [(f, c) for f, c in _calls(file, function) if c.function != index or f != file.facts]
+    calls = [
+        (f, c) for f, c in known_calls(file, function) if c.function != index or f != file.facts
+    ]
     return bool(calls) and all(
         call.handled == ""
         and (call.function == MODULE or fails_the_program(file.of(facts), call.function, depth + 1))
         for facts, call in calls
     )
-
-
-def _calls(file: Linked, function: FunctionFacts) -> list[tuple[FileFacts, Call]]:
-    """Return the project's calls of a function; none if it is handed on, to be called by others."""
-    handed = (function.name, f"self.{function.name}")
-    found: list[tuple[FileFacts, Call]] = []
-    for facts in file.everywhere(function.name):
-        given = (argument.value.text for call in facts.calls for argument in call.arguments)
-        if any(text in handed for text in given):
-            return []
-        home = file.of(facts)
-        named = facts.calls_by_name.get(function.name, ())
-        found += [(facts, call) for call in named if may_mean(home, call, file, function)]
-    return found
 
 
 def is_made_per_call(member: Member) -> bool:

@@ -59,6 +59,20 @@ def may_mean(home: Linked, call: Call, file: Linked, function: FunctionFacts) ->
     return around is None or own is None or are_related(around, Member(file, own))
 
 
+def known_calls(file: Linked, function: FunctionFacts) -> list[tuple[FileFacts, Call]]:
+    """Return the project's calls of a function; none if it is handed on, to be called by others."""
+    handed = (function.name, f"self.{function.name}")
+    found: list[tuple[FileFacts, Call]] = []
+    for facts in file.everywhere(function.name):
+        given = (argument.value.text for call in facts.calls for argument in call.arguments)
+        if any(text in handed for text in given):
+            return []
+        home = file.of(facts)
+        named = facts.calls_by_name.get(function.name, ())
+        found += [(facts, call) for call in named if may_mean(home, call, file, function)]
+    return found
+
+
 def are_related(one: Member, other: Member) -> bool:
     """Tell whether two classes are the same, or one is derived from the other."""
     names = [{each.facts.name for each in m.file.lineage(m)} for m in (one, other)]

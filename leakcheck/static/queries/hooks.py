@@ -17,6 +17,7 @@ from leakcheck.static.queries import growth
 from leakcheck.static.syntax import argument, children, dotted, parameters, walk
 
 _NO_TENSOR = frozenset(["shape", "dtype", "device", "ndim"])
+_BUILT_IN = frozenset(dir(builtins)) - {"setattr"}  # which keeps what it is given
 Hook = cst.FunctionDef | cst.Lambda
 
 
@@ -266,9 +267,7 @@ def only_looks(module: Module, hook: Hook) -> bool:
                 targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
                 if not targets or not all(map(_is_of_names, targets)):
                     return False
-            case cst.Call(func=cst.Name(value=name)) if name != "setattr" and hasattr(
-                builtins, name
-            ):
+            case cst.Call(func=cst.Name(value=name)) if name in _BUILT_IN:
                 continue
             case cst.Call() if any(_has_tensor(arg.value, kept) for arg in node.args):
                 return False
