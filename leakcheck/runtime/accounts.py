@@ -12,7 +12,14 @@ from leakcheck.runtime.attribution.advice import fitting
 from leakcheck.runtime.attribution.device_growth import place_of
 from leakcheck.runtime.judgement.judge import Reading, read, read_known
 from leakcheck.runtime.judgement.trend import even_rate, usual_gain
-from leakcheck.runtime.readings.meters import BLOCK_BYTES, HELD_BACK, OUTSIDE, is_in_use, unit_of
+from leakcheck.runtime.readings.meters import (
+    BESIDE_HEAP,
+    BLOCK_BYTES,
+    HELD_BACK,
+    OUTSIDE,
+    is_in_use,
+    unit_of,
+)
 from leakcheck.runtime.readings.shared_memory import BYTES
 from leakcheck.runtime.stages.course import Course
 
@@ -176,7 +183,7 @@ def _measured(suspect: Suspect, course: Course, rates: dict[str, float]) -> Susp
         small = small if mapped is None else mapped + rates.get("host.heap", 0.0)
         weighed = suspect.bytes_per_step or small
         # weighed was the object alone: what it holds shows in the heap, or outside it
-        beside = (rates.get(name, 0.0) for name in ("host.heap", "host.rss-heap"))
+        beside = (rates.get(name, 0.0) for name in ("host.heap", BESIDE_HEAP))
         alone = suspect.is_extended  # its size was read itself
         measured = blocks * BLOCK_BYTES + rates.get("host.heap", 0.0) if mapped is None else small
         if not alone and weighed < LEAST_WEIGHED * measured:  # what it holds is small, and many
@@ -198,8 +205,8 @@ def _fell(course: Course, counter: str) -> bool:
 
 def _arenas(course: Course, blocks: float, rates: dict[str, float]) -> float | None:
     """Return what is mapped a step beside the heap, only if enough objects are made to tell."""
-    known, narrow = _climb(course, "host.rss-heap", None)
-    return rates.get("host.rss-heap", known if known and narrow and blocks >= MANY_BLOCKS else None)
+    known, narrow = _climb(course, BESIDE_HEAP, None)
+    return rates.get(BESIDE_HEAP, known if known and narrow and blocks >= MANY_BLOCKS else None)
 
 
 def _seldom_bytes(suspect: Suspect, rates: dict[str, float]) -> float | None:

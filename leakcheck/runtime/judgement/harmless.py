@@ -12,6 +12,7 @@ from leakcheck.runtime import outlook
 from leakcheck.runtime.judgement.judge import STILL_GROWS_FROM, Reading, still_climbing
 from leakcheck.runtime.readings import flight_recorder
 from leakcheck.runtime.readings.meters import (
+    BESIDE_HEAP,
     BLOCK_BYTES,
     COUNTED_EXACTLY,
     HEAP,
@@ -340,28 +341,36 @@ def _of_recorder(grown: list[Reading], tolerance_bytes: int) -> bool:
     return plain_bytes(others) < tolerance_bytes and flight_recorder.explains(gained_bytes)
 
 
-def is_garbage(grown: list[Reading], freed: Garbage, steps: int) -> bool:
+def is_garbage(grown: list[Reading], freed: Garbage, steps: int, kept_free_bytes: int = 0) -> bool:
     """Say whether collections freed, or will free, as many bytes a step as it grew.
 
     `freed`: by collections in so many `steps`. What leaks beside garbage was not freed with it, and
-    makes the heap, or the device, gain more a step than that comes to.
+    makes the heap, or the device, gain more a step than that comes to. What was freed stays
+    resident until it is given out again: of `kept_free_bytes`, that much at most.
     """
     on_heap = [one for one in grown if one.resource in PLAIN]
     on_devices = [one for one in grown if is_of_device(one.resource)]
-    if not grown or len(on_heap) + len(on_devices) < len(grown):
+    kept_free = [one for one in grown if one.resource == BESIDE_HEAP]
+    if not grown or len(on_heap) + len(on_devices) + len(kept_free) < len(grown):
         return False
-    return all(
+    was_freed = all(
         _was_freed(group, freed_bytes, steps)
         for group, freed_bytes in zip((on_heap, on_devices), freed, strict=True)
         if group
     )
+    most_kept = min(AS_MUCH * freed.on_heap, kept_free_bytes)
+    return was_freed and all(one.stairs is None and _gained(one) <= most_kept for one in kept_free)
 
 
 def _was_freed(grown: list[Reading], freed_bytes: int, steps: int) -> bool:
-    waiting = sum(_in_bytes(one.resource, one.values[-1] - one.values[0]) for one in grown)
+    waiting = sum(_in_bytes(one.resource, _gained(one)) for one in grown)
     even = all(one.stairs is None for one in grown)
     gained = plain_bytes(grown) * steps
     return even and freed_bytes > 0 and gained <= AS_MUCH * (freed_bytes + waiting)
+
+
+def _gained(reading: Reading) -> int:
+    return reading.values[-1] - reading.values[0]
 
 
 def plain_bytes(grown: Sequence[Reading]) -> float:

@@ -29,7 +29,14 @@ from leakcheck.runtime.judgement.trend import (
     settled_after,
 )
 from leakcheck.runtime.readings.children import CHILDREN
-from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HEAP, HELD_BACK, is_in_use, unit_of
+from leakcheck.runtime.readings.meters import (
+    BESIDE_HEAP,
+    COUNTED_EXACTLY,
+    HEAP,
+    HELD_BACK,
+    is_in_use,
+    unit_of,
+)
 from leakcheck.runtime.readings.series import Series
 from leakcheck.runtime.readings.shared_memory import BLOCKS
 
@@ -85,7 +92,7 @@ JUDGES = {
     "host.heap": Judge(Floor(48, 16 << 10), 120),
     # 33 clean programs gained at most 650 bytes of it a step, but for one whose cycles wait for the
     # collector
-    "host.rss-heap": Judge(Floor(4096, 8 << 20), 100, Floor(4096, 3 << 20)),
+    BESIDE_HEAP: Judge(Floor(4096, 8 << 20), 100, Floor(4096, 3 << 20)),
 }
 _OF_DEVICES = {
     "allocated": Judge(Floor(48, 4096), 100),
@@ -350,7 +357,7 @@ def creep_per_step(quick: Series, after: int) -> float:
     in_use = _gained_per_step(heap, quick) if heap else 0.0
     if resident is None or not rises_throughout(resident.steps, resident.values):
         return in_use
-    outside = read(quick, "host.rss-heap", after)
+    outside = read(quick, BESIDE_HEAP, after)
     of_no_file = heap.line.high + outside.line.high if heap and outside else inf
     return max(in_use, min(_gained_per_step(resident, quick), of_no_file))
 

@@ -39,6 +39,13 @@ def exact_heap_reader() -> Reader | None:
     return None if _preloaded(ctypes.CDLL(None)) else heap_reader()
 
 
+def kept_free_bytes() -> int:
+    """Return how much of what was freed malloc keeps to give out again, 0 where nothing tells."""
+    process = ctypes.CDLL(None)
+    counters = None if _preloaded(process) else _glibc_counters(process)
+    return 0 if counters is None else int(counters().fordblks)
+
+
 def _less_cached(in_use: Reader | None) -> Reader | None:
     cached = cached_bytes_reader() if in_use is not None else None
     if in_use is None or cached is None:
@@ -107,14 +114,22 @@ class _Mallinfo2(ctypes.Structure):
     )
 
 
-def _glibc(process: ctypes.CDLL) -> Reader | None:
+def _glibc_counters(process: ctypes.CDLL) -> Callable[[], _Mallinfo2] | None:
     mallinfo2 = getattr(process, "mallinfo2", None)
     if mallinfo2 is None:
         return None
     mallinfo2.restype = _Mallinfo2
+    counters: Callable[[], _Mallinfo2] = mallinfo2
+    return counters
+
+
+def _glibc(process: ctypes.CDLL) -> Reader | None:
+    counters = _glibc_counters(process)
+    if counters is None:
+        return None
 
     def read() -> int:
-        counters = mallinfo2()
-        return int(counters.uordblks + counters.hblkhd)
+        now = counters()
+        return int(now.uordblks + now.hblkhd)
 
     return read

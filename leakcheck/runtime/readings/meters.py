@@ -37,7 +37,8 @@ from leakcheck.runtime.readings.series import Series
 UNITS = {"python.blocks": "blocks", "graph.nodes": "Nodes", "tensors": "tensors"}
 BLOCK_BYTES = 64  # a float with its slot in a list is 32 bytes, a small dictionary 184
 OUTSIDE = ".outside"
-HELD_BACK = ("host.rss-heap", ".reserved-allocated")  # ends of the names of what is not in use
+BESIDE_HEAP = "host.rss-heap"  # resident, of no file, and not in use
+HELD_BACK = (BESIDE_HEAP, ".reserved-allocated")  # ends of the names of what is not in use
 LEAST_FREED_BYTES = 64 << 10
 FEWEST_COLLECTIONS = 3  # that freed as much, before garbage is said to recur
 MOST_EXAMINED = 3  # collections that are asked which types they free
@@ -107,7 +108,7 @@ class HostMeter:
     def read_outside(self) -> dict[str, int]:
         """Return what is resident and not the heap's (12 us); {} where nothing tells."""
         outside = resident_bytes() - self._heap() if self._heap is not None else -1
-        return {"host.rss-heap": outside} if outside >= 0 else {}
+        return {BESIDE_HEAP: outside} if outside >= 0 else {}
 
     def close(self) -> None:
         """Give the descriptor back."""

@@ -22,6 +22,7 @@ from leakcheck.runtime.judgement.span import LoopSpan
 from leakcheck.runtime.judgement.tolerance import Passed, Tolerance
 from leakcheck.runtime.judgement.trend import floor_rise, stood_as_high
 from leakcheck.runtime.judgement.vigil import Vigil
+from leakcheck.runtime.readings.heap import kept_free_bytes
 from leakcheck.runtime.readings.meters import COUNTED_EXACTLY, HELD_BACK, is_in_use
 from leakcheck.runtime.readings.watching import Watch
 
@@ -113,7 +114,7 @@ class LoopCourse:
         """Return what would count as growth if the run ended now; `sure`: more than one look."""
         found = [one for one in self.looks.in_doubt(found) if not self._stood_as_high(one)]
         seen = self.span.seen(self.watch.quick.last_step)
-        waits = not sure and is_garbage(found, self.watch.garbage, seen)
+        waits = not sure and is_garbage(found, self.watch.garbage, seen, kept_free_bytes())
         excused = waits or excuse(found, self.tolerance_bytes, confirmed=sure)
         return [] if excused else found
 

@@ -355,6 +355,16 @@ def test_what_leaks_beside_garbage_gains_more_than_collections_free(resource):
     assert not is_garbage([reading(resource, 10_000)], Garbage(0, 0), 592)
 
 
+def test_what_collections_freed_stays_resident_as_long_as_malloc_keeps_it():
+    grown, freed = [reading("host.rss-heap", 36_000)], Garbage(35_000 * 150, 0)
+    gained = 36_000 * 99
+
+    assert is_garbage(grown, freed, 200, kept_free_bytes=gained)
+    assert not is_garbage(grown, freed, 200, kept_free_bytes=gained - 1)  # the rest is no malloc's
+    assert not is_garbage(grown, Garbage(gained // 2, 0), 200, kept_free_bytes=gained)
+    assert not is_garbage(grown, Garbage(0, 35_000 * 150), 200, kept_free_bytes=gained)
+
+
 def test_what_was_freed_on_a_device_is_not_what_leaks_on_the_heap():
     grown, freed, steps = sawtooth(leaked=0, resource="cuda:0.allocated")
 

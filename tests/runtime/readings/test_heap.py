@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.heap import heap_reader, kept_free_bytes
 
 ASK = """
 import ctypes
-from leakcheck.runtime.readings.heap import heap_reader
+from leakcheck.runtime.readings.heap import heap_reader, kept_free_bytes
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 read = heap_reader()
@@ -25,6 +25,17 @@ print(read() - before)
 @pytest.mark.skipif(heap_reader() is None, reason="needs a libc that tells its heap")
 def test_bytes_in_use_are_told_by_the_allocator_of_the_platform():
     assert 3_000_000 <= int(asked()) <= 3_300_000
+
+
+@pytest.mark.skipif(kept_free_bytes() == 0, reason="needs a libc that tells what it keeps")
+def test_what_lies_between_blocks_in_use_is_kept_when_it_is_freed():
+    blocks = [bytearray(3000) for _ in range(1000)]
+    between = blocks[::2]
+    before = kept_free_bytes()
+    blocks.clear()
+
+    assert 1_500_000 <= kept_free_bytes() - before <= 1_800_000
+    assert len(between) == 500
 
 
 @pytest.mark.parametrize("name", ["jemalloc", "tcmalloc"])
