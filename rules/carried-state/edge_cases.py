@@ -148,3 +148,52 @@ class Sampled:
         for x in loader:
             for _ in range(samples):
                 state = cell(x, state)  # leak: carried-state
+
+
+class Parts:
+    """The parts of each output are taken anew; what a turn reads before that comes from the last."""
+
+    def __init__(self, model, with_attention):
+        self.model = model
+        self.with_attention = with_attention
+
+    def in_branches(self, loader):
+        self.model.eval()
+        for batch in loader:
+            for patch in batch:
+                result = self.model(patch)
+                if self.with_attention:
+                    output, attention = result
+                else:
+                    output, _, _ = result
+                print(output.sum())
+
+    def after_all(self, loader):
+        self.model.eval()
+        for batch in loader:
+            for patch in batch:
+                output = self.model(patch)
+                if self.with_attention:
+                    output, attention = output
+                print(output.sum())
+
+    def begun_anew(self, loader):
+        self.model.eval()
+        for subject in loader:
+            if self.with_attention:
+                total = 0
+                for patch in subject:
+                    total += self.model(patch)
+                total = total.cpu() / len(subject)
+                print(total)
+
+    def fed_back(self, loader):
+        self.model.eval()
+        output = torch.zeros(1)
+        for batch in loader:
+            result = self.model(batch, output)
+            if self.with_attention:
+                output, attention = result
+            else:
+                output, _, _ = result  # leak: carried-state
+            print(output.sum())

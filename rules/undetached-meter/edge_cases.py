@@ -128,3 +128,51 @@ def train_with(registry, loader):
         loss = criterion(model(x), y)
         registry.note({"loss": loss})
         loss.backward()
+
+
+class States:
+    def __init__(self):
+        self.beliefs = []
+
+    def append(self, belief):
+        self.beliefs.append(belief)  # leak: undetached-meter
+
+    def stacked(self):
+        return torch.stack(self.beliefs, dim=1)
+
+
+class Unrolled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(4, 4)
+        self.states = States()
+
+    def forward(self, x):
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t])
+            self.states.append(h)  # what `append` keeps outlives the pass
+        return self.states.stacked()
+
+
+class Steps:
+    def __init__(self):
+        self.beliefs = []
+
+    def append(self, belief):
+        self.beliefs.append(belief)
+
+    def stacked(self):
+        return torch.stack(self.beliefs, dim=1)
+
+
+class UnrolledAnew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(4, 4)
+
+    def forward(self, x):
+        steps = Steps()  # ends with the pass
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t])
+            steps.append(h)
+        return steps.stacked()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from leakcheck.static import syntax
 from leakcheck.static.flow import callers
 from leakcheck.static.flow.analysis import analysis_of
 from leakcheck.static.flow.attributes import (
@@ -110,11 +111,36 @@ def _fed(flow: Flow) -> Iterator[GraphLeak]:
             continue
         if not feed.loops and flow.owner is None and not isinstance(flow.scope, cst.FunctionDef):
             continue
-        if differentiated(feed.owner, attribute_of(feed.growth)):
+        if differentiated(feed.owner, attribute_of(feed.growth)) or _ends_with_pass(flow, feed):
             continue
         if feed.guessed and _may_be_emptied(feed):
             continue
         yield GraphLeak("meter", _place(flow, feed), feed.growth, flow, feed)
+
+
+def _ends_with_pass(flow: Flow, feed: Feed) -> bool:
+    """Whether a pass makes the object for itself: the states of an unrolled sequence.
+
+    It is as a list of forward's own: backward goes through what is made of it, and frees it.
+    """
+    trained = flow.is_called_to_train or id(flow.scope) in flow.analysis.trained
+    if flow.backwards or not (flow.is_forward or trained):
+        return False
+    match feed.call:
+        case cst.Call(func=cst.Attribute(value=cst.Name(value=holder))):
+            pairs = [pair for node in syntax.walk(flow.scope.body) for pair in syntax.bindings(node)]
+            given = [value for target, value in pairs if syntax.dotted(target) == holder]
+            kept = any(
+                syntax.dotted(value) == holder and not isinstance(target, cst.Name)
+                for target, value in pairs
+            )
+            return bool(given) and not kept and all(_makes(feed, value) for value in given)
+    return False
+
+
+def _makes(feed: Feed, value: cst.BaseExpression) -> bool:
+    made = syntax.dotted(value.func) if isinstance(value, cst.Call) else ""
+    return made.rpartition(".")[2] == feed.owner.name
 
 
 def _may_be_emptied(feed: Feed) -> bool:

@@ -215,14 +215,35 @@ def _in_every_turn(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
 
 def _read_before_set(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
     """Whether a turn of the loop reads the place before it sets it."""
+    around = list(flow.module.ancestors(growth.node))
     for node in syntax.walk(frame.node):
-        if node is growth.node:
+        sets = any(_binds(flow, target, growth.target) for target, _ in syntax.bindings(node))
+        if node is growth.node or sets:
             inner = syntax.walk(getattr(node, "value", node))
-            return any(_is_place(flow, part, growth.target) for part in inner)
-        if _is_place(flow, node, growth.target):
-            above = flow.module.parent(node)
-            if not isinstance(above, cst.AssignTarget):
+            if any(_is_place(flow, part, growth.target) for part in inner):
                 return True
+            block = flow.module.parent(flow.module.parent(node) or node)
+            if node is growth.node or any(block is above for above in around):
+                return False
+        elif _is_place(flow, node, growth.target) and not _is_bound(flow, node):
+            return True
+    return False
+
+
+def _binds(flow: Flow, target: cst.CSTNode, path: str) -> bool:
+    return any(_is_place(flow, part, path) and _is_bound(flow, part) for part in syntax.walk(target))
+
+
+def _is_bound(flow: Flow, node: cst.CSTNode) -> bool:
+    """Whether a name stands where it is given a value, alone or among others."""
+    above = flow.module.parent(node)
+    while isinstance(above, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+        node, above = above, flow.module.parent(above)
+    match above:
+        case cst.AssignTarget():
+            return True
+        case cst.For(target=target) | cst.AnnAssign(target=target):
+            return target is node
     return False
 
 
