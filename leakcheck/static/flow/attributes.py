@@ -64,7 +64,7 @@ def reassigned(flow: Flow, attribute: str, node: cst.CSTNode, *, statistics: boo
         for target in _targets(statement):
             if _sets(target, attribute) and (inside or not _is_of_self(target)):
                 return True
-    if any(_empties(call, attribute) for call in module.calls):
+    if any(_empties(flow, call, attribute) for call in module.calls):
         return True
     return _is_set_by_base(flow, attribute, resets_too=resets_too)
 
@@ -113,10 +113,12 @@ def _sets_up(name: str, *, resets_too: bool) -> bool:
     return bool(SETTING_UP.match(name) or (resets_too and _RESETTING.match(name)))
 
 
-def _empties(call: cst.Call, attribute: str) -> bool:
+def _empties(flow: Flow, call: cst.Call, attribute: str) -> bool:
+    """Whether a call empties what the attribute holds, or cuts its graph in another function."""
     match call.func:
         case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name)), attr=cst.Name(value=m)):
-            return name == attribute and m in ("clear", "pop", "popleft")
+            cuts = m == "detach_" and flow.module.function_of(call) is not flow.scope
+            return name == attribute and (cuts or m in ("clear", "pop", "popleft"))
     return False
 
 

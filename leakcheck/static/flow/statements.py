@@ -231,7 +231,9 @@ def _read_before_set(flow: Flow, frame: Frame, growth: GrowingPlace) -> bool:
 
 
 def _binds(flow: Flow, target: cst.CSTNode, path: str) -> bool:
-    return any(_is_place(flow, part, path) and _is_bound(flow, part) for part in syntax.walk(target))
+    return any(
+        _is_place(flow, part, path) and _is_bound(flow, part) for part in syntax.walk(target)
+    )
 
 
 def _is_bound(flow: Flow, node: cst.CSTNode) -> bool:
