@@ -65,6 +65,11 @@ class Engine:
         used = self._wrap(handler)
         used()
 
+    def hand_out(self, engine):
+        self.names = {name: len(name) for name in engine.names}
+        engine.handlers[0] = (self._wrap(print), 1)  # the engine's, not self's
+        self.handlers[0] = (self._wrap(print), 1)  # leak: closure-stored-on-self
+
 
 class Compiled:
     def loss(self, x):

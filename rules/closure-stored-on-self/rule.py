@@ -105,7 +105,7 @@ def _holds(use: AttributeEffect, call: Call) -> bool:
     """Whether the use gives what the call is bound to, as it is or in a tuple."""
     if use.role not in ("add", "slot", "bind"):
         return False
-    if use.role == "bind" and call.bound == f"self.{use.name}":
+    if not call.bound or (use.role == "bind" and call.bound == f"self.{use.name}"):
         return use.at.line == call.at.line
     value = use.value
     return value is not None and (value.text == call.bound or call.bound in value.plain)

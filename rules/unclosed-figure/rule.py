@@ -12,7 +12,7 @@ from leakcheck.static.facts.runs import runs_once
 from leakcheck.static.module import Module
 from leakcheck.static.queries import lifetime
 from leakcheck.static.rule import Hit, Rule
-from leakcheck.static.syntax import walk
+from leakcheck.static.syntax import bindings, walk
 
 
 class UnclosedFigure(Rule):
@@ -148,13 +148,30 @@ def _renders(module: Module, call: cst.Call) -> bool:
 
 
 def _given_back(nodes: list[cst.CSTNode], axes: str) -> bool:
-    """The axes are returned or stored, and the figure can be reached through them."""
-    return any(
-        isinstance(node, (cst.Return, cst.Yield, cst.Assign))
-        and node.value is not None
-        and lifetime.holds(node.value, axes)
-        for node in nodes
-    )
+    """The axes are returned or stored, all or some, and the figure can be reached through them."""
+    names, pairs = {axes}, [pair for node in nodes for pair in bindings(node)]
+    for target, value in pairs:
+        if isinstance(target, cst.Name) and _are_some(value, names):
+            names.add(target.value)
+    stored = [value for target, value in pairs if not isinstance(target, cst.Name)]
+    ends = (node for node in nodes if isinstance(node, (cst.Return, cst.Yield)))
+    returned = [node.value for node in ends if node.value is not None]
+    return any(_are_some(value, names) for value in (*stored, *returned))
+
+
+def _are_some(value: cst.BaseExpression, names: set[str]) -> bool:
+    """`axes`, `(fig, axes)`, `axes.flatten()[:n]`, or one of two such."""
+    match value:
+        case cst.Subscript(value=whole) | cst.Attribute(value=whole, attr=cst.Name(value="flat")):
+            return _are_some(whole, names)
+        case cst.Call(func=cst.Attribute(value=whole, attr=cst.Name(value=name))):
+            return name in _SAME_AXES and _are_some(whole, names)
+        case cst.IfExp(body=body, orelse=orelse):
+            return _are_some(body, names) or _are_some(orelse, names)
+    return any(lifetime.holds(value, name) for name in names)
+
+
+_SAME_AXES = ("flatten", "ravel", "reshape", "squeeze", "tolist")
 
 
 def _closes_or_shows(module: Module, call: cst.Call) -> bool:
