@@ -107,6 +107,8 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
         return False
     if passes.may_take_care(inner.file, inner.call) or _is_made_here(inner):
         return False
+    if passes.asks_frozen(inner):
+        return False
     if passes.may_be_off_around(linked, call):
         return False
     if trials.is_asked_about_made_up(facts, call):

@@ -154,8 +154,8 @@ def _given_back(nodes: list[cst.CSTNode], axes: str) -> bool:
         if isinstance(target, cst.Name) and _are_some(value, names):
             names.add(target.value)
     stored = [value for target, value in pairs if not isinstance(target, cst.Name)]
-    ends = (node for node in nodes if isinstance(node, (cst.Return, cst.Yield)))
-    returned = [node.value for node in ends if node.value is not None]
+    ends = (node.value for node in nodes if isinstance(node, (cst.Return, cst.Yield)))
+    returned = [value for value in ends if isinstance(value, cst.BaseExpression)]
     return any(_are_some(value, names) for value in (*stored, *returned))
 
 

@@ -180,6 +180,35 @@ TWINS = {
         "return model.features(images)",
         "return [model.features(image) for image in images]",
     ),
+    "a model whose constructor calls what freezes it": Twins(
+        "LK406",
+        """
+    import torch
+
+    def get_layer():
+        layer = torch.nn.Linear(4, 4)
+        for parameter in layer.parameters():
+            LINE
+        return layer
+
+    class Features(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = get_layer()
+        def forward_all(self, x):
+            return self.layer(x)
+
+    def one(model, tile):
+        y = model.forward_all(tile)
+        return y.cpu().detach().numpy()
+
+    def embed(tiles):
+        model = Features()
+        return [one(model, tile) for tile in tiles]
+""",
+        "parameter.requires_grad = False",
+        "parameter.requires_grad = True",
+    ),
     "a pass that may give a derivative": Twins(
         "LK406",
         """

@@ -201,9 +201,34 @@ def is_careful(facts: FileFacts, index: int) -> bool:
 def freezes(file: Linked, function: FunctionFacts) -> bool:
     """Tell whether the class around a function, or a base of it, freezes parameters."""
     owner = file.facts.class_named(function.owner)
-    for member in file.lineage(Member(file, owner)) if owner is not None else ():
-        if any(freezes_in(member.file.facts, index) for index, _ in member.methods()):
+    return owner is not None and _freezes(Member(file, owner))
+
+
+def asks_frozen(inner: Pass) -> bool:
+    """Tell whether the model that is asked is made of a class that freezes parameters.
+
+    It is made beside the call, or known by the method that is called.
+    """
+    file, call = inner.file, inner.call
+    head, _, method = call.spelled.removesuffix(".forward").rpartition(".")
+    made = [each for each in file.facts.calls_in(call.function) if each.bound == (head or method)]
+    owners = [file.class_called(each.qualified or each.spelled) for each in made]
+    if head not in ("", "self") and not made:
+        owners = list(file.definers(method))
+    return bool(owners) and all(owner is not None and _freezes(owner) for owner in owners)
+
+
+def _freezes(owner: Member) -> bool:
+    """Whether a method of a class, or what its constructor calls, freezes parameters."""
+    for member in owner.file.lineage(owner):
+        facts = member.file.facts
+        if any(freezes_in(facts, index) for index, _ in member.methods()):
             return True
+        making = member.facts.methods.get("__init__")
+        for call in facts.calls_in(making) if making is not None else ():
+            called = callee(member.file, call)
+            if called is not None and freezes_in(called[0].facts, called[1]):
+                return True
     return False
 
 
