@@ -21,6 +21,7 @@ from leakcheck.cli import tried
 from leakcheck.cure.beginning import BeginningAct, Imported, beginning
 from leakcheck.cure.witness import Witness
 from leakcheck.errors import LeakcheckError
+from leakcheck.projects import own_folder
 from leakcheck.runtime.clock.ticks import is_own
 from leakcheck.static.files import decode
 
@@ -53,7 +54,7 @@ def main() -> None:
     sys.path[0:1] = [folder]
     witness = Witness()
     witness.start()
-    reason = _load(_acts(opening, folder)) or _unsafe(Path(folder))
+    reason = _load(_acts(opening, folder)) or _unsafe(Path(own_folder(folder)))
     os.write(answers, f"{reason or READY}\n".encode())
     if not reason:
         gc.collect()

@@ -178,7 +178,7 @@ class Session:
                 recordings=str(self._records.absolute()),
                 command=self.command,
                 program="" if self.program.spec is not None else str(self.program.path),
-                own=os.path.realpath(self.program.folder),
+                own=str(self.program.folder),
                 rank=_rank(),
                 steps=settings.steps,
                 tolerance_bytes=settings.tolerance,

@@ -21,6 +21,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from leakcheck.errors import UsageError
+from leakcheck.projects import own_folder
 from leakcheck.runtime.clock import ticks
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ class Program:
 
     @property
     def folder(self) -> Path:
-        """Where the user's own files are."""
-        return Path.cwd() if self.spec is not None else self.path.parent
+        """Where the user's own files are: in the project around the script."""
+        around = Path.cwd() if self.spec is not None else self.path.parent
+        return Path(own_folder(os.path.realpath(around)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def run_program(program: Program) -> ProgramEnd:
     if not _safe_path():
         sys.path[0:1] = [folder]
     sys.modules["__main__"] = main
-    ticks.install(Path(os.path.realpath(program.folder)))
+    ticks.install(program.folder)
     try:
         exec(_code(program), main.__dict__)
         _join_threads()

@@ -15,6 +15,7 @@ from pathlib import Path
 from sys import intern
 
 from leakcheck.errors import SourceError
+from leakcheck.projects import has_mark, project_folder
 from leakcheck.static.files import decode, display_path, find_files, read_bytes
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
@@ -27,7 +28,6 @@ MOST_LINES_LED_TO = 20_000
 # Of a project's text; transformers has 60 MB of it.
 MOST_BYTES_SEARCHED = 64 << 20
 EVERY_FILE = "/**"  # behind a folder: all of the project's files, as something to depend on
-PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 
 
 class Workspace(Project):
@@ -194,26 +194,5 @@ def _files(folder: str, parts: list[str]) -> Iterator[str]:
     yield intern(f"{base}/__init__.py" if base else "__init__.py")
 
 
-def project_folder(path: str) -> str | None:
-    """Return the folder of the project that a file is in; None for a file of its own.
-
-    It is the nearest one with a project's marks, else the outermost of the packages around it.
-    """
-    folder = os.path.dirname(path)
-    package: str | None = None
-    while True:
-        if _has_mark(folder):
-            return folder
-        if os.path.exists(os.path.join(folder, "__init__.py")):
-            package = os.path.dirname(folder) if folder else folder
-        if not folder or os.path.dirname(folder) == folder:
-            return package
-        folder = os.path.dirname(folder)
-
-
-def _has_mark(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
-
-
 def _is_project(folder: str) -> bool:
-    return os.path.isabs(folder) and _has_mark(folder)
+    return os.path.isabs(folder) and has_mark(folder)

@@ -11,6 +11,19 @@ import pytest
 
 pytest.importorskip("torch")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+EVALUATOR = """
+import torch
+
+class Evaluator:
+    def __init__(self):
+        self.model = torch.nn.Linear(64, 64)
+        self.seen = []
+
+    def run(self, batches):
+        for _ in range(batches):
+            y = self.model(torch.randn(8, 64))
+            self.seen.append(y)
+"""
 
 
 @pytest.mark.parametrize("form", ["script", "module"])
@@ -35,6 +48,24 @@ def test_no_folder_comes_before_those_of_the_environment_if_python_is_told_so(tm
     ]
 
     assert outputs[0] == outputs[1] != ""
+
+
+def test_loops_of_the_projects_package_are_steps_wherever_the_script_is(tmp_path):
+    for name in ("tools", "package"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "setup.py").touch()
+    (tmp_path / "package" / "evaluator.py").write_text(EVALUATOR)
+    script = "from package.evaluator import Evaluator\nEvaluator().run(600)\n"
+    (tmp_path / "tools" / "evaluate.py").write_text(script)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    run = [sys.executable, "-m", "leakcheck", "run", "--json", "report.json", "tools/evaluate.py"]
+
+    subprocess.run(run, cwd=tmp_path, env={**ENVIRONMENT, "PYTHONPATH": path}, check=False)
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    (suspect,) = report["suspects"]
+    place = suspect["locations"][0]
+    assert (os.path.basename(place["path"]), place["line"]) == ("evaluator.py", 12)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

@@ -3,11 +3,12 @@
 import ast
 from textwrap import dedent
 
+from leakcheck.projects import project_folder
 from leakcheck.static.facts.extract import extract
 from leakcheck.static.facts.link import Linked
 from leakcheck.static.module import Module
 from leakcheck.static.project import Project
-from leakcheck.static.workspace import EVERY_FILE, Workspace, project_folder
+from leakcheck.static.workspace import EVERY_FILE, Workspace
 
 
 def facts_of(source):

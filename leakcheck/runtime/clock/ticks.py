@@ -25,6 +25,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 
 from leakcheck.runtime.guard import is_of_program
+from leakcheck.runtime.introspection import frames
 
 SWITCHES, TICK = "__leakcheck_on__", "__leakcheck_tick__"
 _COMPILED = re.compile(r"jit|compile|script|kernel|vectorize|numba|taichi|\bti\.|\bwp\.")
@@ -130,8 +131,11 @@ def around_steps(around: Sequence[int]) -> list[int]:
 
 
 def is_own(path: str, folder: Path) -> bool:
-    """Say whether a file is the user's: under the script's folder, not installed."""
-    return Path(path).is_relative_to(folder) and _NOT_THE_USERS.search(path) is None
+    """Say whether a file is the user's: under the project's `folder`, not installed."""
+    under = (
+        Path(os.path.realpath(path)).is_relative_to(folder) and _NOT_THE_USERS.search(path) is None
+    )
+    return under and frames.is_own(path)
 
 
 def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -195,8 +199,8 @@ class OwnFiles(MetaPathFinder):
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
             return None
-        if not is_own(spec.origin, self._folder):
-            return None
+        if name.partition(".")[0] == "torch" or not is_own(spec.origin, self._folder):
+            return None  # torch may be built in the checkout that the script is in
         loader = _TickingLoader(name, spec.origin)
         try:
             loader.get_code(name)

@@ -128,9 +128,7 @@ def _ends_with_pass(flow: Flow, feed: Feed) -> bool:
         return False
     match feed.call:
         case cst.Call(func=cst.Attribute(value=cst.Name(value=holder))):
-            pairs = [
-                pair for node in syntax.walk(flow.scope.body) for pair in syntax.bindings(node)
-            ]
+            pairs = [pair for node in syntax.walk(flow.scope) for pair in syntax.bindings(node)]
             given = [value for target, value in pairs if syntax.dotted(target) == holder]
             kept = any(
                 syntax.dotted(value) == holder and not isinstance(target, cst.Name)

@@ -10,6 +10,7 @@ import cloudpickle
 import pytest
 
 from leakcheck.runtime.clock import ticks
+from leakcheck.runtime.script import find_script
 
 
 @pytest.fixture
@@ -155,6 +156,23 @@ def test_only_the_users_own_files_are_rewritten(tmp_path):
     assert ticks.is_own(str(tmp_path / "helpers.py"), tmp_path)
     assert not ticks.is_own(str(tmp_path / "venv/lib/python3.11/site-packages/x.py"), tmp_path)
     assert not ticks.is_own("/usr/lib/python3/x.py", tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["setup.py", "pyproject.toml", ".git"])
+def test_a_script_in_a_folder_of_its_own_is_one_of_its_project(tmp_path, mark):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "train.py").touch()
+    program = find_script(str(tmp_path / "tools" / "train.py"), ())
+
+    assert program.folder == tmp_path / "tools"
+    (tmp_path / mark).touch()
+    assert program.folder == tmp_path
+
+
+def test_what_we_are_made_of_is_not_the_users(tmp_path):
+    inside = Path(ticks.__file__)
+
+    assert not ticks.is_own(str(inside), inside.parents[3])  # as of a script of this checkout
 
 
 def test_a_module_beside_the_script_ticks_and_leaves_no_bytecode(tmp_path):
