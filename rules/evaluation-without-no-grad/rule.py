@@ -63,8 +63,6 @@ class EvaluationWithoutNoGrad(Rule):
                 continue
             if passes.is_called_by_framework(function) or passes.switches(linked.facts, index):
                 continue
-            if passes.is_differentiated(function):
-                continue
             found = _forward_pass(known, linked, index, function)
             found = found or _looked_at(module, known, index)
             found = found or _in_eval_mode(module, known, evaluated, index)
@@ -73,6 +71,8 @@ class EvaluationWithoutNoGrad(Rule):
                 found = _in_override(known, linked, index, function)
                 why = f"the `{function.name}` that this one overrides has gradients off"
             if found is None or passes.freezes(linked, function):
+                continue
+            if passes.is_differentiated(function) and not _is_read_out(module, found[0]):
                 continue
             if found[0].handled == "except" or _asks_for_gradients(known, linked, index, found[1]):
                 continue
@@ -124,6 +124,13 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
     looped = call.loops > 0 or inner.looped or call.outermost != (0, 0)
     stepped = _STEP.match(call.method) is not None or inner.call is not call
     return (looped or stepped) and _is_model(linked, call, inner)
+
+
+def _is_read_out(module: Module, call: Call) -> bool:
+    """Whether a model in evaluation mode is asked for numbers only, whatever the function's name."""
+    switched = _switches(module.facts.facts, call.function)
+    only_values = looked.is_only_looked_at(module, call.at, as_data=True)
+    return only_values and any(_behind(call, switch) for switch in switched)
 
 
 def _is_repeated(linked: Linked, call: Call, inner: passes.Pass) -> bool:

@@ -1,7 +1,10 @@
 """Near misses are unmarked."""
 
 import functools
+from functools import lru_cache
 import weakref
+
+import torch
 
 
 def wrap(module, run):
@@ -86,3 +89,14 @@ def unpatched(module, method):
         return method(*args)
 
     module.forward = once
+
+
+class Summarized(torch.nn.Module):
+    def __init__(self, data):
+        super().__init__()
+        self.data = data
+        self.summary = lru_cache(maxsize=1)(self.summary)  # leak: wrapped-forward-cycle
+        self.total = lru_cache(maxsize=1)(total)  # of a plain function
+
+    def summary(self):
+        return self.data.mean()

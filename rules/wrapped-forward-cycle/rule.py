@@ -16,12 +16,12 @@ from leakcheck.static.syntax import dotted, outline_nodes_of, outline_walk, walk
 
 
 class WrappedForwardCycle(Rule):
-    """Methods replaced by partials, lambdas and closures that hold the object's bound method."""
+    """Methods replaced by partials, caches, lambdas and closures that hold the bound method."""
 
     code = "LK205"
     summary = "a module's method is replaced by a wrapper that holds the module"
     help = "wrap type(module).forward and pass a weakref to the module"
-    words = (".forward", "partial", "lambda")
+    words = (".forward", "partial", "lambda", "lru_cache", "functools.cache")
     needs_torch = True
 
     def concerns(self, outline: ast.Module) -> bool:
@@ -89,13 +89,18 @@ def _wraps(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> 
     if method.count(".") != 1 or not _is_method(module, target):
         return False
     match value:
-        case cst.Call() if module.qualified(value.func) == "functools.partial":
+        case cst.Call(func=cst.Call(func=made)) if module.qualified(made) in _WRAPPERS:
+            return any(shape.mentions(arg.value, method) for arg in value.args)
+        case cst.Call() if module.qualified(value.func) in _WRAPPERS:
             return any(shape.mentions(arg.value, method) for arg in value.args)
         case cst.Lambda():
             return shape.mentions(value.body, method)
         case cst.Name(value=name):
             return _closes_over(module, target, name)
     return False
+
+
+_WRAPPERS = ("functools.partial", "functools.lru_cache", "functools.cache")
 
 
 def _closes_over(module: Module, target: cst.Attribute, name: str) -> bool:

@@ -53,3 +53,28 @@ def test_and_of_none_that_is_given_as_a_number(made, update):
 def test_a_dict_of_other_things_is_no_dict_of_meters():
     assert kept("defaultdict(list)", "averages['n'].append(losses['total'].item())") == []
     assert kept('OrderedDict([("n", 0)])', "averages['n'] += 1") == []
+
+
+BUFFER = """
+class Buffer(defaultdict):
+    def __init__(self):
+        super().__init__({factory})
+
+    def update(self, values=None, **further):
+        values = dict(values or {{}}, **further)
+        for name, value in values.items():
+            {kept}
+"""
+
+
+@pytest.mark.parametrize("factory", ["Average", "functools.partial(Average)"])
+@pytest.mark.parametrize(
+    "update", ["averages.update({'a': losses['total']})", "averages.update(n=1, a=losses['total'])"]
+)
+def test_a_dict_that_makes_its_meters_hands_each_loss_on(factory, update):
+    buffer = "import functools\n" + METER + BUFFER
+    for kept_value, found in (("value", ["self.sum += value"]), ("float(value)", [])):
+        source = buffer.format(factory=factory, kept=f"self[name].update({kept_value})")
+        source += TRAIN.format(made="Buffer()", update=update)
+
+        assert [each.context.strip() for each in check_source(source)] == found

@@ -289,6 +289,15 @@ class Analysis:
         analysis, name = found
         return analysis.class_info(analysis.module.class_named(name))
 
+    def made_by(self, factory: cst.BaseExpression) -> ClassInfo | None:
+        """Return the class of what a factory makes: a class, or a partial of one."""
+        match factory:
+            case cst.Call(args=[cst.Arg(value=made), *_]) if (
+                self.module.qualified(factory.func) == "functools.partial"
+            ):
+                return self.resolve_class(made)
+        return self.resolve_class(factory)
+
     def only_definer(self, called: cst.Attribute) -> ClassInfo | None:
         """Return the one class of the project that has the method called; None for several."""
         name = called.attr.value

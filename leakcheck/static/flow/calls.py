@@ -154,6 +154,8 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
         )  # fmt: skip
     if name in ("dict", "defaultdict", "OrderedDict"):
         entries = _entries(flow, call, name, arguments.first)
+        if entries is None and name != "defaultdict" and arguments.positional:  # a copy of others
+            entries = join_all(each.contents for each in arguments.positional)
         value = Value(NONE, "dict", born=flow.born, element=entries)
         for key, item in arguments.named.items():
             value = value.with_slot(key, item)
@@ -175,7 +177,7 @@ def _named_call(flow: Flow, call: cst.Call, name: str, arguments: Arguments) -> 
 def _entries(flow: Flow, call: cst.Call, name: str, given: Value) -> Value | None:
     """Return the objects that a dict is made with: of pairs, or by the class it is given."""
     if name == "defaultdict" and call.args:
-        made = flow.analysis.resolve_class(call.args[0].value)
+        made = flow.analysis.made_by(call.args[0].value)
         return Value(NONE, "object", ref=made) if made is not None else None
     pair = given.element
     entry = dict(pair.items).get(1) if pair is not None and pair.kind == "tuple" else None

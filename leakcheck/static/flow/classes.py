@@ -205,6 +205,25 @@ class ClassInfo:
         """Its fields, if it is a dataclass or a NamedTuple."""
         return class_fields(self)
 
+    @cached_property
+    def slots(self) -> ClassInfo | None:
+        """The class of what it holds under each key, if it is a defaultdict: its factory's."""
+        begins = self.methods.get("__init__")
+        if begins is None or not any(
+            each.rpartition(".")[2] == "defaultdict" for each in self.bases
+        ):
+            return None
+        for node in syntax.walk(begins.body):
+            match node:
+                case cst.Call(
+                    func=cst.Attribute(
+                        value=cst.Call(func=cst.Name("super")), attr=cst.Name("__init__")
+                    ),
+                    args=[cst.Arg(value=factory), *_],
+                ):
+                    return self.analysis.made_by(factory)
+        return None
+
     def call_method(
         self, name: str, flow: Flow, call: cst.Call, arguments: Arguments
     ) -> Value | None:
@@ -255,7 +274,7 @@ class ClassInfo:
         if flow.owner is self:
             return growth.target
         part = flow.path(call.func.value) if isinstance(call.func, cst.Attribute) else ""
-        return part if part.startswith("self.") else ""  # `self.meters[k].update(v)`
+        return part if part.startswith(("self.", "self[")) else ""  # `self.meters[k].update(v)`
 
     def _note(
         self, flow: Flow, node: cst.CSTNode, growth: GrowingPlace, argument: Value, method: str
@@ -272,9 +291,12 @@ class ClassInfo:
                 flow.made(Value(SURE, "tensor", frozenset({id(call)}), born=flow.born))
             )
         result = forward.apply(flow, call, forward.bind(arguments), arguments.sinks)
-        if self.learns and result.graph in (UNKNOWN, LIKELY) and flow.gradient is True:
-            return self._with_graph(result)
-        return result
+        if not self.learns or flow.gradient is not True:
+            return result
+        collected = result.element if result.kind in ("list", "dict") and not result.items else None
+        if collected is not None and collected.graph in (UNKNOWN, LIKELY):
+            return replace(result, element=self._with_graph(collected))
+        return self._with_graph(result) if result.graph in (UNKNOWN, LIKELY) else result
 
     def _with_graph(self, value: Value) -> Value:
         return replace(value, graph=SURE, parameters=frozenset())

@@ -59,7 +59,7 @@ def slot_of(flow: Flow, base: Value, key: object, spelled: str) -> Value:
         found = base.slot(key) if key is not ... else None
         if isinstance(key, int) and key < 0 and base.kind == "tuple":
             found = base.slot(len(base.items) + key)
-        return found or base.any_slot
+        return flow.seen(found or base.any_slot)
     if base.carries and base.kind == "tensor":
         return part_of_output(flow, derive([base], flow.born), key, repr(key))
     if base.carries and base.kind in ("module", "list", "dict", "tuple"):
@@ -141,6 +141,11 @@ def _subscript(flow: Flow, node: cst.Subscript) -> Value:
             flow.evaluate(element.slice.value)
         elif base.kind in ("list", "tuple"):
             return base
+    owner = base.ref if base.kind == "object" else None
+    if syntax.dotted(node.value) == "self":
+        owner = flow.owner
+    if owner is not None and owner.slots is not None:
+        return Value(NONE, "object", ref=owner.slots)
     key = subscript_key(flow, node)
     part = slot_of(flow, base, key, flow.code(node) if key is ... else "")
     if part.graph == UNKNOWN and flow.analysis.sibling_of_evident(part, flow.code(node.value)):
@@ -203,7 +208,12 @@ def _comparison(flow: Flow, node: cst.Comparison) -> Value:
 
 def _boolean(flow: Flow, node: cst.BooleanOperation) -> Value:
     left, right = flow.evaluate(node.left), flow.evaluate(node.right)
-    return right if isinstance(node.operator, cst.And) else join(left, right)
+    if isinstance(node.operator, cst.And):
+        return right
+    either, empty = join(left, right), not right.items and right.element is None
+    if left.kind == "unknown" and right.kind in ("list", "dict") and empty:
+        return replace(either, element=left)  # `values or {}` has what `values` has
+    return either
 
 
 def _ternary(flow: Flow, node: cst.IfExp) -> Value:

@@ -132,9 +132,15 @@ def _method_use(module: Module, node: cst.CSTNode, method: cst.Attribute) -> Con
     return ContainerUse("grow" if name in shape.api("container-grows") else "read", node, call)
 
 
-def bounded(module: Module, name: str) -> bool:
-    """Tell whether anything in the file empties, replaces, limits or measures the container."""
+def bounded(module: Module, name: str, *, but_in: str = "") -> bool:
+    """Tell whether anything in the file empties, replaces, limits or measures the container.
+
+    `but_in`: a function that is not asked.
+    """
     for use in uses(module, name):
+        function = module.function_of(use.node) if but_in else None
+        if function is not None and function.name.value == but_in:
+            continue
         if _in_uncalled_clearer(module, name, use):
             continue
         if use.role == "drop" or (use.role == "measure" and _is_guard(module, use.act)):
