@@ -238,6 +238,40 @@ def proxy_of_a_process(work):
     return results
 
 
+class Environments:
+    def __init__(self, work, count):
+        self.processes = [multiprocessing.Process(target=work) for _ in range(count)]
+        for process in self.processes:
+            process.start()
+
+    def step(self, actions):
+        return actions
+
+    def close(self):
+        for process in self.processes:
+            process.join()
+
+
+def new_environments(work):
+    return Environments(work, 2)
+
+
+def evaluate_often(work, policy, epochs):
+    environments = new_environments(work)
+    for epoch in range(epochs):
+        environments.step(policy(epoch))
+        tried = new_environments(work)  # leak: workers-never-ended
+        tried.step(policy(epoch))
+        direct = Environments(work, 2)  # leak: workers-never-ended
+        direct.step(policy(epoch))
+        ended = new_environments(work)
+        ended.step(policy(epoch))
+        ended.close()
+        handed = new_environments(work)
+        policy.try_on(handed)
+    environments.close()
+
+
 if __name__ == "__main__":
     fit(work, "runs")
     ThreadPoolExecutor(2).submit(work, 1)

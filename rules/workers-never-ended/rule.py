@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from leakcheck.static.facts.link import Linked, Member
 from leakcheck.static.facts.model import AttributeEffect, Call
-from leakcheck.static.facts.resources import acquired, ends, left_open, makers
+from leakcheck.static.facts.resources import abandoned, acquired, ends, left_open, makers
 from leakcheck.static.facts.runs import runs_once
+from leakcheck.static.facts.targets import callee
 from leakcheck.static.module import Module
 from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
@@ -24,12 +25,17 @@ class WorkersNeverEnded(Rule):
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
     proof = "static only: CPython ends the workers of a pool that is dropped, so none stays"
-    words = (*makers("ends", "proxied"), *_CONNECTIONS)
+    words = (*makers("ends", "proxied"), *_CONNECTIONS, *api("teardowns"))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that starts something, in a function that runs more than once."""
         linked = module.facts
         for call in linked.facts.calls:
+            enders = _ends_workers(linked, call) if call.loops and call.fate == "bound" else ()
+            if enders and abandoned(linked, call, enders, ()):
+                told = f"each turn starts the processes of `{call.bound}`, and none ends them"
+                yield self.hit(call.at, told, confidence="medium")
+                continue
             if _probes(call):
                 yield self.hit(call.at, "nobody takes this connection, so nobody closes it")
             made = acquired(linked, call, _KNOWN)
@@ -49,6 +55,34 @@ class WorkersNeverEnded(Rule):
                         f"nothing ends the workers of `self.{use.name}`",
                         confidence="medium",
                     )
+
+
+def _ends_workers(linked: Linked, call: Call) -> tuple[str, ...]:
+    """Return the methods that end the processes of what a call makes, if it starts some.
+
+    It is an object of a class that starts them as it is made: the call's own, or that of a function
+    of the project which returns a new one. The file knows how to end them: it does so elsewhere.
+    """
+    owner = linked.class_called(call.qualified or call.spelled)
+    called = callee(linked, call) if owner is None else None
+    if called is not None:
+        home, index = called
+        made = [c for c in home.facts.calls_in(index) if c.fate == "returned"]
+        made = made if len(home.facts.functions[index].returns) == 1 else []
+        owner = home.class_called(made[0].qualified or made[0].spelled) if made else None
+    if owner is None:
+        return ()
+    methods = [pair for each in owner.file.lineage(owner) for pair in _methods(each)]
+    making = [calls for name, calls in methods if name == "__init__"]
+    starts = any({"Process", "start"} <= {c.method for c in calls} for calls in making)
+    enders = [name for name, _ in methods if starts and name in api("teardowns")]
+    ended = any(name in linked.facts.calls_by_name for name in enders)
+    return tuple(enders) if ended else ()
+
+
+def _methods(member: Member) -> list[tuple[str, tuple[Call, ...]]]:
+    facts = member.file.facts
+    return [(function.name, facts.calls_in(index)) for index, function in member.methods()]
 
 
 def _is_pool(use: AttributeEffect) -> bool:
