@@ -9,16 +9,15 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
-from types import FrameType
 
 from leakcheck.cli import die_of_ctrl_c
 from leakcheck.cli.graphviz import IN_DOT, drawn
+from leakcheck.cli.sigterm import in_main_thread, report_at_sigterm
 from leakcheck.cli.stderr import FirstStderr
 from leakcheck.errors import (
     EXIT_BISECT_SKIP,
@@ -136,7 +135,7 @@ class Session:
         self._reach_children()
         os.register_at_fork(after_in_child=self._stderr.forget)
         before_os_exit(lambda status: self._finish(ProgramEnd(status, "exit")))
-        _on_sigterm(lambda: self._finish(ProgramEnd(128 + signal.SIGTERM, "terminated")))
+        report_at_sigterm(lambda: self._finish(ProgramEnd(128 + signal.SIGTERM, "terminated")))
         outcome = run_program(self.program)
         if timer is not None:
             timer.stop()
@@ -223,7 +222,7 @@ class Session:
         certain = self._sentinel.certain and not self.settings.to_end
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
-        in_thread = not _in_main_thread()
+        in_thread = not in_main_thread()
         if (in_thread or others_run()) and not self._sentinel.hit_limit:
             return  # who waits for the thread would go on with half of its work, or it for ever
         children = self._reach is not None and (self._children_run() or are_waited_for())
@@ -401,42 +400,6 @@ def _children_did_the_work() -> bool:
 
 def _rank() -> int:
     return int(os.environ.get("RANK") or 0)
-
-
-def _on_sigterm(act: object) -> None:
-    if not _in_main_thread():
-        return
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return
-
-    def report_and_die(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        act()  # type: ignore[operator]
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, report_and_die)
-    _keep_from_children(report_and_die)
-
-
-def _keep_from_children(handler: Callable[[int, FrameType | None], None]) -> None:
-    # a forked child forgets a signal that comes before Python has settled in it: with a handler
-    # in place of the default, a worker that is terminated at once would live on
-    def before() -> None:
-        if signal.getsignal(signal.SIGTERM) is handler and _in_main_thread():
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            taken.append(True)
-
-    def after_in_parent() -> None:
-        if taken:
-            taken.clear()
-            signal.signal(signal.SIGTERM, handler)
-
-    taken: list[bool] = []
-    os.register_at_fork(before=before, after_in_parent=after_in_parent)
-
-
-def _in_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
 
 
 def others_run() -> bool:

@@ -127,7 +127,7 @@ def _is_shown(module: Module, call: Call, inner: passes.Pass, why: str) -> bool:
 
 
 def _is_read_out(module: Module, call: Call) -> bool:
-    """Whether a model in evaluation mode is asked for numbers only, whatever the function's name."""
+    """Whether a model in evaluation mode is asked for numbers only, whatever names say."""
     switched = _switches(module.facts.facts, call.function)
     only_values = looked.is_only_looked_at(module, call.at, as_data=True)
     return only_values and any(_behind(call, switch) for switch in switched)

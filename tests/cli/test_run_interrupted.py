@@ -146,6 +146,37 @@ def test_every_command_dies_of_ctrl_c_without_a_word(tmp_path, command):
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+HANDLES = """
+import os, signal
+previous = signal.getsignal(signal.SIGTERM)
+def save(number, frame):
+    print("saved", flush=True)
+print(previous, signal.signal(signal.SIGTERM, save))
+os.kill(os.getpid(), signal.SIGTERM)
+print(signal.signal(signalnum=signal.SIGTERM, handler=previous) is save)
+print(signal.getsignal(signal.SIGTERM))
+"""
+
+
+def test_a_program_finds_the_default_handler_of_sigterm_and_may_take_its_place(run, tmp_path):
+    (tmp_path / "alone.py").write_text(HANDLES)
+    alone = ended([sys.executable, "alone.py"], tmp_path)
+
+    watched = run(HANDLES)
+
+    assert watched.stdout == alone.stdout
+    assert "saved" in alone.stdout
+
+
+def test_sigterm_reports_again_once_the_program_has_given_back_the_default(run, tmp_path):
+    kill = "os.kill(os.getpid(), signal.SIGTERM)\n"
+
+    done = run(LOOP + HANDLES + kill, "--to-end", "--json", "report.json")
+
+    assert done.returncode == -signal.SIGTERM
+    assert json.loads((tmp_path / "report.json").read_text())["run"]["ended"] == "terminated"
+
+
 def test_sigterm_is_told_from_a_program_that_ended_well(run, tmp_path):
     kill = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n"
 
