@@ -116,6 +116,7 @@ class Session:
         self._stops = 0
         self._reach: Reach | None = None
         self._own_folder = Path()  # of the recordings of children, if there is no other
+        self._clock: StepClock | None = None
         self._told = False  # that it leaks, while it goes on
         self._unwritten = False
         self._pid = os.getpid()
@@ -128,7 +129,7 @@ class Session:
     def run(self) -> int:
         """Run the program to its end, or to the verdict; report; return the exit status."""
         self._sentinel.start()
-        clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
+        clock = self._clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
         os.register_at_fork(after_in_child=self._sentinel.leave)
@@ -220,6 +221,8 @@ class Session:
         if self._live.on:
             self._live.show(self._sentinel)
         certain = self._sentinel.certain and not self.settings.to_end
+        if certain and not self._sentinel.certain_to_grow:
+            certain = self._clock is None or not self._clock.awaits_training()
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
         in_thread = not in_main_thread()

@@ -77,6 +77,7 @@ class StepClock:
         self._inside: set[int] = set()  # loops that tick while a library goes over its batches
         self._trusted = True
         self._updated = False  # some optimizer has stepped
+        self._asked, self._awaits = 0, False  # whether one waits to
         self._moved = False
         self._nearest, self._ticks_then, self._stepped = -1, 0, 0  # the loop around the optimizer
         self._thread = 0
@@ -311,6 +312,18 @@ class StepClock:
         if not self._updated and an_optimizer_waits():
             return SUM_OF_STEPS if over == "data" else FIRST_UPDATE_STEPS
         return 0 if over == "forever" else SUM_BY_HAND_STEPS
+
+    def awaits_training(self) -> bool:
+        """Say whether an optimizer was made and none has stepped: an evaluation may come first.
+
+        Asked anew after twice as many times.
+        """
+        if self._updated:
+            return False
+        self._asked += 1
+        if not self._asked & (self._asked - 1):
+            self._awaits = an_optimizer_waits()
+        return self._awaits
 
     @property
     def turns(self) -> int:
