@@ -159,7 +159,9 @@ def _is_explained(lead: Lead, leads: list[Lead]) -> bool:
     worse = [known for known in held if RANKS.index(known.kind) < RANKS.index(lead.kind)]
     if lead.told.library and any(not known.told.library for known in leads):
         return lead.kind == "object"
-    counted = not lead.of_hooks and any(known.of_hooks for known in held)
+    if lead.of_hooks:
+        return False  # they were counted, whatever else they fill
+    counted = any(known.of_hooks for known in held)
     return is_minor(lead) and (bool(worse) or counted or _is_log_beside(lead, held))
 
 
