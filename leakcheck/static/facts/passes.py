@@ -215,19 +215,25 @@ def asks_frozen(inner: Pass) -> bool:
     owners = [file.class_called(each.qualified or each.spelled) for each in made]
     if head not in ("", "self") and not made:
         owners = list(file.definers(method))
-    return bool(owners) and all(owner is not None and _freezes(owner) for owner in owners)
+    return bool(owners) and all(owner is not None and _freezes_all(owner) for owner in owners)
 
 
 def _freezes(owner: Member) -> bool:
-    """Whether a method of a class, or what its constructor calls, freezes parameters."""
+    """Whether a method of a class freezes parameters."""
+    members = owner.file.lineage(owner)
+    return any(freezes_in(m.file.facts, index) for m in members for index, _ in m.methods())
+
+
+def _freezes_all(owner: Member) -> bool:
+    """Whether a method of a class, or what its constructor calls, freezes all parameters there."""
     for member in owner.file.lineage(owner):
         facts = member.file.facts
-        if any(freezes_in(facts, index) for index, _ in member.methods()):
+        if any(freezes_in(facts, index, one=False) for index, _ in member.methods()):
             return True
         making = member.facts.methods.get("__init__")
         for call in facts.calls_in(making) if making is not None else ():
             called = callee(member.file, call)
-            if called is not None and freezes_in(called[0].facts, called[1]):
+            if called is not None and freezes_in(called[0].facts, called[1], one=False):
                 return True
     return False
 
@@ -245,10 +251,10 @@ def may_be_off_around(file: Linked, call: Call) -> bool:
     )
 
 
-def freezes_in(facts: FileFacts, index: int) -> bool:
-    """Tell whether a function freezes parameters."""
-    uses = facts.uses_by_name.get("requires_grad", ())
-    if any(use.function == index and use.value == _FALSE for use in uses):
+def freezes_in(facts: FileFacts, index: int, *, one: bool = True) -> bool:
+    """Tell whether a function freezes parameters; not `one`: no single one, outside of a loop."""
+    uses = (u for u in facts.uses_by_name.get("requires_grad", ()) if u.function == index)
+    if any(use.value == _FALSE and (one or use.loops) for use in uses):
         return True
     calls = facts.calls_by_name.get("requires_grad_", ())
     return any(c.function == index and c.argument("", 0) == _FALSE for c in calls)
