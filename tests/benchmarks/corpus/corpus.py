@@ -6,7 +6,7 @@
     python corpus.py score FILES --by-rule          # the table in rules/README.md
 
 `--cases unseen.jsonl` takes the leaks that were collected to measure, and not to develop, rules;
-so do `held_out.jsonl`, `fresh_graphs.jsonl` and `fixed.jsonl`.
+so do `held_out.jsonl`, `fresh_graphs.jsonl`, `later_fixes.jsonl` and `fixed.jsonl`.
 MIRRORS holds a git directory for each of their repositories, at owner+name. The files are
 other people's code: read and lint them, never commit any.
 """
