@@ -41,8 +41,9 @@ def _hide(ours: Handler) -> None:
 
     @wraps(set_handler)
     def set_seen(signalnum: int, handler: Any) -> Any:
-        default = signalnum == signal.SIGTERM and handler == signal.SIG_DFL
-        put = ours if default and os.getpid() == pid else handler
+        default = isinstance(handler, int) and handler == signal.SIG_DFL
+        ends = default and signalnum == signal.SIGTERM and os.getpid() == pid
+        put = ours if ends else handler
         return shown(set_handler(signalnum, put))
 
     @wraps(get_handler)

@@ -25,7 +25,7 @@ class WorkersNeverEnded(Rule):
     summary = "a function starts workers or opens a connection, and never ends it"
     help = "use it in a with block, or end it in a finally"
     proof = "static only: CPython ends the workers of a pool that is dropped, so none stays"
-    words = (*makers("ends", "proxied"), *_CONNECTIONS, *api("teardowns"))
+    words = (*makers("ends", "proxied"), *_CONNECTIONS, *(f".{name}(" for name in api("teardowns")))
 
     def check(self, module: Module) -> Iterator[Hit]:
         """Look at each call that starts something, in a function that runs more than once."""
@@ -76,8 +76,8 @@ def _ends_workers(linked: Linked, call: Call) -> tuple[str, ...]:
     making = [calls for name, calls in methods if name == "__init__"]
     starts = any({"Process", "start"} <= {c.method for c in calls} for calls in making)
     enders = [name for name, _ in methods if starts and name in api("teardowns")]
-    ended = any(name in linked.facts.calls_by_name for name in enders)
-    return tuple(enders) if ended else ()
+    ended = (c for name in enders for c in linked.facts.calls_by_name.get(name, ()))
+    return tuple(enders) if any("." in each.spelled for each in ended) else ()
 
 
 def _methods(member: Member) -> list[tuple[str, tuple[Call, ...]]]:

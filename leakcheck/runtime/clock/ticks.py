@@ -132,10 +132,9 @@ def around_steps(around: Sequence[int]) -> list[int]:
 
 def is_own(path: str, folder: Path) -> bool:
     """Say whether a file is the user's: under the project's `folder`, not installed."""
-    under = (
-        Path(os.path.realpath(path)).is_relative_to(folder) and _NOT_THE_USERS.search(path) is None
-    )
-    return under and frames.is_own(path)
+    if _NOT_THE_USERS.search(path) or not frames.is_own(path):
+        return False
+    return Path(os.path.realpath(path)).is_relative_to(folder)
 
 
 def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -41,9 +41,17 @@ def exact_heap_reader() -> Reader | None:
 
 def kept_free_bytes() -> int:
     """Return how much of what was freed malloc keeps to give out again, 0 where nothing tells."""
-    process = ctypes.CDLL(None)
-    counters = None if _preloaded(process) else _glibc_counters(process)
+    counters = _malloc_counters()
     return 0 if counters is None else int(counters().fordblks)
+
+
+@lru_cache(maxsize=1)
+def _malloc_counters() -> Callable[[], _Mallinfo2] | None:
+    try:
+        process = ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None
+    return None if _preloaded(process) else _glibc_counters(process)
 
 
 def _less_cached(in_use: Reader | None) -> Reader | None:
