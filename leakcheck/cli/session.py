@@ -17,7 +17,7 @@ from time import monotonic, sleep
 
 from leakcheck.cli import die_of_ctrl_c
 from leakcheck.cli.graphviz import IN_DOT, drawn
-from leakcheck.cli.sigterm import in_main_thread, report_at_sigterm
+from leakcheck.cli.sigterm import report_at_sigterm
 from leakcheck.cli.stderr import FirstStderr
 from leakcheck.errors import (
     EXIT_BISECT_SKIP,
@@ -44,6 +44,7 @@ from leakcheck.runtime.clock.optimizers import hook_optimizers
 from leakcheck.runtime.clock.seconds import TimeClock
 from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.conclusion import Ending, summary
+from leakcheck.runtime.guard import in_main_thread
 from leakcheck.runtime.introspection.frames import own_codes_elsewhere
 from leakcheck.runtime.judgement.tolerance import DEFAULT_PER_HOUR_BYTES, DEFAULT_TOTAL_BYTES
 from leakcheck.runtime.live import LiveLine
@@ -112,11 +113,11 @@ class Session:
             limits=Limits(settings.host_limit, settings.device_limit),
             recorder=self._recorder,
         )
+        self._clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
         self._live = LiveLine(sys.stderr)
         self._stops = 0
         self._reach: Reach | None = None
         self._own_folder = Path()  # of the recordings of children, if there is no other
-        self._clock: StepClock | None = None
         self._told = False  # that it leaks, while it goes on
         self._unwritten = False
         self._pid = os.getpid()
@@ -129,7 +130,7 @@ class Session:
     def run(self) -> int:
         """Run the program to its end, or to the verdict; report; return the exit status."""
         self._sentinel.start()
-        clock = self._clock = StepClock(self._sentinel, self._after_step, self._sentinel.guard)
+        clock = self._clock
         timer = self._start_clock(clock)
         os.register_at_fork(after_in_child=clock.stop)
         os.register_at_fork(after_in_child=self._sentinel.leave)
@@ -222,7 +223,7 @@ class Session:
             self._live.show(self._sentinel)
         certain = self._sentinel.certain and not self.settings.to_end
         if certain and not self._sentinel.certain_to_grow:
-            certain = self._clock is None or not self._clock.awaits_training()
+            certain = not self._clock.awaits_training()
         if not (certain or self._sentinel.hit_limit) or not self.alone:
             return
         in_thread = not in_main_thread()

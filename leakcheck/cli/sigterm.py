@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable
 from functools import wraps
 from types import FrameType
 from typing import Any, cast
+
+from leakcheck.runtime.guard import in_main_thread
 
 Handler = Callable[[int, FrameType | None], None]
 
@@ -70,8 +71,3 @@ def _keep_from_children(
 
     taken: list[bool] = []
     os.register_at_fork(before=before, after_in_parent=after_in_parent)
-
-
-def in_main_thread() -> bool:
-    """Say whether this is the thread that signals come to."""
-    return threading.get_ident() == threading.main_thread().ident

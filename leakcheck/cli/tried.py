@@ -24,8 +24,6 @@ from leakcheck.cure.written import Written
 from leakcheck.errors import LeakcheckError
 from leakcheck.experiments import SourceSpan
 from leakcheck.runtime.clock import ticks
-from leakcheck.runtime.clock.seconds import TimeClock
-from leakcheck.runtime.clock.steps import StepClock
 from leakcheck.runtime.script import Program, ProgramEnd, find_module, find_script
 
 
@@ -81,14 +79,9 @@ class TrialSession(SilentSession):
         witness.begin(self._folder / "losses")
         Written(order.folder)
         self._certain_s = 0.0
-        self._clock: StepClock | None = None
         self._doubtful = self._threads_fail = False
         self._show_in_thread = threading.excepthook
         threading.excepthook = self._note_in_thread
-
-    def _start_clock(self, clock: StepClock) -> TimeClock | None:
-        self._clock = clock
-        return super()._start_clock(clock)
 
     def _note_in_thread(self, failed: threading.ExceptHookArgs) -> None:
         """Show the error; an edited program that waits for the thread would wait for ever."""
@@ -143,7 +136,7 @@ class TrialSession(SilentSession):
             modules,
             gradients,
             self._doubtful or (self._order.frozen and not self._is_plain()),
-            self._clock.turns if self._clock is not None else 0,
+            self._clock.turns,
             self._sentinel.state[0],
             self._threads_fail,
             self._reached.unreached(),

@@ -12,6 +12,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -112,6 +113,11 @@ def forget_what_was_raised() -> None:
     """Forget an error that was raised anew: by the next step it is gone, and another has its id."""
     global _raised_anew
     _raised_anew = 0
+
+
+def in_main_thread() -> bool:
+    """Say whether this is the thread that signals come to."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def is_of_program(error: BaseException) -> bool:

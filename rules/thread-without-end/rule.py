@@ -14,7 +14,7 @@ from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
 _TASKS = ("create_task", "ensure_future")
-_THREADS = ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+_THREADS = frozenset(["threading.Thread", *api("processes")])
 
 
 class ThreadWithoutEnd(Rule):

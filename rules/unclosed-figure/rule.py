@@ -165,13 +165,10 @@ def _are_some(value: cst.BaseExpression, names: set[str]) -> bool:
         case cst.Subscript(value=whole) | cst.Attribute(value=whole, attr=cst.Name(value="flat")):
             return _are_some(whole, names)
         case cst.Call(func=cst.Attribute(value=whole, attr=cst.Name(value=name))):
-            return name in _SAME_AXES and _are_some(whole, names)
+            return name in shape.api("same-axes") and _are_some(whole, names)
         case cst.IfExp(body=body, orelse=orelse):
             return _are_some(body, names) or _are_some(orelse, names)
     return any(lifetime.holds(value, name) for name in names)
-
-
-_SAME_AXES = ("flatten", "ravel", "reshape", "squeeze", "tolist")
 
 
 def _closes_or_shows(module: Module, call: cst.Call) -> bool:

@@ -14,6 +14,7 @@ from leakcheck.static.rule import Hit, Rule
 from leakcheck.static.shape import api
 
 _KNOWN = frozenset([*ends("ends"), *ends("proxied")])
+_PROCESSES = frozenset(name.rpartition(".")[2] for name in api("processes"))  # of a context, too
 _CONNECTIONS = ("get_connection", "getconn", "open_connection", "new_connection")
 _HARMLESS = ("asyncio.",)  # they use an event loop, and leave it open
 
@@ -73,8 +74,8 @@ def _ends_workers(linked: Linked, call: Call) -> tuple[str, ...]:
     if owner is None:
         return ()
     methods = [pair for each in owner.file.lineage(owner) for pair in _methods(each)]
-    making = [calls for name, calls in methods if name == "__init__"]
-    starts = any({"Process", "start"} <= {c.method for c in calls} for calls in making)
+    names = [{call.method for call in calls} for name, calls in methods if name == "__init__"]
+    starts = any("start" in called and called & _PROCESSES for called in names)
     enders = [name for name, _ in methods if starts and name in api("teardowns")]
     ended = (c for name in enders for c in linked.facts.calls_by_name.get(name, ()))
     return tuple(enders) if any("." in each.spelled for each in ended) else ()

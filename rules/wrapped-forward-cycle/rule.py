@@ -89,18 +89,14 @@ def _wraps(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> 
     if method.count(".") != 1 or not _is_method(module, target):
         return False
     match value:
-        case cst.Call(func=cst.Call(func=made)) if module.qualified(made) in _WRAPPERS:
-            return any(shape.mentions(arg.value, method) for arg in value.args)
-        case cst.Call() if module.qualified(value.func) in _WRAPPERS:
-            return any(shape.mentions(arg.value, method) for arg in value.args)
+        case cst.Call(func=cst.Call(func=wrapper)) | cst.Call(func=wrapper):
+            wraps = module.qualified(wrapper) in ("functools.partial", *shape.api("caches"))
+            return wraps and any(shape.mentions(arg.value, method) for arg in value.args)
         case cst.Lambda():
             return shape.mentions(value.body, method)
         case cst.Name(value=name):
             return _closes_over(module, target, name)
     return False
-
-
-_WRAPPERS = ("functools.partial", "functools.lru_cache", "functools.cache")
 
 
 def _closes_over(module: Module, target: cst.Attribute, name: str) -> bool:

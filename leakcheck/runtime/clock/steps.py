@@ -24,7 +24,7 @@ from leakcheck.runtime.clock.beside import OVER_AFTER, OVER_AFTER_S, Beside
 from leakcheck.runtime.clock.calls import CallsAround, calls_around
 from leakcheck.runtime.clock.graphs_made import FEWEST_THAT_MADE, GraphsMade
 from leakcheck.runtime.clock.optimizers import an_optimizer_waits
-from leakcheck.runtime.guard import ErrorGuard
+from leakcheck.runtime.guard import ErrorGuard, in_main_thread
 from leakcheck.runtime.introspection import frames
 from leakcheck.runtime.introspection.line_events import LineEvents
 
@@ -140,7 +140,7 @@ class StepClock:
 
     def gave(self, _: Any, dataset: Any, count: int) -> None:
         """Count a batch of a DataLoader that a library goes over, its optimizer none of torch's."""
-        if not count or self._optimizer is not None or not _in_main_thread():
+        if not count or self._optimizer is not None or not in_main_thread():
             return
         of_loop = self._chosen not in (None, LOADER)
         if (of_loop and self._trusted) or not self._feeding.is_step(dataset):
@@ -153,7 +153,7 @@ class StepClock:
 
     def began_backward(self) -> None:
         """Count a backward pass, of a library whose loop and optimizer are its own."""
-        if self._optimizer is not None or not _in_main_thread():
+        if self._optimizer is not None or not in_main_thread():
             return
         if self._chosen == BACKWARD:
             self._step_of_chosen(BACKWARD)
@@ -257,7 +257,7 @@ class StepClock:
     def _is_other_thread(self) -> bool:
         if self._thread in (0, threading.get_ident()):
             return False
-        return self._trusted or not _in_main_thread()
+        return self._trusted or not in_main_thread()
 
     def _choose(self, loop: int, around: Sequence[int]) -> None:
         self._around = around[around.index(loop) + 1 :]
@@ -268,7 +268,7 @@ class StepClock:
         waits = "all but graphs" if self._outer else "nothing"
         if self._outer and place.over == "range":
             waits = "all"  # an unrolled recurrence keeps its graph until the sequence ends
-        endless = place.over == "forever" and _in_main_thread()  # a helper's serves another loop
+        endless = place.over == "forever" and in_main_thread()  # a helper's serves another loop
         self._trusted = endless or self._graphs.made_by(loop)
         clock = f"iterations of the loop at {frames.shown(place.path)}:{place.line}"
         self._sentinel.restart(
@@ -356,7 +356,3 @@ def _by_depth(loops: Sequence[int], nearest: int = 1) -> dict[int, int]:
 
 def _is_traced_by_program() -> bool:
     return type(sys.gettrace()) not in (type(None), LineEvents)
-
-
-def _in_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident

@@ -201,7 +201,7 @@ def is_careful(facts: FileFacts, index: int) -> bool:
 def freezes(file: Linked, function: FunctionFacts) -> bool:
     """Tell whether the class around a function, or a base of it, freezes parameters."""
     owner = file.facts.class_named(function.owner)
-    return owner is not None and _freezes(Member(file, owner))
+    return owner is not None and _freezes(Member(file, owner), one=True)
 
 
 def asks_frozen(inner: Pass) -> bool:
@@ -215,26 +215,26 @@ def asks_frozen(inner: Pass) -> bool:
     owners = [file.class_called(each.qualified or each.spelled) for each in made]
     if head not in ("", "self") and not made:
         owners = list(file.definers(method))
-    return bool(owners) and all(owner is not None and _freezes_all(owner) for owner in owners)
+    known = [owner for owner in owners if owner is not None]
+    frozen = all(_freezes(owner, one=False) or _makes_frozen(owner) for owner in known)
+    return bool(owners) and len(known) == len(owners) and frozen
 
 
-def _freezes(owner: Member) -> bool:
-    """Whether a method of a class freezes parameters."""
+def _freezes(owner: Member, *, one: bool) -> bool:
+    """Whether a method of a class freezes parameters, or `one`."""
     members = owner.file.lineage(owner)
-    return any(freezes_in(m.file.facts, index) for m in members for index, _ in m.methods())
+    methods = ((member.file.facts, index) for member in members for index, _ in member.methods())
+    return any(freezes_in(facts, index, one=one) for facts, index in methods)
 
 
-def _freezes_all(owner: Member) -> bool:
-    """Whether a method of a class, or what its constructor calls, freezes all parameters there."""
+def _makes_frozen(owner: Member) -> bool:
+    """Whether a function that a class's constructor calls freezes all parameters there."""
     for member in owner.file.lineage(owner):
-        facts = member.file.facts
-        if any(freezes_in(facts, index, one=False) for index, _ in member.methods()):
-            return True
         making = member.facts.methods.get("__init__")
-        for call in facts.calls_in(making) if making is not None else ():
-            called = callee(member.file, call)
-            if called is not None and freezes_in(called[0].facts, called[1], one=False):
-                return True
+        calls = member.file.facts.calls_in(making) if making is not None else ()
+        made = filter(None, (callee(member.file, call) for call in calls))
+        if any(freezes_in(home.facts, index, one=False) for home, index in made):
+            return True
     return False
 
 
